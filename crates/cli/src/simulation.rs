@@ -19,13 +19,15 @@ pub use records::{RecordArgs, usage};
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Simulated hardware")]
 pub struct SimulationArgs {
-    /// Set the arrival times of packets: as fast as the machine accepts them (max, the default), as
-    /// recorded in the capture (capture), or evenly at a rate in million packets a second. Packets
-    /// that the machine cannot accept in time are lost at the input and counted
+    /// Set the arrival times of packets at the whole machine: as fast as it accepts them (max), as
+    /// recorded in the capture (capture), or evenly at a rate in million packets a second. The speed
+    /// of lines in its description then has no effect. Packets that find no room are lost at the
+    /// input and counted; at max, and on lines of tiled processors without --buffer, they wait.
+    /// Default: as the description says, or max
     #[arg(long, value_name = "max|capture|MPPS")]
     pub rate: Option<Rate>,
-    /// Set the size of the input buffer of each lane, narrow port or line card, in packets; 64 by
-    /// default, but lines of tiled processors have none and wait
+    /// Set the size of the input buffer of each lane, port or line card, in packets. Default: as the
+    /// description says, or 64; lines of tiled processors have none and wait
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..))]
     pub buffer: Option<u32>,
     /// Pause the input in this percentage of the cycles
@@ -50,7 +52,7 @@ pub struct SimulationArgs {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Exclude the first packets from rates, utilisation and latencies, so that caches and queues
-    /// are warm
+    /// are warm. Losses count from the start; the report says how many were lost in the warm-up
     #[arg(long, value_name = "PACKETS")]
     pub warm: Option<u64>,
     /// Options for the records of simulated multiprocessors.
@@ -130,7 +132,7 @@ impl SimulationArgs {
     /// If an interval is given without a file that uses it.
     pub fn options(&self) -> Outcome<Options> {
         Ok(Options {
-            rate: self.rate.unwrap_or_default(),
+            rate: self.rate,
             buffer: self.buffer,
             idle_percent: self.idle.unwrap_or(0),
             stall_percent: self.stall.unwrap_or(0),

@@ -127,7 +127,7 @@ fn row(machine: String, rate: &str, report: &Value) -> Result<Row> {
     let own = report["machines"].get(1).ok_or_else(|| missing("machine"))?;
     let simulation = &own["simulation"];
     let difference = report["differences"].get(0);
-    // A simulated machine's rate counts all packets that it is done with.
+    // The rate of the middle counts all packets that the machine is done with.
     let stays = |fate: &str| report[fate].as_array().is_some_and(|reasons| !reasons.is_empty());
     if ["dropped", "cpu"].into_iter().any(stays) {
         return Err(Error::new(format!("{machine}: packets did not leave by a port"))
@@ -140,7 +140,7 @@ fn row(machine: String, rate: &str, report: &Value) -> Result<Row> {
         lost: simulation["lost"].as_u64().ok_or_else(|| missing("count of lost packets"))?,
         differs: difference.is_some(),
         differs_at: difference.and_then(|difference| difference["sequence"].as_u64()),
-        mpps: simulation["mpps"].as_f64().ok_or_else(|| missing("rate"))?,
+        mpps: simulation["mpps_middle"].as_f64().ok_or_else(|| missing("rate"))?,
     })
 }
 
@@ -169,7 +169,7 @@ mod tests {
     fn a_report_of_verify_is_read() {
         let report = |differences: Value| {
             json!({
-                "machines": [{"machine": "golden"}, {"compared": 10, "simulation": {"lost": 2, "mpps": 3.5}}],
+                "machines": [{"machine": "golden"}, {"compared": 10, "simulation": {"lost": 2, "mpps_middle": 3.5}}],
                 "differences": differences,
             })
         };

@@ -155,7 +155,8 @@ pub fn start(
     });
     let members: Vec<(u64, String)> = (0..).zip(names).collect();
     let reasons = members.iter().map(|(number, _)| Reason::Program(ReasonSetId(0), *number as u16));
-    let machine = Ixp::new(processor, Store::default(), reasons.collect()).with_rules(rules);
+    let machine = Ixp::new(processor, Store::default(), reasons.collect());
+    let machine = machine.with_rules(rules).with_rate(options.rate);
     let engine = ir::Engine {
         name,
         kind: ir::EngineKind::Packet,

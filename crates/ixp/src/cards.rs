@@ -6,10 +6,15 @@ mod state;
 
 use std::collections::VecDeque;
 
-use wireloom_sim::parts::line::{LineEvent, LineSink, LineSource, LineSpec, Offered, Reception};
+use wireloom_machine::{Arrivals, Rate};
+use wireloom_sim::parts::line::{
+    FASTEST, LineEvent, LineSink, LineSource, LineSpec, Offered, Pace, Reception,
+};
+use wireloom_sim::stats::Histogram;
 use wireloom_sim::{EventSink, Rng, SpecError, Time};
 
 use crate::mpkt::{Control, Wanted, Way};
+use crate::options::Options;
 use crate::spec::{Assignment, IxBusSpec, PortsSpec, Spec};
 use crate::units::fbi::{ELEMENT_WORDS, Element, Fbi};
 pub use outputs::Outputs;
@@ -130,7 +135,21 @@ pub struct Cards {
     ends: [u64; 2],
     was_in: bool,
     next_port: usize,
-    first_arrival: Option<u64>,
+    /// When packets come: at their own times, or as the options say; and when the last one does.
+    arrivals: Arrivals,
+    last_arrival: Time,
+    /// Whether a packet comes only when its port has room for it.
+    waits: bool,
+    /// Packets that a port holds, if that is not counted in MPKTs.
+    buffer: Option<usize>,
+    /// Packets that are done before packets count, and whether they are.
+    warm: u64,
+    is_warm: bool,
+    /// The time in the machine of packets that came from a time on.
+    latency: Histogram,
+    measured_from: Time,
+    /// When the last packet left, or was dropped.
+    last_left: Time,
     /// What has left since it was last asked.
     pub delivered: Vec<Delivered>,
     /// Packets that found no room since it was last asked.
@@ -157,23 +176,23 @@ impl Cards {
     ///
     /// # Errors
     /// If a number of the description is out of its range.
-    pub fn new(chip: &Spec, seed: u64) -> Result<Self, SpecError> {
-        let spec = chip.ports;
+    pub fn new(chip: &Spec, options: &Options) -> Result<Self, SpecError> {
+        let mut spec = chip.ports;
+        if options.rate.is_some() {
+            (spec.rate, spec.pace) = (FASTEST, Pace::Given);
+        }
         let threads = chip.engine.version.sizes().contexts;
-        let line = LineSpec {
-            rate: spec.rate,
-            overhead_bytes: spec.overhead_bytes,
-            queue_packets: UNLIMITED,
-        };
+        let line =
+            |rate| LineSpec { rate, overhead_bytes: spec.overhead_bytes, queue_packets: UNLIMITED };
         let port = |number: u32| {
-            let rng = Rng::new(seed, &format!("port {number}"));
+            let rng = Rng::new(options.seed, &format!("port {number}"));
             Ok(Port {
-                source: LineSource::new(line, spec.pace, Vec::new().into_iter(), rng)?,
+                source: LineSource::new(line(spec.rate), spec.pace, Vec::new().into_iter(), rng)?,
                 feed: Feed::new(),
                 waiting: VecDeque::new(),
                 held_in: 0,
                 bound: None,
-                sink: LineSink::new(line)?,
+                sink: LineSink::new(line(chip.ports.rate))?,
                 held_out: 0,
                 lost: 0,
             })
@@ -194,7 +213,15 @@ impl Cards {
             ends: [0; 2],
             was_in: false,
             next_port: 0,
-            first_arrival: None,
+            arrivals: Arrivals::new(options.rate.unwrap_or(Rate::Capture)),
+            last_arrival: Time::ZERO,
+            waits: options.rate == Some(Rate::Max),
+            buffer: options.buffer.map(|packets| packets as usize),
+            warm: options.warm,
+            is_warm: false,
+            latency: Histogram::times(),
+            measured_from: Time::ZERO,
+            last_left: Time::ZERO,
             delivered: Vec::new(),
             lost: Vec::new(),
             accepted: Vec::new(),
@@ -211,8 +238,8 @@ impl Cards {
     /// Puts packets on the line of a port: the number of the offer, the time in nanoseconds and
     /// the bytes. [`begin`](Self::begin) lets them come.
     pub fn offer(&mut self, port: u16, offered: u64, arrival_ns: u64, bytes: &[u8]) {
-        let start = *self.first_arrival.get_or_insert(arrival_ns);
-        let at = Time(arrival_ns.saturating_sub(start).saturating_mul(1000).min(1 << 60));
+        let at = Time(self.arrivals.next(arrival_ns));
+        self.last_arrival = at;
         let number = self.first + self.packets.len() as u64;
         let packet = Packet { offered, arrival_ns, bytes: bytes.to_vec(), ..Packet::default() };
         self.packets.push_back(Some((port, packet)));
@@ -228,12 +255,55 @@ impl Cards {
     }
 
     fn begin_port(&mut self, number: usize, events: &mut impl EventSink<CardEvent>) {
-        let port = &mut self.ports[number];
-        if port.source.is_exhausted() && !port.feed.is_empty() {
-            let feed: Vec<Offered> = port.feed.drain(..).collect();
+        let port = &self.ports[number];
+        let Some(next) = port.feed.front().filter(|_| port.source.is_exhausted()) else { return };
+        let count = match self.waits {
+            true => usize::from(self.has_room(port, self.size(next.bytes))),
+            false => port.feed.len(),
+        };
+        if count > 0 {
+            let port = &mut self.ports[number];
+            let feed: Vec<Offered> = port.feed.drain(..count).collect();
             *port.source.packets_mut() = feed.into_iter();
             port.source.begin(&mut events.wrapped(|event| CardEvent::Line(number as u8, event)));
         }
+    }
+
+    /// The MPKTs of a packet.
+    fn size(&self, bytes: u32) -> u32 {
+        bytes.div_ceil(self.mpkt).max(1)
+    }
+
+    /// Whether a port has room for a packet of so many MPKTs. One that holds nothing else takes a
+    /// packet of any length, as the bus carries it.
+    fn has_room(&self, port: &Port, mpkts: u32) -> bool {
+        let places = self.spec.receive_mpkts + self.extra_mpkts;
+        match self.buffer {
+            Some(packets) => port.waiting.len() < packets,
+            None => port.held_in == 0 || port.held_in + mpkts <= places,
+        }
+    }
+
+    /// Whether the packets that do not count are done, the first time that it is asked then.
+    pub fn becomes_warm(&mut self) -> bool {
+        let becomes = self.warm > 0 && !self.is_warm && self.left >= self.warm;
+        self.is_warm |= becomes;
+        becomes
+    }
+
+    /// When the last packet comes that was offered, if its time is given.
+    pub fn last_arrival(&self) -> Time {
+        self.last_arrival
+    }
+
+    /// Whether packets at the start do not count.
+    pub fn has_warm_up(&self) -> bool {
+        self.warm > 0
+    }
+
+    /// Whether packets at the start do not count, and these are done.
+    pub fn is_warm(&self) -> bool {
+        self.is_warm
     }
 
     /// Packets on the lines and in the machine.
@@ -266,6 +336,9 @@ impl Cards {
                 match place.map(|place| self.transfers.swap_remove(place)) {
                     Some(Transfer::In { port, wanted, element }) => {
                         signalled = self.received((port, element), wanted, fbi, events.now());
+                        if self.waits {
+                            self.begin_port(usize::from(port), events);
+                        }
                     }
                     Some(Transfer::Out) => self.transmitted(fbi, events),
                     None => {}
@@ -304,10 +377,10 @@ impl Cards {
         if let Some(Reception::Queued) = came
             && let Some(arrived) = port.source.take(events.now())
         {
-            let mpkts = arrived.bytes.div_ceil(self.mpkt).max(1);
-            // A port that holds nothing else takes a packet of any length, as the bus carries it.
-            let room = self.spec.receive_mpkts + self.extra_mpkts;
-            if port.held_in > 0 && port.held_in + mpkts > room {
+            let mpkts = self.size(arrived.bytes);
+            let has_room = self.has_room(&self.ports[number], mpkts);
+            let port = &mut self.ports[number];
+            if !has_room {
                 port.lost += 1;
                 let place = (arrived.number - self.first) as usize;
                 if let Some((_, packet)) = self.packets[place].take() {
@@ -494,29 +567,36 @@ impl Cards {
         out.control = control;
         let port = self.ports.get_mut(usize::from(control.egress()));
         let port = port.filter(|_| control.way == Way::Port);
+        let mut departs = events.now();
         if let Some(port) = port {
             port.held_out += 1;
             if control.last {
                 let mpkts = (out.bytes.len() as u32).div_ceil(self.mpkt).max(1);
                 let now = events.now();
                 let at = port.sink.send(now, out.bytes.len() as u32).unwrap_or(now);
+                departs = at;
                 events.send_at(at, CardEvent::Departed(control.port, mpkts));
             }
         }
         if control.last {
-            self.deliver(out, events.now());
+            self.deliver(out, events.now(), departs);
         } else {
             self.open.push(out);
         }
     }
 
-    fn deliver(&mut self, out: Open, at: Time) {
+    /// An output is whole, and its last bit departs from its line later.
+    fn deliver(&mut self, out: Open, at: Time, departs: Time) {
         let Some(place) = out.number.checked_sub(self.taken_from) else { return };
         let Some(Some(number)) = self.taken.get(place as usize).copied() else { return };
         let slot = &mut self.packets[(number - self.first) as usize];
         let Some((ingress, packet)) = slot.as_ref() else { return };
         let is_last = !out.control.more;
         self.left += u64::from(is_last);
+        self.last_left = self.last_left.max(departs);
+        if is_last && packet.came >= self.measured_from {
+            self.latency.time(departs.since(packet.came));
+        }
         let has_port = usize::from(out.control.egress()) < self.ports.len();
         self.outputs.count(&out.control, has_port, out.bytes.len());
         self.delivered.push(Delivered {

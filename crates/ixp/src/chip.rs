@@ -136,7 +136,7 @@ impl<E: EnergySink> Chip<E> {
             hash: HashUnit::new(spec.hash),
             fbi: Fbi::new(spec, count, share),
             msf: Msf::new(spec.msf, share as u32),
-            cards: Cards::new(spec, options.seed)?,
+            cards: Cards::new(spec, options)?,
             sram_bus: pairs(spec.sram_bus, SRAM_BUS_UNITS + spec.sram.channels as usize - 1),
             sdram_bus: pairs(spec.sdram_bus, spec.sdram.channels as usize),
             network: Network::new(
@@ -394,6 +394,9 @@ impl<E: EnergySink> Model for Chip<E> {
                     self.govern(true, kernel);
                 }
                 self.stop_drained(kernel);
+                if self.cards.becomes_warm() {
+                    kernel.stop();
+                }
             }
             Event::Tick => self.tick(kernel),
             Event::Settled(engine) => self.settled(engine.into(), kernel),

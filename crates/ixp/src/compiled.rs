@@ -295,7 +295,8 @@ impl Compiled {
         Ok(Ixp::new(processor, store, reasons.collect())
             .with_tables(tables)
             .with_sources(sources)
-            .with_rules(rules))
+            .with_rules(rules)
+            .with_rate(options.rate))
     }
 }
 
@@ -313,6 +314,9 @@ pub(crate) fn started(
     let least = if rules.is_empty() { 0 } else { CHECKED };
     let own = crate::Options {
         seed: options.seed.unwrap_or_default(),
+        rate: options.rate,
+        buffer: options.buffer,
+        warm: options.warm,
         trace_events: options.events.max(least),
         energy_interval: options.interval_ns.map(Time::nanoseconds),
         ..Default::default()

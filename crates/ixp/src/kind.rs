@@ -77,7 +77,17 @@ impl Configured for Spec {
     }
 
     fn knobs(&self) -> &'static [Knob] {
-        &[Knob::Series, Knob::Seed, Knob::Events, Knob::Assertions, Knob::Rules, Knob::Profile]
+        &[
+            Knob::Rate,
+            Knob::Buffer,
+            Knob::Warm,
+            Knob::Series,
+            Knob::Seed,
+            Knob::Events,
+            Knob::Assertions,
+            Knob::Rules,
+            Knob::Profile,
+        ]
     }
 
     fn refusals(&self, program: &Program) -> Vec<Refusal> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_machine::watch::{Event, Watched};
 use wireloom_machine::{
-    Error, Machine, Profile, Profiler, Record, Recordings, Result, Settled, Sink, Snapshot,
+    Error, Machine, Profile, Profiler, Rate, Record, Recordings, Result, Settled, Sink, Snapshot,
     UpdateError, Wanted,
 };
 use wireloom_net::Frame;
@@ -23,6 +23,9 @@ use crate::watch::{Sources, listing};
 
 /// Packets that are offered before the machine begins to work on them.
 const AHEAD: u64 = 256;
+/// The same where packets wait for room: more than ports hold, so that a line that could bring one
+/// always has one.
+const WAITING: u64 = 1 << 14;
 
 /// A machine whose engines have their programs.
 ///
@@ -49,6 +52,8 @@ pub struct Ixp<E = ()> {
     series: Option<Series>,
     /// Rules that its events must keep.
     rules: Vec<Rule>,
+    /// The arrival times of packets, if they are not those of the description.
+    rate: Option<Rate>,
 }
 
 impl<E: Metered> Ixp<E> {
@@ -69,6 +74,7 @@ impl<E: Metered> Ixp<E> {
             keeps_events: false,
             series: None,
             rules: Vec::new(),
+            rate: None,
         }
     }
 
@@ -76,6 +82,12 @@ impl<E: Metered> Ixp<E> {
     #[must_use]
     pub(crate) fn with_rules(self, rules: Vec<Rule>) -> Self {
         Self { rules, ..self }
+    }
+
+    /// The same, whose packets arrive at a rate, as the options of its processor say.
+    #[must_use]
+    pub(crate) fn with_rate(self, rate: Option<Rate>) -> Self {
+        Self { rate, ..self }
     }
 
     /// The same, with the offloads of the store in these places of the memories.
@@ -116,7 +128,20 @@ impl<E: Metered> Ixp<E> {
 
     /// Simulates until at most this many packets are left, and passes on what can be.
     fn work(&mut self, most: u64, sink: Sink<'_>) -> Result<Settled> {
-        let done = self.processor.run_packets(most).map_err(|error| self.failure(error));
+        self.simulate(|processor| processor.run_packets(most), sink)
+    }
+
+    /// Simulates, and goes on if packets begin to count; passes on what can be.
+    fn simulate(
+        &mut self,
+        run: impl Fn(&mut Processor<E>) -> std::result::Result<(), RunError>,
+        sink: Sink<'_>,
+    ) -> Result<Settled> {
+        let mut done = run(&mut self.processor);
+        while done.is_ok() && self.processor.begins_to_count() {
+            done = run(&mut self.processor);
+        }
+        let done = done.map_err(|error| self.failure(error));
         let settled = self.settle(sink)?;
         done.map(|()| settled)
     }
@@ -200,13 +225,22 @@ impl<E: Metered> Ixp<E> {
 impl<E: Metered> Machine for Ixp<E> {
     fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled> {
         self.accept(frames)?;
-        self.work(AHEAD, sink)
+        match self.rate {
+            None => self.work(AHEAD, sink),
+            Some(Rate::Max) => self.work(WAITING, sink),
+            // The next packets may come at any time from then on.
+            Some(_) => {
+                let last = self.processor.chip.cards.last_arrival();
+                self.simulate(|processor| processor.run_to(last), sink)
+            }
+        }
     }
 
     fn advance(&mut self, cycles: u64, sink: Sink<'_>) -> Result<Settled> {
         if self.processor.chip.cards.to_come() > 0 {
             let ran = self.processor.run_cycles(cycles);
             ran.map_err(|error| self.failure(error))?;
+            self.processor.begins_to_count();
         }
         self.settle(sink)
     }
@@ -268,7 +302,7 @@ impl<E: Metered> Machine for Ixp<E> {
     }
 
     fn record(&self, work: Duration) -> Option<Record> {
-        Some(self.processor.report(self.lost, work))
+        Some(self.processor.report(work))
     }
 
     fn watch(&mut self) -> Option<&mut dyn Watched> {

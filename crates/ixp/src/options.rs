@@ -1,5 +1,6 @@
 //! Options of a run that are no part of a description.
 
+use wireloom_machine::Rate;
 use wireloom_sim::Time;
 
 /// Options.
@@ -7,6 +8,12 @@ use wireloom_sim::Time;
 pub struct Options {
     /// The seed of random arrivals.
     pub seed: u64,
+    /// The arrival times of packets, instead of those of the description.
+    pub rate: Option<Rate>,
+    /// Packets that a port holds, instead of the MPKTs of the description.
+    pub buffer: Option<u32>,
+    /// Packets at the start that count in no rate, utilisation or latency.
+    pub warm: u64,
     /// Events that the trace keeps at most; 0 for no trace.
     pub trace_events: usize,
     /// The intervals of time whose energy is recorded, for a meter with the same intervals.

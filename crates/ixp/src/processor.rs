@@ -14,6 +14,7 @@ use crate::chip::{Chip, Event};
 use crate::energy::{Metered, Power};
 use crate::engine::{Program, State};
 use crate::options::Options;
+use crate::report::Baseline;
 use crate::spec::Spec;
 
 /// After this time without a packet that leaves, a machine that has packets is stuck: a thread that
@@ -29,6 +30,8 @@ pub struct Processor<E = ()> {
     pub chip: Chip<E>,
     kernel: Kernel<Event>,
     until: Time,
+    /// What had happened when packets began to count, if some at the start do not.
+    pub(crate) counted_from: Option<Baseline>,
 }
 
 /// Why a run has ended before its time.
@@ -106,7 +109,7 @@ impl<E: EnergySink> Processor<E> {
         if let Some(interval) = options.energy_interval {
             kernel.send(interval, Event::Sample);
         }
-        Ok(Self { chip, kernel, until: Time::ZERO })
+        Ok(Self { chip, kernel, until: Time::ZERO, counted_from: None })
     }
 
     /// The time.
@@ -133,11 +136,28 @@ impl<E: EnergySink> Processor<E> {
         self.chip.cards.begin(&mut self.kernel.wrapped(Event::Card));
         let stop = self.kernel.run(&mut self.chip, self.until);
         match self.chip.failed.take() {
-            None => Ok(stop),
+            None => {
+                if stop == Stop::Stopped {
+                    self.until = self.kernel.now();
+                }
+                Ok(stop)
+            }
             Some((refused, instruction)) => {
                 Err(RunError::Refused { at: self.now(), message: refused.0, instruction })
             }
         }
+    }
+
+    /// Simulates up to a time, or until packets begin to count.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_to(&mut self, time: Time) -> Result<(), RunError> {
+        let from = self.until.max(self.kernel.now());
+        if time > from {
+            self.run(time - from)?;
+        }
+        Ok(())
     }
 
     /// Simulates this number of cycles of the core clock.
@@ -177,7 +197,8 @@ impl<E: EnergySink> Processor<E> {
         }
     }
 
-    /// Simulates until at most this number of packets is left, on lines and inside.
+    /// Simulates until at most this number of packets is left, on lines and inside, or until packets
+    /// begin to count.
     ///
     /// # Errors
     /// As [`run`](Self::run), and if packets do not get on.
@@ -189,6 +210,9 @@ impl<E: EnergySink> Processor<E> {
             let next = self.chip.cards.next_arrival().filter(|_| was_empty);
             let stop = self.run(next.map_or(STEP, |next| STEP.max(next.since(self.now()))))?;
             let left = self.chip.cards.left + self.chip.cards.lost.len() as u64;
+            if stop == Stop::Stopped {
+                return Ok(());
+            }
             if left != progress.0 || was_empty {
                 progress = (left, self.now());
             }

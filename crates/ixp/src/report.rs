@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use wireloom_machine::{Line, Part, thousands};
+use wireloom_machine::{Line, Part, Throughput, Totals, thousands};
 use wireloom_sim::stats::Record;
-use wireloom_sim::{EnergySink, Time};
+use wireloom_sim::{Energy, EnergySink, Time};
 
 use crate::bus::Bus;
 use crate::cards::Outputs;
 use crate::chip::Did;
 use crate::energy::Metered;
+use crate::engine::Use;
 use crate::processor::Processor;
 use crate::units::Served;
 
@@ -27,19 +28,56 @@ pub struct Shares {
     pub idle: f64,
 }
 
+/// What had happened up to a time: shares and rates are those of the time from then on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Baseline {
+    now: Time,
+    totals: Totals,
+    engines: Vec<Use>,
+    units: Vec<Busy>,
+    /// The energy of engines, of the rest of the chip, and of memory chips.
+    energy: [Energy; 3],
+}
+
+/// How long a unit or bus was in use.
+#[derive(Clone, Copy, Debug)]
+struct Busy {
+    name: &'static str,
+    /// The time in use, of all its parts.
+    amount: u64,
+    /// The time up to now, in the same unit.
+    whole: u64,
+    parts: usize,
+}
+
+impl Busy {
+    /// The share of the time since an earlier look.
+    fn share_since(self, earlier: Option<&Self>) -> f64 {
+        let (amount, whole) = earlier.map_or((0, 0), |earlier| (earlier.amount, earlier.whole));
+        let whole = (self.whole - whole).max(1) as f64;
+        (self.amount - amount) as f64 / whole / self.parts.max(1) as f64
+    }
+}
+
+/// The mean power by group, in watts.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Watts {
+    engines: f64,
+    rest_of_chip: f64,
+    memories: f64,
+}
+
 /// The summary of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Values {
-    /// The simulated time, in microseconds.
-    time_us: f64,
-    /// Cycles of the core clock.
+    #[serde(flatten)]
+    throughput: Throughput,
+    /// The simulated time of the whole run, in microseconds: some time passes after the last packet.
+    simulated_us: f64,
+    /// Cycles of the core clock in that time.
     cycles: u64,
-    /// Packets that left by a port, million in a second.
-    mpps: f64,
-    /// Bits of packets that left by a port, in Gb/s.
-    gbps: f64,
-    /// Packets that found no room at a port.
-    lost: u64,
+    /// The share of all engines' cycles in which an instruction computed.
+    usage: f64,
     /// Counts of outputs by destination.
     outputs: Outputs,
     /// The shares of all engines' cycles.
@@ -50,8 +88,10 @@ pub struct Values {
     engine_cycles_a_second: f64,
     /// The share of time in which each part was in use.
     use_of: Vec<(String, f64)>,
-    /// The mean power, in watts: of engines, of the rest of the chip, and of memory chips.
-    watts: Option<[f64; 3]>,
+    /// The mean power in watts, by group, and the energy shared out to all packets.
+    watts: Option<f64>,
+    watts_of: Option<Watts>,
+    nanojoules_a_packet: Option<f64>,
     /// What the governor did, if there is one.
     #[serde(skip)]
     did: Option<Did>,
@@ -60,45 +100,99 @@ pub struct Values {
 }
 
 impl<E: EnergySink> Processor<E> {
-    /// The shares of an engine's cycles so far.
-    pub fn shares(&self, engine: usize) -> Shares {
+    /// What an engine did in its cycles so far.
+    fn used(&self, engine: usize) -> Use {
         let used = self.chip.engines[engine].used;
-        let idle = used.idle + self.sleeping(engine);
-        let all = (used.busy + used.aborted + used.stalled + idle).max(1) as f64;
-        Shares {
-            busy: used.busy as f64 / all,
-            aborted: used.aborted as f64 / all,
-            stalled: used.stalled as f64 / all,
-            idle: idle as f64 / all,
+        Use { idle: used.idle + self.sleeping(engine), ..used }
+    }
+
+    /// The shares of an engine's cycles since packets began to count.
+    pub fn shares(&self, engine: usize) -> Shares {
+        let from =
+            self.counted_from.as_ref().map_or_else(Use::default, |from| from.engines[engine]);
+        let used = self.used(engine);
+        let [busy, aborted, stalled, idle] = [
+            used.busy - from.busy,
+            used.aborted - from.aborted,
+            used.stalled - from.stalled,
+            used.idle - from.idle,
+        ];
+        let all = (busy + aborted + stalled + idle).max(1) as f64;
+        let [busy, aborted, stalled, idle] =
+            [busy, aborted, stalled, idle].map(|cycles| cycles as f64 / all);
+        Shares { busy, aborted, stalled, idle }
+    }
+
+    /// The share of time in which each unit and bus was in use, since packets began to count.
+    pub fn utilisation(&self) -> Vec<(&'static str, f64)> {
+        let from = self.counted_from.as_ref().map_or(&[][..], |from| &from.units);
+        let units = self.busy().into_iter().enumerate();
+        units.map(|(place, unit)| (unit.name, unit.share_since(from.get(place)))).collect()
+    }
+
+    /// How long each unit and bus was in use so far.
+    fn busy(&self) -> Vec<Busy> {
+        let chip = &self.chip;
+        let now = chip.core_cycle(self.now());
+        let of = |name, amount, parts| Busy { name, amount, whole: now, parts };
+        let [sram_push, sram_pull, sdram_push, sdram_pull] = chip.data_buses();
+        let bus =
+            |name, buses: Vec<&Bus>| of(name, buses.iter().map(|bus| bus.busy).sum(), buses.len());
+        let mut all = vec![
+            of("command bus", self.command_bus_busy(), 1),
+            of("sram", chip.sram.served_at(now).busy, chip.sram.channels.len()),
+            of("sdram", chip.sdram.served_at(now).busy, chip.sdram.channels.len()),
+            of("scratchpad", chip.scratch.served_at(now).busy, 1),
+            of("hash unit", chip.hash.served_at(now).busy, 1),
+            of("fbi", chip.fbi.served_at(now).busy, 1),
+            bus("sram push bus", sram_push),
+            bus("sram pull bus", sram_pull),
+            bus("sdram push bus", sdram_push),
+            bus("sdram pull bus", sdram_pull),
+            Busy {
+                name: "ix bus",
+                amount: chip.cards.bus_time_at(self.now()).0,
+                whole: self.now().0,
+                parts: 1,
+            },
+        ];
+        if chip.spec.has_msf() {
+            all.push(of("msf", chip.msf.served_at(now).busy, 1));
+        }
+        all
+    }
+
+    /// The totals up to a time that is not in the past.
+    fn totals(&self, at: Time) -> Totals {
+        let cards = &self.chip.cards;
+        Totals {
+            seconds: at.as_seconds(),
+            packets: cards.left,
+            sent: cards.outputs.sent,
+            sent_bytes: cards.outputs.sent_bytes,
+            lost: cards.lost_at_input(),
         }
     }
 
-    /// The share of time in which each unit and bus was in use.
-    pub fn utilisation(&self) -> Vec<(&'static str, f64)> {
-        let chip = &self.chip;
-        let cycles = chip.core_cycle(self.now()).max(1) as f64;
-        let share = |busy: u64| busy as f64 / cycles;
-        let now = chip.core_cycle(self.now());
-        let of = |busy: u64, parts: usize| share(busy) / parts.max(1) as f64;
-        let [sram_push, sram_pull, sdram_push, sdram_pull] = chip.data_buses();
-        let bus = |buses: Vec<&Bus>| of(buses.iter().map(|bus| bus.busy).sum(), buses.len());
-        let mut all = vec![
-            ("command bus", share(self.command_bus_busy())),
-            ("sram", of(chip.sram.served_at(now).busy, chip.sram.channels.len())),
-            ("sdram", of(chip.sdram.served_at(now).busy, chip.sdram.channels.len())),
-            ("scratchpad", share(chip.scratch.served_at(now).busy)),
-            ("hash unit", share(chip.hash.served_at(now).busy)),
-            ("fbi", share(chip.fbi.served_at(now).busy)),
-            ("sram push bus", bus(sram_push)),
-            ("sram pull bus", bus(sram_pull)),
-            ("sdram push bus", bus(sdram_push)),
-            ("sdram pull bus", bus(sdram_pull)),
-            ("ix bus", chip.cards.bus_use(self.now())),
-        ];
-        if chip.spec.has_msf() {
-            all.push(("msf", share(chip.msf.served_at(now).busy)));
+    /// Begins to count if the packets at the start that do not count are done; returns whether that
+    /// is now.
+    pub(crate) fn begins_to_count(&mut self) -> bool
+    where
+        E: Metered,
+    {
+        if self.counted_from.is_some() || !self.chip.cards.is_warm() {
+            return false;
         }
-        all
+        let now = self.now();
+        self.counted_from = Some(Baseline {
+            now,
+            totals: self.totals(now),
+            engines: (0..self.chip.engines.len()).map(|engine| self.used(engine)).collect(),
+            units: self.busy(),
+            energy: self.power().map(|power| power.groups()).unwrap_or_default(),
+        });
+        self.chip.cards.measure_latencies(now);
+        true
     }
 
     /// Cycles in which the command buses were taken, the mean of all.
@@ -109,7 +203,7 @@ impl<E: EnergySink> Processor<E> {
 
     /// All statistics: `engines` with the use of each and of its contexts, `units`, `cards`,
     /// `packets`, with a governor `governor`, and with an energy meter `power`. All count from the
-    /// start. Cycles of a context are those of its engine, and packets that were offered are done,
+    /// start, except for the shares of engines' cycles. Cycles of a context are those of its engine, and packets that were offered are done,
     /// lost or still to come.
     pub fn statistics(&self) -> Record
     where
@@ -206,13 +300,30 @@ impl<E: EnergySink> Processor<E> {
         all
     }
 
-    /// The record of a run for people and programs, of which `lost` packets found no room.
-    pub fn report(&self, lost: u64, work: Duration) -> wireloom_machine::Record
+    /// The record of a run for people and programs.
+    pub fn report(&self, work: Duration) -> wireloom_machine::Record
     where
         E: Metered,
     {
         let chip = &self.chip;
-        let seconds = self.now().as_seconds();
+        let now = self.now();
+        let from = self.counted_from.clone().unwrap_or_else(|| match chip.cards.has_warm_up() {
+            // Nothing counts yet.
+            true => Baseline { now, totals: self.totals(now), ..Baseline::default() },
+            false => Baseline::default(),
+        });
+        let end = match chip.cards.to_come() {
+            0 => chip.cards.last_left().max(from.now),
+            _ => now,
+        };
+        let groups = self.power().map(|power| power.groups());
+        let watts = groups.map(|groups| {
+            let mean = |place: usize| {
+                Energy(groups[place].0 - from.energy[place].0).mean_watts(now.since(from.now))
+            };
+            Watts { engines: mean(0), rest_of_chip: mean(1), memories: mean(2) }
+        });
+        let to = self.totals(end);
         let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
         let count = chip.engines.len();
         let mut engines = Shares::default();
@@ -227,17 +338,21 @@ impl<E: EnergySink> Processor<E> {
             (0..count).map(|number| chip.engines[number].cycles() + self.sleeping(number)).sum();
         let use_of = self.utilisation();
         let values = Values {
-            time_us: seconds * 1e6,
-            cycles: chip.core_cycle(self.now()),
-            mpps: ratio(chip.cards.outputs.sent as f64, seconds) / 1e6,
-            gbps: ratio(chip.cards.outputs.sent_bytes as f64 * 8.0, seconds) / 1e9,
-            lost,
+            throughput: Throughput::between(&from.totals, &to, chip.cards.latency().into()),
+            simulated_us: now.as_seconds() * 1e6,
+            cycles: chip.core_cycle(now),
+            usage: engines.busy,
             outputs: chip.cards.outputs,
             engines,
             instructions: chip.engines.iter().map(|engine| engine.used.busy).sum(),
             engine_cycles_a_second: ratio(engine_cycles as f64, work.as_secs_f64()),
             use_of: use_of.iter().map(|(name, share)| ((*name).to_owned(), *share)).collect(),
-            watts: self.power().map(|power| power.watts(self.now())),
+            watts: watts.map(|watts| watts.sum()),
+            watts_of: watts,
+            nanojoules_a_packet: watts.map(|watts| {
+                let joules = watts.sum() * now.since(from.now).as_seconds();
+                ratio(joules * 1e9, (to.packets - from.totals.packets) as f64)
+            }),
             did: chip.control.period().map(|_| chip.control.did),
             statistics: self.statistics(),
         };
@@ -251,21 +366,29 @@ impl<E: EnergySink> Processor<E> {
     }
 }
 
+impl Watts {
+    fn sum(self) -> f64 {
+        self.engines + self.rest_of_chip + self.memories
+    }
+}
+
 impl Values {
     fn lines(&self) -> Vec<Line> {
         let Shares { busy, aborted, stalled, idle } = self.engines;
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-        let power = self.watts.map(|[engines, chip, memories]| {
-            let all = engines + chip + memories;
+        let power = self.watts_of.map(|watts| {
+            let Watts { engines, rest_of_chip, memories } = watts;
+            let all = watts.sum();
             let text = format!(
-                "{all:.3} W: engines {engines:.3}, rest of the chip {chip:.3}, memories \
+                "{all:.3} W: engines {engines:.3}, rest of the chip {rest_of_chip:.3}, memories \
                  {memories:.3}"
             );
             Line::new("power", text)
         });
-        let mut lines = vec![
-            Line::new("rate", format!("{:.3} MPPS in {:.1} us", self.mpps, self.time_us)),
-            Line::new("bandwidth", format!("{:.3} Gb/s", self.gbps)),
+        let mut lines = Vec::from_iter(self.throughput.measured_from());
+        lines.extend([
+            self.throughput.rate(),
+            Line::new("bandwidth", format!("{:.3} Gb/s", self.throughput.gbps)),
             Line::new("cycles", thousands(self.cycles)),
             Line::new(
                 "engines",
@@ -277,7 +400,7 @@ impl Values {
                     percent(idle)
                 ),
             ),
-            Line::new("lost at input", format!("{} packets", thousands(self.lost))),
+            self.throughput.lost(),
             Line::new(
                 "simulated",
                 format!(
@@ -286,7 +409,7 @@ impl Values {
                     thousands(self.engine_cycles_a_second as u64)
                 ),
             ),
-        ];
+        ]);
         lines.extend(power);
         lines.extend(self.did.map(|Did { slower, faster, stopped, started, late, lost }| {
             let steps = format!("{} steps slower, {} faster", thousands(slower), thousands(faster));

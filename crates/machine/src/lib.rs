@@ -27,6 +27,7 @@ mod running;
 mod snapshot;
 pub mod software;
 mod state;
+mod throughput;
 pub mod trace;
 pub mod watch;
 
@@ -40,7 +41,7 @@ pub use interface::{
     SinkOfPieces, UpdateError, Wanted,
 };
 pub use kind::{Configured, Files, Kind, Named, Pattern, Refusal};
-pub use options::{Knob, Options, Rate};
+pub use options::{Arrivals, Knob, Options, Rate};
 pub use outputs::Outputs;
 pub use passage::{Milestone, Passage};
 pub use profile::{LineCounts, Profile, ProfileLine, Profiler};
@@ -50,3 +51,4 @@ pub use registry::Registry;
 pub use running::{LoadedTables, Running, load_store};
 pub use snapshot::Snapshot;
 pub use state::{RowDifference, differences, fields_text, find_offload, key_text, value_text};
+pub use throughput::{Latency, Throughput, Totals};

@@ -39,9 +39,10 @@ pub enum Knob {
 /// Options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The arrival times of packets.
-    pub rate: Rate,
-    /// Packets that the input buffer holds for each lane or narrow port; the machine has a default.
+    /// The arrival times of packets at the whole machine; without it those of its description, or
+    /// [`Rate::Max`].
+    pub rate: Option<Rate>,
+    /// Packets that the input buffer of each lane, port or line card holds; the machine has a default.
     pub buffer: Option<u32>,
     /// The input pauses in this percentage of the cycles, 0 to 99.
     pub idle_percent: u32,
@@ -72,15 +73,15 @@ pub struct Options {
     pub interval_ns: Option<u64>,
     /// The seed of the machine's random choices; the machine has a default.
     pub seed: Option<u64>,
-    /// Packets at the start that count in no statistic, so that caches and queues fill first.
+    /// Packets at the start that count in no rate, utilisation or latency, so that caches and queues
+    /// fill first.
     pub warm: u64,
 }
 
 /// The arrival times of packets at a simulated machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
-    /// As fast as the machine accepts them.
-    #[default]
+    /// As fast as the machine accepts them; none is lost.
     Max,
     /// At the times of the capture.
     Capture,
@@ -103,6 +104,45 @@ impl FromStr for Rate {
     }
 }
 
+/// The arrival times of packets with a [`Rate`], in order of arrival at the whole machine.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    rate: Rate,
+    offered: u64,
+    first_ns: Option<u64>,
+    latest: u64,
+}
+
+/// The latest arrival in picoseconds, some 26 days: sums of times stay in range, whatever a capture
+/// says.
+const LATEST: f64 = (1_u64 << 61) as f64;
+
+impl Arrivals {
+    /// Begins with the first packet, at time 0.
+    pub fn new(rate: Rate) -> Self {
+        Self { rate, offered: 0, first_ns: None, latest: 0 }
+    }
+
+    /// Whether packets wait until the machine has room for them.
+    pub fn wait(&self) -> bool {
+        self.rate == Rate::Max
+    }
+
+    /// Returns when the next packet arrives, in picoseconds, given its own time in nanoseconds. The
+    /// times of a capture can decrease; arrivals do not.
+    pub fn next(&mut self, arrival_ns: u64) -> u64 {
+        let first_ns = *self.first_ns.get_or_insert(arrival_ns);
+        let at = match self.rate {
+            Rate::Max => 0.0,
+            Rate::Capture => arrival_ns.saturating_sub(first_ns) as f64 * 1e3,
+            Rate::Mpps(mpps) => self.offered as f64 * 1e6 / mpps,
+        };
+        self.offered += 1;
+        self.latest = self.latest.max(at.min(LATEST) as u64);
+        self.latest
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,5 +155,18 @@ mod tests {
         for text in ["", "0", "-1", "inf", "fast"] {
             assert!(text.parse::<Rate>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn arrivals_follow_the_rate_or_the_capture() {
+        let times = |rate: Rate, given: [u64; 4]| {
+            let mut arrivals = Arrivals::new(rate);
+            given.map(|ns| arrivals.next(ns))
+        };
+        assert_eq!(times(Rate::Mpps(4.0), [7; 4]), [0, 250_000, 500_000, 750_000]);
+        assert_eq!(times(Rate::Capture, [50, 60, 55, 70]), [0, 10_000, 10_000, 20_000]);
+        assert_eq!(times(Rate::Max, [50, 60, 55, 70]), [0; 4]);
+        assert_eq!(times(Rate::Capture, [0, u64::MAX, 0, 0])[1..], [1 << 61; 3]);
+        assert!(Arrivals::new(Rate::Max).wait() && !Arrivals::new(Rate::Capture).wait());
     }
 }

@@ -445,6 +445,12 @@ impl Engine {
         self.machine.energy()
     }
 
+    /// The time from the arrival of a packet's last bit until its last output has left, of packets
+    /// that arrived while packets counted.
+    pub fn arrival_to_departure(&self) -> wireloom_machine::Latency {
+        each!(&self.machine, machine => (&machine.platform().io.latencies().total).into())
+    }
+
     /// All statistics.
     pub fn record(&self) -> Record {
         self.machine.record()

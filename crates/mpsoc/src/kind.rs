@@ -13,7 +13,7 @@ use wireloom_ir as ir;
 use wireloom_machine::watch::Watched;
 use wireloom_machine::{
     Capabilities, Configured, Error, Kind, Knob, Line, Machine, Milestone, Passage, Program,
-    Recordings, Refusal, Result, Settled, Sink, Snapshot, UpdateError, counted, thousands,
+    Recordings, Refusal, Result, Settled, Sink, Snapshot, Throughput, UpdateError, thousands,
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
@@ -23,6 +23,7 @@ use wireloom_sim::{Effort, Time, Timeline};
 
 use crate::energy::groups;
 use crate::engine::{self, Engine};
+use crate::machine::Totals;
 use crate::program::{Elements, build};
 use crate::toolchain::BuildError;
 use crate::watch::Watching;
@@ -93,7 +94,7 @@ impl Configured for Spec {
     }
 
     fn knobs(&self) -> &'static [Knob] {
-        &[Knob::Timeline, Knob::Series, Knob::Seed, Knob::Warm]
+        &[Knob::Rate, Knob::Buffer, Knob::Warm, Knob::Timeline, Knob::Series, Knob::Seed]
     }
 
     fn sections_without_effect(&self, program: &ir::Program) -> Vec<String> {
@@ -132,10 +133,15 @@ impl Configured for Spec {
         let recording = Options::recording(options.timeline_ns, options.interval_ns);
         let seed = options.seed.unwrap_or(recording.seed);
         let effort = if options.watched { Effort::Naive } else { recording.effort };
-        let options = Options { seed, warm: options.warm, effort, ..recording };
-        let engine = Engine::new(self, &for_threads(program.lowered.clone()), store, options)
+        let mut spec = self.clone();
+        if let Some(packets) = options.buffer {
+            spec.io.input.queue_packets = packets.into();
+        }
+        let (warm, rate) = (options.warm, options.rate);
+        let options = Options { seed, warm, rate, effort, ..recording };
+        let engine = Engine::new(&spec, &for_threads(program.lowered.clone()), store, options)
             .map_err(Error::new)?;
-        Ok(Box::new(Mpsoc { engine, watching: Watching::new(self) }))
+        Ok(Box::new(Mpsoc { engine, watching: Watching::new(&spec) }))
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -259,16 +265,11 @@ impl Machine for Mpsoc {
     fn record(&self, work: Duration) -> Option<wireloom_machine::Record> {
         let (from, all) = (self.engine.counted_from(), self.engine.totals());
         let totals = all.since(&from);
-        let seconds = totals.now.as_seconds();
+        let latency = self.engine.arrival_to_departure();
         let energy = self.engine.energy();
         let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
         let values = Values {
-            from_us: from.now.as_seconds() * 1e6,
-            warm: from.done,
-            time_us: seconds * 1e6,
-            mpps: ratio(totals.sent as f64, seconds) / 1e6,
-            mpps_finished: ratio(totals.done as f64, seconds) / 1e6,
-            lost: all.lost,
+            throughput: Throughput::between(&common(&from), &common(&all), latency),
             instructions: totals.instructions,
             instructions_a_packet: ratio(totals.instructions as f64, totals.done as f64),
             usage: self.engine.usage(),
@@ -294,23 +295,22 @@ impl Machine for Mpsoc {
     }
 }
 
-/// The summary of a simulation. It covers the time from `from_us` on, except for `lost`.
+/// The totals that all machines have.
+fn common(totals: &Totals) -> wireloom_machine::Totals {
+    wireloom_machine::Totals {
+        seconds: totals.now.as_seconds(),
+        packets: totals.done,
+        sent: totals.sent,
+        sent_bytes: totals.sent_bytes,
+        lost: totals.lost,
+    }
+}
+
+/// The summary of a simulation, from when packets began to count.
 #[derive(Clone, Debug, Serialize)]
 struct Values {
-    /// The simulated time at which packets began to count, in microseconds.
-    from_us: f64,
-    /// The packets that threads had finished then.
-    #[serde(skip)]
-    warm: u64,
-    /// The simulated time in which packets counted, in microseconds.
-    time_us: f64,
-    /// Million packets per second that left by a port, including the time in which the first
-    /// packets come in and the last ones go out.
-    mpps: f64,
-    /// The rate of packets that threads finished, whether or not they left by a port.
-    mpps_finished: f64,
-    /// The number of packets lost at the input in the whole run, as arrivals are counted.
-    lost: u64,
+    #[serde(flatten)]
+    throughput: Throughput,
     /// The instructions of all processors.
     instructions: u64,
     /// Instructions per packet.
@@ -341,18 +341,9 @@ impl Values {
             }
             _ => "not known".to_owned(),
         };
-        let mut lines = Vec::new();
-        if self.warm > 0 {
-            let after = counted(self.warm, "packet");
-            let text = format!("{:.1} us on, after {after}; losses in the whole run", self.from_us);
-            lines.push(Line::new("measured from", text));
-        }
-        let beside = match self.mpps_finished == self.mpps {
-            true => String::new(),
-            false => format!(" sent ({:.3} finished)", self.mpps_finished),
-        };
+        let mut lines = Vec::from_iter(self.throughput.measured_from());
         lines.extend([
-            Line::new("rate", format!("{:.3} MPPS{beside} in {:.1} us", self.mpps, self.time_us)),
+            self.throughput.rate(),
             Line::new("use", format!("{:.1} % of the processors' cycles", 100.0 * self.usage)),
             Line::new("instructions", format!("{:.1} a packet", self.instructions_a_packet)),
             Line::new("latency", latency("total")),
@@ -360,7 +351,7 @@ impl Values {
             Line::new("network", latency("network")),
             Line::new("pipeline", latency("compute")),
             Line::new("power", energy.line(self.watts, self.nanojoules_a_packet, groups(energy))),
-            Line::new("lost at input", format!("{} packets", thousands(self.lost))),
+            self.throughput.lost(),
             Line::new(
                 "simulated",
                 format!(
@@ -383,12 +374,7 @@ mod tests {
     #[test]
     fn what_people_read_is_what_was_counted() {
         let values = Values {
-            from_us: 2.5,
-            warm: 500,
-            time_us: 12.5,
-            mpps: 3.25,
-            mpps_finished: 3.5,
-            lost: 1234,
+            throughput: Throughput::default(),
             instructions: 40_000,
             instructions_a_packet: 400.0,
             usage: 0.5,
@@ -401,13 +387,10 @@ mod tests {
         let plan = plan(&Spec::base(), &[], 0).expect("a plan");
         let lines = values.record(&Account::new(plan, None).expect("an account")).lines;
         let text = |name: &str| &lines.iter().find(|line| line.name == name).expect("a line").text;
-        assert_eq!(text("measured from"), "2.5 us on, after 500 packets; losses in the whole run");
-        assert_eq!(text("rate"), "3.250 MPPS sent (3.500 finished) in 12.5 us");
         assert_eq!(text("use"), "50.0 % of the processors' cycles");
         assert_eq!(text("instructions"), "400.0 a packet");
         assert_eq!(text("latency"), "not known");
         assert!(text("power").starts_with("0.250 W, 77.0 nJ a packet: processors 0.000, local"));
-        assert_eq!(text("lost at input"), "1,234 packets");
         assert_eq!(text("simulated"), "40,000 instructions, 2,000,000 a second");
     }
 }

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use wireloom_isa::Cause;
+use wireloom_machine::Rate;
 use wireloom_net::Packet;
 use wireloom_power::Account;
 use wireloom_sim::stats::{Histogram, Record, Series};
@@ -45,6 +46,8 @@ pub struct Options {
     /// The number of initial packets that do not count, so that caches and queues fill first: see
     /// [`Machine::counted_from`]. With 0, all packets count.
     pub warm: u64,
+    /// The arrival times of packets, instead of those of the description.
+    pub rate: Option<Rate>,
 }
 
 /// The patience of [`Options::default`]. The program of an engine ends a packet after 65,535 loop
@@ -62,6 +65,7 @@ impl Default for Options {
             sampling: None,
             patience: PATIENCE,
             warm: 0,
+            rate: None,
         }
     }
 }
@@ -202,6 +206,8 @@ pub struct Totals {
     pub done: u64,
     /// The number of packets that left by a port, copies among them.
     pub sent: u64,
+    /// The bytes of packets that left by a port.
+    pub sent_bytes: u64,
     /// The number of packets lost at the input.
     pub lost: u64,
     /// The number of instructions.
@@ -220,6 +226,7 @@ impl Totals {
             taken: self.taken - earlier.taken,
             done: self.done - earlier.done,
             sent: self.sent - earlier.sent,
+            sent_bytes: self.sent_bytes - earlier.sent_bytes,
             lost: self.lost - earlier.lost,
             instructions: self.instructions - earlier.instructions,
             busy: self.busy - earlier.busy,
@@ -595,6 +602,7 @@ impl<W: Workload, O: Objects> Machine<W, O> {
 fn totals<W: Workload, O: Objects>(kernel: &Kernel<Event>, platform: &Platform<W, O>) -> Totals {
     let (taken, done) = platform.io.counts();
     let (busy, instructions) = platform.issued();
-    let (sent, lost) = (platform.io.sent(), platform.io.lost());
-    Totals { now: kernel.now(), taken, done, sent, lost, instructions, busy }
+    let io = &platform.io;
+    let (sent, sent_bytes, lost) = (io.sent(), io.sent_bytes(), io.lost());
+    Totals { now: kernel.now(), taken, done, sent, sent_bytes, lost, instructions, busy }
 }

@@ -119,7 +119,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         options: Options,
     ) -> Result<Self, SpecError> {
         spec.check()?;
-        let Options { seed, mut timeline, races, warm, .. } = options;
+        let Options { seed, mut timeline, races, warm, rate, .. } = options;
         let application = workload.is_application().then(|| Application::new(spec)).transpose()?;
         let labels = Labels::new(&mut timeline);
         let processors = (0..spec.processors).map(|number| {
@@ -155,7 +155,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             threads: spec.threads,
             header: spec.header_bytes,
             processors,
-            io: PacketIo::new(&spec.io, seed)?,
+            io: PacketIo::new(&spec.io, seed, rate)?,
             broker: Broker::new(
                 &spec.broker,
                 spec.processor.clock,
@@ -350,6 +350,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             self.tell_taken(packet, kernel.now(), stored);
             kernel.send_at(stored, Event::Stored(packet));
         }
+        self.io.resume(&mut kernel.wrapped(Event::Line));
     }
 
     /// Lets packet I/O send the packets that it can.

@@ -337,7 +337,7 @@ impl Spec {
         self.processor.instruction_cache.check("processor.instruction_cache")?;
         self.processor.data_cache.check("processor.data_cache")?;
         Memory::new(self.memory.timing).map_err(|error| error.within("memory.timing"))?;
-        PacketIo::new(&self.io, 0)?;
+        PacketIo::new(&self.io, 0, None)?;
         // A program's objects are additional nodes.
         let nodes = self.processors + PLATFORM_NODES;
         let network = Interconnect::<()>::new(&self.network, nodes, Rng::new(0, "network"));

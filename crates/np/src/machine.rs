@@ -13,19 +13,20 @@ use wireloom_files::TemporaryFolder;
 use wireloom_ir as ir;
 use wireloom_lang::suggest::suggest_or_list;
 use wireloom_machine::{
-    Bar, Capabilities, Configured, Error, Files, Kind, Knob, Line, Machine, Milestone, Named,
-    Options, Part, Passage, Pattern, Program, Rate, Record, Refusal, Result, Settled, Sink,
-    Snapshot, UpdateError, Wanted, thousands,
+    Bar, Capabilities, Configured, Error, Files, Kind, Knob, Latency, Line, Machine, Milestone,
+    Named, Options, Part, Passage, Pattern, Program, Rate, Record, Refusal, Result, Settled, Sink,
+    Snapshot, Throughput, Totals, UpdateError, Wanted, thousands,
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
 
 use crate::control::{ControlError, ControlPlane};
 use crate::description::{Machine as Spec, MachineError, kinds};
+use crate::processor::probes::RUNS;
 use crate::processor::{self, Image, NpError, Processor, ReasonCount};
 use crate::simulation::{
-    self, BuildError, BuildOptions, Distribution, Execution, Fault, Pace, Report, Resolved,
-    Settings, Simulation, Source,
+    self, BuildError, BuildOptions, Counts, Distribution, Execution, Fault, Pace, Report, Resolved,
+    Settings, Simulation, Source, Use,
 };
 
 /// The kind `np`.
@@ -106,6 +107,7 @@ impl Configured for Spec {
         &[
             Knob::Rate,
             Knob::Buffer,
+            Knob::Warm,
             Knob::Idle,
             Knob::Stall,
             Knob::Waves,
@@ -177,11 +179,11 @@ fn refusal(error: &NpError) -> Refusal {
 }
 
 /// Returns how packets arrive at a core clock of `clock_mhz` MHz.
-fn pace(rate: Rate, clock_mhz: u32) -> Pace {
+fn pace(rate: Option<Rate>, clock_mhz: u32) -> Pace {
     match rate {
-        Rate::Max => Pace::Most,
-        Rate::Capture => Pace::Timed { clock_mhz },
-        Rate::Mpps(mpps) => Pace::PerCycle(mpps / f64::from(clock_mhz)),
+        None | Some(Rate::Max) => Pace::Most,
+        Some(Rate::Capture) => Pace::Timed { clock_mhz },
+        Some(Rate::Mpps(mpps)) => Pace::PerCycle(mpps / f64::from(clock_mhz)),
     }
 }
 
@@ -266,7 +268,7 @@ impl Np {
         let images = processor::images(&processor.plan, &store).map_err(Error::new)?;
         let settings = settings(options, clock_mhz);
         let simulation = simulate(&processor.source(), &images, folder.path(), settings, progress)?;
-        let execution = Execution::new(simulation, pace(options.rate, clock_mhz));
+        let execution = Execution::new(simulation, pace(options.rate, clock_mhz), options.warm);
         let mut machine = Self {
             processor,
             control: ControlPlane::default(),
@@ -429,9 +431,21 @@ impl Machine for Np {
 
     fn record(&self, _: Duration) -> Option<Record> {
         let run = self.execution.report();
+        let clock_mhz = f64::from(self.clock_mhz);
+        let totals = |counts: &Counts| Totals {
+            seconds: counts.cycles as f64 / (clock_mhz * 1e6),
+            packets: counts.completed,
+            sent: counts.sent[0],
+            sent_bytes: counts.sent[1],
+            lost: counts.lost,
+        };
+        let [from, to] = run.counts.each_ref().map(totals);
+        let [mean, p50, p99, max] = run.stay.map(|cycles| cycles * 1e3 / clock_mhz);
         let values = Values {
             clock_mhz: self.clock_mhz,
-            mpps: run.packets_per_cycle.map(|rate| rate * f64::from(self.clock_mhz)),
+            throughput: Throughput::between(&from, &to, Latency { mean, p50, p99, max }),
+            mpps_middle: run.packets_per_cycle.map(|rate| rate * clock_mhz),
+            usage: usage(&run.uses),
             model_seconds: self.built.as_secs_f64(),
             reasons: self.reasons.iter().filter(|count| count.packets > 0).cloned().collect(),
             run,
@@ -543,8 +557,12 @@ fn write_images(images: &[Image], folder: &Path) -> Result<Vec<String>> {
 struct Values {
     /// The core clock in MHz.
     clock_mhz: u32,
-    /// Million packets per second at that clock, over the middle of the run.
-    mpps: Option<f64>,
+    #[serde(flatten)]
+    throughput: Throughput,
+    /// Million packets per second at that clock that were completed in the middle 80 % of the run.
+    mpps_middle: Option<f64>,
+    /// The share of engines' slots in which a step ran.
+    usage: f64,
     /// Time to build the model, or to load it from the cache, in seconds.
     model_seconds: f64,
     /// The packets that the processor has counted for each reason, if its state was read.
@@ -558,7 +576,7 @@ impl Values {
     fn record(self) -> Record {
         let run = &self.run;
         let speed = run.cycles as f64 / run.seconds.max(1e-9);
-        let rate = match (self.mpps, run.packets_per_cycle) {
+        let middle = match (self.mpps_middle, run.packets_per_cycle) {
             (Some(mpps), Some(rate)) => {
                 format!("{mpps:.1} MPPS at {} MHz ({rate:.3} packets a cycle)", self.clock_mhz)
             }
@@ -566,13 +584,15 @@ impl Values {
         };
         let simulated =
             format!("{} cycles, {} a second", thousands(run.cycles), thousands(speed as u64));
-        let mut lines = vec![
-            Line::new("rate", rate),
+        let mut lines = Vec::from_iter(self.throughput.measured_from());
+        lines.extend([
+            self.throughput.rate(),
+            Line::new("in the middle", middle),
             Line::new("latency", distribution(&run.latency)),
             Line::new("waited", distribution(&run.wait)),
-            Line::new("lost at input", format!("{} packets", thousands(run.lost))),
+            self.throughput.lost(),
             Line::new("simulated", simulated),
-        ];
+        ]);
         if let Some(packets) = run.unported {
             let text = format!(
                 "{} packets dropped, for their egress port does not exist",
@@ -600,6 +620,13 @@ impl Values {
         let parts = run.uses.iter().map(|part| Part { kind: part.kind.clone(), share: part.share });
         Record { lines, bars, parts: parts.collect(), values: Box::new(self) }
     }
+}
+
+/// Returns the mean use of engines by steps.
+fn usage(uses: &[Use]) -> f64 {
+    let shares: Vec<f64> =
+        uses.iter().filter(|part| part.kind == RUNS).map(|part| part.share).collect();
+    shares.iter().sum::<f64>() / shares.len().max(1) as f64
 }
 
 fn distribution(d: &Distribution) -> String {

@@ -74,7 +74,7 @@ impl Configured for MachineSpec {
     }
 
     fn knobs(&self) -> &'static [Knob] {
-        &[Knob::Rate, Knob::Buffer, Knob::Series, Knob::Profile]
+        &[Knob::Rate, Knob::Buffer, Knob::Warm, Knob::Series, Knob::Profile]
     }
 
     fn sections_without_effect(&self, _: &wireloom_ir::Program) -> Vec<String> {

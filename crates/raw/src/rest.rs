@@ -99,7 +99,8 @@ mod tests {
         let ipv4 = ("ipv4.loom", "tests/engines/four.tables");
         // The state of `nat` has a home.
         let nat = ("nat.loom", "../../programs/tests/nat.tables");
-        let at = |mpps, buffer| Options { rate: Rate::Mpps(mpps), buffer, ..Options::default() };
+        let at =
+            |mpps, buffer| Options { rate: Some(Rate::Mpps(mpps)), buffer, ..Options::default() };
         let over_time = Options { interval_ns: Some(3_333), ..at(0.2, None) };
         for (on, (program, tables), options) in [
             ("raw-1", ipv4, at(0.2, None)),
@@ -120,7 +121,7 @@ mod tests {
             assert_eq!(skipped.0, simulated.0, "{on}, {program}");
             assert_eq!(skipped.1, simulated.1, "{on}, {program}");
             assert_eq!(simulated.2, simulated.1, "{on}, {program}");
-            if options.rate == Rate::Mpps(0.2) {
+            if options.rate == Some(Rate::Mpps(0.2)) {
                 let (whole, each) = (skipped.1, skipped.2);
                 assert!(each < whole, "{on}, {program}: {each} of {whole} were simulated");
             }
@@ -130,7 +131,7 @@ mod tests {
     #[test]
     fn a_low_rate_costs_what_packets_cost() {
         let of = ("raw-rows", "ipv4.loom", "tests/engines/four.tables");
-        let at = |mpps| Options { rate: Rate::Mpps(mpps), ..Options::default() };
+        let at = |mpps| Options { rate: Some(Rate::Mpps(mpps)), ..Options::default() };
         let [few, many] = [0.1, 0.001].map(|mpps| ran(of, &at(mpps), false));
         assert!(many.1 > 90 * few.1, "{} cycles and {}", few.1, many.1);
         assert!(many.2 < few.2 + 1000, "{} and {} were simulated", few.2, many.2);

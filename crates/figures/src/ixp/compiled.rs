@@ -212,7 +212,7 @@ impl Case {
         Ok(Row {
             program: self.name,
             machine,
-            rate: verdicts.rate(number("/time_us")? / 1e6),
+            rate: verdicts.rate(number("/simulated_us")? / 1e6),
             offered: packets.len() as u64,
             lost: (offered.lost.len() + finished.lost.len()) as u64,
             parts: words.len(),

@@ -181,7 +181,7 @@ impl Case {
             .collect();
         let store = store(&rig.meaning, &routes)?;
         let rate = self.burst.map_or(Rate::Max, |_| Rate::Mpps(OFFERED));
-        let options = Options { rate, ..Options::default() };
+        let options = Options { rate: Some(rate), ..Options::default() };
         let program = &rig.meaning;
         let mut contender = Contender::new(Arc::new(spec), program, &store, &options, &|_| ())?;
         let packets = self.packets();

@@ -2,7 +2,7 @@
 
 use wireloom_net::packet::MAX_LENGTH;
 use wireloom_sim::Time;
-use wireloom_sim::stats::Record;
+use wireloom_sim::stats::{Histogram, Record};
 
 use super::requests::Requests;
 use super::{Cards, Transfer};
@@ -40,7 +40,26 @@ impl Cards {
     /// The most MPKTs that can wait at a port: those that it has room for, or one longer packet.
     pub fn places(&self) -> u32 {
         let longest = (MAX_LENGTH as u32).div_ceil(self.mpkt);
-        longest.max(self.spec.receive_mpkts + self.extra_mpkts)
+        match self.buffer {
+            Some(packets) => (packets as u32).saturating_mul(longest),
+            None => longest.max(self.spec.receive_mpkts + self.extra_mpkts),
+        }
+    }
+
+    /// The time in the machine of packets that came while packets counted: from the last bit in to the
+    /// last bit out.
+    pub fn latency(&self) -> &Histogram {
+        &self.latency
+    }
+
+    /// When the last packet so far left, or was dropped.
+    pub fn last_left(&self) -> Time {
+        self.last_left
+    }
+
+    /// Restricts the latencies to packets that come from now on.
+    pub fn measure_latencies(&mut self, now: Time) {
+        (self.latency, self.measured_from) = (Histogram::times(), now);
     }
 
     /// MPKTs that wait at a port, and packets that it has lost.

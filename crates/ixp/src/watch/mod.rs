@@ -207,6 +207,7 @@ impl<E: Metered> Watched for Ixp<E> {
             let ran = self.processor.observe_cycles(part, &mut watch);
             watch.begin_trace();
             self.keep_traced();
+            self.processor.begins_to_count();
             match ran.map_err(|error| self.failure(error))? {
                 ControlFlow::Break(halt) => return Ok(halt),
                 ControlFlow::Continue(Stop::Silent) => {

@@ -10,9 +10,10 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use wireloom_ir as ir;
+use wireloom_machine::{Arrivals, Rate};
 use wireloom_net::Packet;
 use wireloom_net::packet::WINDOW;
-use wireloom_sim::parts::line::{LineEvent, LineSink, LineSource, Reception};
+use wireloom_sim::parts::line::{FASTEST, LineEvent, LineSink, LineSource, Pace, Reception};
 use wireloom_sim::parts::memory::{Direction, Memory};
 use wireloom_sim::stats::Record;
 use wireloom_sim::{EventSink, Rng, SpecError, Time};
@@ -169,12 +170,21 @@ pub(super) struct PacketIo {
 }
 
 impl PacketIo {
-    pub(super) fn new(spec: &IoSpec, seed: u64) -> Result<Self, SpecError> {
+    /// Packet I/O whose packets arrive as a rate says, or as the description says.
+    pub(super) fn new(spec: &IoSpec, seed: u64, rate: Option<Rate>) -> Result<Self, SpecError> {
         let (feed, rng) = (Feed::default(), Rng::new(seed, "line"));
-        let source = LineSource::new(spec.input, spec.pace, feed, rng);
+        let (mut input, mut pace) = (spec.input, spec.pace);
+        if rate.is_some() {
+            (input.rate, pace) = (FASTEST, Pace::Given);
+        }
+        let source = LineSource::new(input, pace, feed, rng);
+        let mut source = source.map_err(|error| error.within("io.input"))?;
+        if rate == Some(Rate::Max) {
+            source = source.waiting();
+        }
         Ok(Self {
-            source: source.map_err(|error| error.within("io.input"))?,
-            supply: Supply::default(),
+            source,
+            supply: Supply::new(Arrivals::new(rate.unwrap_or(Rate::Capture))),
             sink: LineSink::new(spec.output).map_err(|error| error.within("io.output"))?,
             memory: Memory::new(spec.memory).map_err(|error| error.within("io.memory"))?,
             packets: Slab::new(),
@@ -224,6 +234,11 @@ impl PacketIo {
             }
             self.supply.forget(lost.number);
         }
+    }
+
+    /// Lets a line that waits bring the next packet, if there is room again.
+    pub(super) fn resume(&mut self, events: &mut impl EventSink<LineEvent>) {
+        self.source.resume(events);
     }
 
     /// A hardware thread takes the next waiting packet, if a thread and a place are free. Returns
@@ -442,6 +457,11 @@ impl PacketIo {
     /// The number of packets sent by a port.
     pub(super) fn sent(&self) -> u64 {
         self.sink.packets()
+    }
+
+    /// The bytes of packets sent by a port.
+    pub(super) fn sent_bytes(&self) -> u64 {
+        self.sink.bytes()
     }
 
     /// The packets inside that were taken as number so many or later, by their numbers among all that

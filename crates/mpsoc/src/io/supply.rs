@@ -2,20 +2,20 @@
 
 use std::collections::VecDeque;
 
+use wireloom_machine::Arrivals;
 use wireloom_net::Packet;
 use wireloom_sim::Time;
 use wireloom_sim::parts::line::Offered;
 
 /// The contents of packets, by the numbers in which they are offered, from 0. It holds those from
 /// the oldest one that has not left on.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Supply {
     packets: VecDeque<Option<Packet>>,
     /// The number of the first of them.
     first: u64,
-    /// The arrival time of packet 0, in nanoseconds: the first packet comes at once, whatever the
-    /// epoch.
-    epoch: Option<u64>,
+    /// When packets come; the first one comes at once, whatever the epoch of its time.
+    arrivals: Arrivals,
 }
 
 /// The input of the line: an iterator that accepts more items after its end.
@@ -29,20 +29,19 @@ pub(super) struct Feed {
     is_asked: bool,
 }
 
-/// The latest start of a packet on the line, some 53 days: so no sum of times overflows, whatever a
-/// capture says.
-const LATEST: Time = Time(1 << 62);
-
 impl Supply {
+    /// No packets yet.
+    pub(super) fn new(arrivals: Arrivals) -> Self {
+        Self { packets: VecDeque::new(), first: 0, arrivals }
+    }
+
     /// Adds packets, and returns them as the line brings them.
     pub(super) fn offer(&mut self, packets: Vec<Packet>) -> Vec<Offered> {
-        let first = packets.first().map_or(0, |packet| packet.arrival_ns);
-        let epoch = *self.epoch.get_or_insert(first);
         let numbers = self.first + self.packets.len() as u64..;
         let offered = numbers.zip(&packets).map(|(number, packet)| Offered {
             number,
             bytes: packet.bytes.len() as u32,
-            at: Time(packet.arrival_ns.saturating_sub(epoch).saturating_mul(1000)).min(LATEST),
+            at: Time(self.arrivals.next(packet.arrival_ns)),
         });
         let offered = offered.collect();
         self.packets.extend(packets.into_iter().map(Some));
@@ -109,7 +108,13 @@ impl Iterator for Feed {
 
 #[cfg(test)]
 mod tests {
+    use wireloom_machine::Rate;
+
     use super::*;
+
+    fn supply() -> Supply {
+        Supply::new(Arrivals::new(Rate::Capture))
+    }
 
     fn packet(arrival_ns: u64, length: usize) -> Packet {
         Packet { ingress: 0, arrival_ns, bytes: vec![0; length] }
@@ -117,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_line_that_has_asked_in_vain_is_told_and_numbers_go_on() {
-        let (mut supply, mut feed) = (Supply::default(), Feed::default());
+        let (mut supply, mut feed) = (supply(), Feed::default());
         assert!(!feed.offer(supply.offer(vec![packet(5000, 60), packet(5010, 61)])));
         let next = |feed: &mut Feed| {
             feed.next().map(|offered| (offered.number, offered.bytes, offered.at.0))
@@ -131,7 +136,7 @@ mod tests {
 
     #[test]
     fn packets_that_have_left_take_no_room() {
-        let mut supply = Supply::default();
+        let mut supply = supply();
         supply.offer((0..4).map(|number| packet(0, 60 + number)).collect());
         let lengths = |supply: &Supply| -> Vec<Option<usize>> {
             (0..5).map(|number| supply.packet(number).map(|packet| packet.bytes.len())).collect()
@@ -152,9 +157,9 @@ mod tests {
 
     #[test]
     fn a_packet_of_long_after_begins_when_times_can_still_be_told() {
-        let offered = Supply::default().offer(vec![packet(0, 60), packet(u64::MAX, 60)]);
+        let offered = supply().offer(vec![packet(0, 60), packet(u64::MAX, 60)]);
         assert_eq!(offered[0].at, Time::ZERO);
-        assert_eq!(offered[1].at, LATEST);
+        assert_eq!(offered[1].at, Time(1 << 61));
     }
 
     #[test]

@@ -42,6 +42,9 @@ enum Part {
     Slot,
 }
 
+/// The kind of the probes that count the use of engines.
+pub const RUNS: &str = "engine runs a step";
+
 /// Returns the probes of a cluster.
 pub(super) fn of_cluster(plan: &Plan) -> Vec<ProbePort> {
     let machine = &plan.machine;
@@ -53,13 +56,7 @@ pub(super) fn of_cluster(plan: &Plan) -> Vec<ProbePort> {
         part,
     };
     let mut ports = vec![
-        port(
-            "slots",
-            machine.engines,
-            Part::Engine,
-            "Statistics: this engine runs a step.",
-            "engine runs a step",
-        ),
+        port("slots", machine.engines, Part::Engine, "Statistics: this engine runs a step.", RUNS),
         port(
             "waits",
             machine.engines,

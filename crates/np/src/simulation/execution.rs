@@ -39,7 +39,13 @@ pub struct Execution {
     parts: Vec<Left>,
     /// Number of the next packet to offer.
     offered: u64,
-    lost: u64,
+    /// Packets with a complete outcome that were not lost.
+    completed: u64,
+    /// Packets at the start that do not count, and the counts when they were completed.
+    warm: u64,
+    counted_from: Option<Counts>,
+    /// Packets that left by a port, and their bytes.
+    sent: [u64; 2],
     /// Packets that were dropped because their egress port does not exist.
     unported: u64,
     /// Table updates that are not complete, in order.
@@ -54,6 +60,21 @@ pub struct Execution {
     /// What happened to that packet, the first [`MOST_EVENTS`] of it, and how much more did.
     events: Vec<Event>,
     more_events: u64,
+}
+
+/// Counts up to a time.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Counts {
+    /// The cycles from the first packet in to the last one out.
+    pub cycles: u64,
+    /// Packets with a complete outcome that were not lost.
+    pub completed: u64,
+    /// Packets that left by a port, and their bytes.
+    pub sent: [u64; 2],
+    /// Packets that were lost.
+    pub lost: u64,
+    /// The count of each probe in these cycles.
+    probes: Vec<u64>,
 }
 
 /// The times of an output, in cycles.
@@ -164,8 +185,13 @@ pub struct Report {
     /// Packets completed per cycle over the middle of the run; `None` if there were too few
     /// packets.
     pub packets_per_cycle: Option<f64>,
-    /// Number of packets lost at the input.
-    pub lost: u64,
+    /// The counts when packets began to count, and at the end.
+    #[serde(skip)]
+    pub counts: [Counts; 2],
+    /// Cycles from the arrival of a packet to its last beat out: mean, median, the 99th percentile
+    /// and the maximum.
+    #[serde(skip)]
+    pub stay: [f64; 4],
     /// Number of packets dropped because their egress port does not exist; `None` if a lane carries
     /// packets for any port.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -209,8 +235,9 @@ impl Use {
 }
 
 impl Execution {
-    /// Returns a machine whose packets arrive at this pace.
-    pub fn new(simulation: Simulation, pace: Pace) -> Self {
+    /// Returns a machine whose packets arrive at this pace, and whose first `warm` packets count in
+    /// no rate, utilisation or latency.
+    pub fn new(simulation: Simulation, pace: Pace, warm: u64) -> Self {
         let lines = simulation.geometry().ports.as_ref().map_or(1, |ports| ports.numbers.len());
         Self {
             simulation,
@@ -219,7 +246,10 @@ impl Execution {
             open: (0..lines).map(|_| VecDeque::new()).collect(),
             parts: Vec::new(),
             offered: 0,
-            lost: 0,
+            completed: 0,
+            warm,
+            counted_from: (warm == 0).then(Counts::default),
+            sent: [0; 2],
             unported: 0,
             updates: VecDeque::new(),
             begun: None,
@@ -381,11 +411,22 @@ impl Execution {
             }
             let (number, done) = (left.number, left.fate != Fate::Emitted);
             let leaves = matches!(left.fate, Fate::Finished | Fate::Emitted);
-            self.unported += u64::from(leaves && !self.simulation.geometry().has_port(left.egress));
+            match leaves && self.simulation.geometry().has_port(left.egress) {
+                true => {
+                    self.sent[0] += 1;
+                    self.sent[1] += left.bytes.len() as u64;
+                }
+                false => self.unported += u64::from(leaves),
+            }
+            self.completed += u64::from(done);
             self.parts.push(left);
             if done {
                 self.resolve(number, sink);
             }
+        }
+        if self.counted_from.is_none() && self.completed >= self.warm {
+            self.counted_from = Some(self.counts());
+            self.meter = Meter::from(self.simulation.state().cycles);
         }
         let state = self.simulation.state();
         if state.waiting == 0 && state.inside == 0 {
@@ -409,7 +450,6 @@ impl Execution {
         while self.open[line].front().is_some_and(|open| open.number <= number) {
             let Some(open) = self.open[line].pop_front() else { break };
             let left = (open.number == number).then(|| std::mem::take(&mut self.parts));
-            self.lost += u64::from(left.is_none());
             sink(Resolved {
                 number: open.number,
                 ingress: open.ingress,
@@ -424,16 +464,32 @@ impl Execution {
         &mut self.simulation
     }
 
+    /// Returns the counts so far.
+    fn counts(&self) -> Counts {
+        let state = self.simulation.state();
+        Counts {
+            cycles: state.cycles - state.outside,
+            completed: self.completed,
+            sent: self.sent,
+            lost: state.lost,
+            probes: self.simulation.probes_in_use(),
+        }
+    }
+
     /// Returns the results of the run so far.
     pub fn report(&self) -> Report {
-        let state = self.simulation.state();
-        let (cycles, in_use) = (state.cycles, state.cycles - state.outside);
-        let uses = Use::of(self.simulation.geometry(), &self.simulation.probes_in_use(), in_use);
+        let to = self.counts();
+        let from = self.counted_from.clone().unwrap_or_else(|| to.clone());
+        let before = from.probes.iter().copied().chain(std::iter::repeat(0));
+        let probes: Vec<u64> =
+            to.probes.iter().zip(before).map(|(all, before)| all - before).collect();
+        let uses = Use::of(self.simulation.geometry(), &probes, to.cycles - from.cycles);
         Report {
-            cycles,
+            cycles: self.simulation.state().cycles,
             seconds: self.simulation.time().as_secs_f64(),
             packets_per_cycle: self.meter.rate(),
-            lost: self.lost,
+            counts: [from, to],
+            stay: self.meter.stay(),
             unported: self.simulation.geometry().ports.as_ref().map(|_| self.unported),
             latency: self.meter.latency(),
             wait: self.meter.wait(),

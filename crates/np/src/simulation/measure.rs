@@ -57,6 +57,10 @@ impl Pacer {
 pub struct Meter {
     latency: Histogram<u64>,
     wait: Histogram<u64>,
+    /// The sum of both for each packet.
+    stay: Histogram<u64>,
+    /// Times are those of packets that arrived in this cycle or later.
+    from: u64,
     /// The cycle in which each packet was completed.
     ends: Vec<u64>,
 }
@@ -97,23 +101,41 @@ pub struct Bin {
 impl Default for Meter {
     fn default() -> Self {
         let histogram = || Histogram::new(3).expect("three digits are in range");
-        Self { latency: histogram(), wait: histogram(), ends: Vec::new() }
+        let [latency, wait, stay] = [histogram(), histogram(), histogram()];
+        Self { latency, wait, stay, from: 0, ends: Vec::new() }
     }
 }
 
 impl Meter {
+    /// Measures from a cycle on: the times of packets that arrive then or later, and the rate of
+    /// all that are completed.
+    pub fn from(cycle: u64) -> Self {
+        Self { from: cycle, ..Self::default() }
+    }
+
     /// Records an output.
     pub fn note(&mut self, left: &Left) {
         if left.fate == Fate::Emitted {
             return;
         }
+        self.ends.push(left.left);
+        if left.arrived < self.from {
+            return;
+        }
         for (histogram, cycles) in [
             (&mut self.latency, left.left - left.entered),
             (&mut self.wait, left.entered - left.arrived),
+            (&mut self.stay, left.left - left.arrived),
         ] {
             histogram.record(cycles).expect("it grows with what it is given");
         }
-        self.ends.push(left.left);
+    }
+
+    /// Returns the cycles from the arrival of each packet to its last beat out: mean, median, the
+    /// 99th percentile and the maximum.
+    pub fn stay(&self) -> [f64; 4] {
+        let at = |quantile| self.stay.value_at_quantile(quantile) as f64;
+        [self.stay.mean(), at(0.5), at(0.99), self.stay.max() as f64]
     }
 
     /// Returns the number of completed packets.
@@ -263,6 +285,16 @@ mod tests {
         let bins = meter.latency().bins;
         let expected = [(7, 7, 100), (40, 47, 2), (48, 55, 1), (4_194_304, 5_242_879, 1)];
         assert_eq!(bins, expected.map(|(from, to, packets)| Bin { from, to, packets }));
+    }
+
+    #[test]
+    fn times_are_those_of_packets_that_arrive_while_packets_count() {
+        let mut meter = Meter::from(100);
+        meter.note(&left(90, 95, 120));
+        assert_eq!((meter.packets(), meter.stay()[3]), (1, 0.0));
+        meter.note(&left(100, 104, 130));
+        assert_eq!((meter.packets(), meter.latency().most, meter.wait().most), (2, 26, 4));
+        assert_eq!(meter.stay(), [30.0; 4]);
     }
 
     #[test]

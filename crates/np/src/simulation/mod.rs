@@ -21,7 +21,7 @@ mod trial;
 
 pub use build::{BuildError, BuildOptions, build};
 pub(crate) use build::{HARNESS, STANDARD, definitions};
-pub use execution::{Execution, Operation, Report, Resolved, Times, Update, Updated, Use};
+pub use execution::{Counts, Execution, Operation, Report, Resolved, Times, Update, Updated, Use};
 pub use follow::{Event, Followed, Happened, PipelinedStep};
 pub use measure::{Bin, Distribution, Meter, Pace, Pacer, mlffr};
 pub use model::{Model, State};

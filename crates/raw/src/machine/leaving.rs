@@ -77,7 +77,9 @@ impl Raw {
         let none = || Error::new("more packets have left the chip than it was given");
         let packet = pending.front().ok_or_else(none)?;
         let (all, is_over) = self.left.entry(packet.number).or_default();
-        self.measured.leaves(packet.number, &left);
+        // A packet without a buffer has come when it begins to enter.
+        let came = self.lines.buffer.map(|_| packet.at);
+        self.measured.leaves(packet.number, came, &left);
         if left.side & LAST != 0 {
             *is_over = true;
             pending.pop_front();

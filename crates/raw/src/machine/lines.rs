@@ -45,7 +45,8 @@ impl Lines {
     /// # Errors
     /// If a buffer could never be full.
     pub fn new(options: &Options, mhz: u32) -> Result<Self> {
-        if options.buffer.is_some() && options.rate == Rate::Max {
+        let rate = options.rate.unwrap_or(Rate::Max);
+        if options.buffer.is_some() && rate == Rate::Max {
             return Err(Error::new("a buffer changes nothing where packets wait at the ports")
                 .with_help("say --rate MPPS or --rate capture as well, or leave out --buffer"));
         }
@@ -54,7 +55,7 @@ impl Lines {
                 .with_help("say --buffer N, N from 1 on; without it lines wait for the chip"));
         }
         Ok(Self {
-            rate: options.rate,
+            rate,
             mhz: f64::from(mhz),
             buffer: options.buffer.map(|packets| packets as usize),
             coming: VecDeque::new(),
@@ -94,7 +95,8 @@ mod tests {
 
     #[test]
     fn packets_come_at_a_rate_or_as_they_were_captured() {
-        let lines = |rate| Lines::new(&Options { rate, ..Options::default() }, 425).unwrap();
+        let lines =
+            |rate| Lines::new(&Options { rate: Some(rate), ..Options::default() }, 425).unwrap();
         let mut steady = lines(Rate::Mpps(2.0));
         assert_eq!([0, 1, 2, 3].map(|number| steady.at(number, &frame(7))), [0, 212, 425, 637]);
         let mut captured = lines(Rate::Capture);
@@ -107,7 +109,7 @@ mod tests {
     #[test]
     fn buffers_without_effect_are_refused() {
         let refused = |rate, buffer| {
-            let options = Options { rate, buffer: Some(buffer), ..Options::default() };
+            let options = Options { rate: Some(rate), buffer: Some(buffer), ..Options::default() };
             Lines::new(&options, 425).map(|_| ()).unwrap_err().message
         };
         assert!(refused(Rate::Max, 4).contains("changes nothing"));

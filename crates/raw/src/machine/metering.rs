@@ -60,6 +60,12 @@ impl Metering {
         energy::charge(&mut self.account, chip, chip.cycles());
     }
 
+    /// Restricts the account to what happens from now on; the record over time goes on.
+    pub fn begin_to_count(&mut self, chip: &Chip) {
+        self.charge(chip);
+        self.account.begin_to_count();
+    }
+
     /// Another chip replaces this one.
     pub fn replace(&mut self, chip: &Chip) {
         self.charge(chip);

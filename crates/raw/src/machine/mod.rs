@@ -68,6 +68,8 @@ const STEP: u64 = 16;
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     number: u64,
+    /// The cycle since the start in which it came, if the line did not stand still.
+    at: u64,
     arrival_ns: u64,
     ingress: u16,
 }
@@ -126,6 +128,7 @@ impl Raw {
         let lines = Lines::new(options, spec.chip.clock_mhz)?;
         let interval = options.interval_ns.map(Time::nanoseconds);
         let metering = Metering::new(&chip, interval).map_err(Error::new)?;
+        let measured = Measured::new(spec.chip.clock_mhz, options.warm);
         let (count, ports) = (placement.cards.len(), placement.ports.len());
         Ok(Self {
             spec,
@@ -146,7 +149,7 @@ impl Raw {
             accepted: 0,
             lines,
             elapsed: 0,
-            measured: Measured::default(),
+            measured,
             metering,
             series: None,
             programs: None,
@@ -224,6 +227,17 @@ impl Raw {
         inputs.filter_map(|(place, side)| self.chip.device_at(place, side))
     }
 
+    /// Takes what has left the chip. Begins to count if the packets at the start that do not count are
+    /// done. Returns the packets that began to enter.
+    pub(crate) fn collect(&mut self) -> Result<Vec<u64>> {
+        let entered = self.collect_left()?;
+        let (lost, chip) = (self.lines.lost_in_all, &self.chip);
+        if self.measured.begins_to_count(lost, chip, &self.placement, &self.spec) {
+            self.metering.begin_to_count(chip);
+        }
+        Ok(entered)
+    }
+
     /// Cycles since the start.
     fn now(&self) -> u64 {
         self.elapsed + self.chip.cycles()
@@ -295,7 +309,8 @@ impl Raw {
         let aligned = [&[0; tile::ALIGN as usize], bytes].concat();
         words.extend(words_of(&aligned));
         words[0] = words.len() as u32 - 2;
-        let pending = Pending { number: *number, arrival_ns: *arrival_ns, ingress: *ingress };
+        let pending =
+            Pending { number: *number, at: *at, arrival_ns: *arrival_ns, ingress: *ingress };
         let input = self.placement.cards[*card].port;
         let rest = (!rest.is_empty()).then(|| (place, rest.to_vec()));
         Self::port(&mut self.chip, input).offer(*number, *at, words, rest);
@@ -311,7 +326,7 @@ impl Raw {
             let left = self.lines.last.saturating_sub(self.now()).max(1);
             let step = self.step();
             self.run(left.min(step))?;
-            self.collect_left()?;
+            self.collect()?;
             settled.extend(&self.pass_on(sink));
         }
         Ok(settled)
@@ -346,7 +361,7 @@ impl Raw {
             let step = rest.min(self.step());
             self.run(step)?;
             rest -= step;
-            self.collect_left()?;
+            self.collect()?;
             settled.extend(&self.pass_on(sink));
         }
         settled.extend(&self.pass_on(sink));

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 use wireloom_codegen_tile::{LAST, Way};
-use wireloom_machine::{Line, Part, Record, thousands};
+use wireloom_machine::{Line, Part, Record, Throughput, Totals, thousands};
 use wireloom_power::Account;
-use wireloom_sim::stats;
+use wireloom_sim::Time;
+use wireloom_sim::stats::{self, Histogram};
 
 use super::mapping::{MachineSpec, Placement};
 use super::port::Left;
@@ -59,6 +60,25 @@ impl Tile {
     }
 }
 
+impl Tile {
+    /// The counts since earlier ones.
+    fn since(self, earlier: Self) -> Self {
+        let (by, before) = (self.cycles_by, earlier.cycles_by);
+        Self {
+            instructions: self.instructions - earlier.instructions,
+            hits: self.hits - earlier.hits,
+            misses: self.misses - earlier.misses,
+            cycles_by: CyclesBy {
+                executed: by.executed - before.executed,
+                pipeline: by.pipeline - before.pipeline,
+                memory: by.memory - before.memory,
+                network: by.network - before.network,
+                halted: by.halted - before.halted,
+            },
+        }
+    }
+}
+
 /// What lines did.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LineCounts {
@@ -70,9 +90,21 @@ pub struct LineCounts {
     pub stood: Option<u64>,
 }
 
-/// Counts over a run.
+/// What had happened when packets began to count.
 #[derive(Clone, Debug, Default)]
+struct Baseline {
+    cycles: u64,
+    totals: Totals,
+    tiles: BTreeMap<(u8, u8), Tile>,
+}
+
+/// Counts over a run.
+#[derive(Clone, Debug)]
 pub struct Measured {
+    clock_mhz: u32,
+    /// Packets at the start that do not count, and what had happened when they were done.
+    warm: u64,
+    from: Option<Baseline>,
     /// The cycles at which packets began to enter that have not left, by their numbers.
     pub entered: BTreeMap<u64, u64>,
     /// The cycle in which each packet left by a port, and its bytes.
@@ -80,33 +112,33 @@ pub struct Measured {
     packets: u64,
     sent: u64,
     bytes: u64,
-    /// Cycles from a packet's first word into the chip to its last word out of it.
+    /// Cycles from a packet's first word into the chip to its last word out of it, and the packets that
+    /// entered while packets counted.
     latency: u64,
     longest: u64,
+    timed: u64,
+    /// The time from the arrival of these packets on.
+    stay: Histogram,
     /// Cycles and counts of the chips before this one: tables that change make a new one.
     cycles: u64,
     tiles: BTreeMap<(u8, u8), Tile>,
 }
 
-/// The summary of a run. Everything covers all cycles of the chip.
+/// The summary of a run. Everything but the counts of packets covers the cycles from when packets
+/// began to count.
 #[derive(Debug, Serialize)]
 struct Values {
-    time_us: f64,
+    #[serde(flatten)]
+    throughput: Throughput,
     cycles: u64,
-    /// Packets that are done: sent, dropped, or over without an output.
-    packets: u64,
-    /// Packets that left by a port, copies included.
-    sent: u64,
+    /// The mean share of cycles in which tiles with programs executed an instruction.
+    usage: f64,
     /// See [`LineCounts`].
-    lost: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     dropped_in_queues: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     line_cycles_stood: Option<u64>,
     cycles_a_packet: f64,
-    /// The rate of what left by a port.
-    mpps: f64,
-    gbps: f64,
     latency_cycles: f64,
     longest_latency_cycles: u64,
     tile_cycles_a_second: f64,
@@ -118,13 +150,74 @@ struct Values {
 }
 
 impl Measured {
-    /// Mean cycles from a packet's first word into the chip to its last word out of it.
-    pub fn mean_latency(&self) -> f64 {
-        self.latency as f64 / self.packets.max(1) as f64
+    /// Counts of a chip with this clock that has done nothing. Packets count when the first `warm` of
+    /// them are done.
+    pub fn new(clock_mhz: u32, warm: u64) -> Self {
+        Self {
+            clock_mhz,
+            warm,
+            from: (warm == 0).then(Baseline::default),
+            entered: BTreeMap::new(),
+            departures: Vec::new(),
+            packets: 0,
+            sent: 0,
+            bytes: 0,
+            latency: 0,
+            longest: 0,
+            timed: 0,
+            stay: Histogram::times(),
+            cycles: 0,
+            tiles: BTreeMap::new(),
+        }
     }
 
-    /// Counts what has left of a packet.
-    pub fn leaves(&mut self, number: u64, left: &Left) {
+    /// Mean cycles from a packet's first word into the chip to its last word out of it.
+    pub fn mean_latency(&self) -> f64 {
+        self.latency as f64 / self.timed.max(1) as f64
+    }
+
+    /// Begins to count if the packets that do not count are done; returns whether that is now.
+    pub fn begins_to_count(
+        &mut self,
+        lost: u64,
+        chip: &Chip,
+        placement: &Placement,
+        spec: &MachineSpec,
+    ) -> bool {
+        if self.from.is_some() || self.packets < self.warm {
+            return false;
+        }
+        self.from = Some(self.baseline(lost, chip, placement, spec));
+        (self.latency, self.longest, self.timed) = (0, 0, 0);
+        self.stay = Histogram::times();
+        true
+    }
+
+    /// What has happened so far.
+    fn baseline(
+        &self,
+        lost: u64,
+        chip: &Chip,
+        placement: &Placement,
+        spec: &MachineSpec,
+    ) -> Baseline {
+        let cycles = self.cycles + chip.cycles();
+        Baseline {
+            cycles,
+            totals: Totals {
+                seconds: cycles as f64 / (f64::from(self.clock_mhz) * 1e6),
+                packets: self.packets,
+                sent: self.sent,
+                sent_bytes: self.bytes,
+                lost,
+            },
+            tiles: self.tiles_with(chip, placement, spec),
+        }
+    }
+
+    /// Counts what has left of a packet, which came in a cycle since the start, or when it began to
+    /// enter.
+    pub fn leaves(&mut self, number: u64, came: Option<u64>, left: &Left) {
         if left.is_dropped {
             if left.side & LAST != 0 {
                 self.entered.remove(&number);
@@ -139,9 +232,17 @@ impl Measured {
         }
         if left.side & LAST != 0 {
             self.packets += 1;
-            let latency = left.cycle - self.entered.remove(&number).unwrap_or(left.cycle);
-            self.latency += latency;
-            self.longest = self.longest.max(latency);
+            let entered = self.entered.remove(&number).unwrap_or(left.cycle);
+            let came = came.unwrap_or(self.cycles + entered);
+            let from = self.from.as_ref().map_or(0, |from| from.cycles);
+            if came >= from {
+                let latency = left.cycle - entered;
+                self.latency += latency;
+                self.longest = self.longest.max(latency);
+                self.timed += 1;
+                let cycles = (self.cycles + left.cycle).saturating_sub(came);
+                self.stay.time(Time(cycles * 1_000_000 / u64::from(self.clock_mhz)));
+            }
         }
     }
 
@@ -175,69 +276,71 @@ impl Measured {
         line: LineCounts,
         work: Duration,
     ) -> Record {
-        let cycles = self.cycles + chip.cycles();
-        let all = f64::from(spec.chip.columns * spec.chip.rows) * cycles as f64;
-        let seconds = cycles as f64 / (f64::from(spec.chip.clock_mhz) * 1e6);
+        let to = self.baseline(line.lost, chip, placement, spec);
+        let from = self.from.clone().unwrap_or_else(|| to.clone());
+        let all = f64::from(spec.chip.columns * spec.chip.rows) * to.cycles as f64;
+        let cycles = to.cycles - from.cycles;
+        let packets = to.totals.packets - from.totals.packets;
         let each = |total: f64, count: u64| if count == 0 { 0.0 } else { total / count as f64 };
-        let rate = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
-        let tiles = self.tiles_with(chip, placement, spec);
+        let before = |place| from.tiles.get(place).copied().unwrap_or_default();
+        let tiles = to.tiles.iter().map(|(place, tile)| (*place, tile.since(before(place))));
+        let tiles: BTreeMap<(u8, u8), Tile> = tiles.collect();
+        let executed: u64 = tiles.values().map(|tile| tile.cycles_by.executed).sum();
+        let latency = (&self.stay).into();
         let parts = tiles.iter().map(|((x, y), tile)| Part {
             kind: format!("tile ({x},{y})"),
             share: each(tile.cycles_by.executed as f64, cycles),
         });
         let values = Values {
-            time_us: seconds * 1e6,
+            throughput: Throughput::between(&from.totals, &to.totals, latency),
             cycles,
-            packets: self.packets,
-            sent: self.sent,
-            lost: line.lost,
+            usage: each(executed as f64, cycles * tiles.len() as u64),
             dropped_in_queues: line.dropped,
             line_cycles_stood: line.stood,
-            cycles_a_packet: each(cycles as f64, self.packets),
-            mpps: rate(self.sent as f64) / 1e6,
-            gbps: rate(8.0 * self.bytes as f64) / 1e9,
-            latency_cycles: each(self.latency as f64, self.packets),
+            cycles_a_packet: each(cycles as f64, packets),
+            latency_cycles: self.mean_latency(),
             longest_latency_cycles: self.longest,
             tile_cycles_a_second: all / work.as_secs_f64().max(1e-9),
             watts: energy.total().mean_watts(energy.time()),
-            nanojoules_a_packet: each(energy.total().as_joules() * 1e9, self.packets),
+            nanojoules_a_packet: each(energy.total().as_joules() * 1e9, packets),
             power: energy.record(),
             tiles: tiles.iter().map(|((x, y), tile)| (format!("{x},{y}"), *tile)).collect(),
         };
         let (hits, misses) = tiles
             .values()
             .fold((0, 0), |(hits, misses), tile| (hits + tile.hits, misses + tile.misses));
-        let lines = vec![
+        let throughput = &values.throughput;
+        let mut lines = Vec::from_iter(throughput.measured_from());
+        lines.extend([
             Line::new("cycles", thousands(cycles)),
             Line::new(
                 "packets",
                 format!(
                     "{}, each {:.0} cycles of the chip; first word in to last word out {:.0}, at \
                      most {}",
-                    thousands(self.packets),
+                    thousands(packets),
                     values.cycles_a_packet,
                     values.latency_cycles,
                     thousands(self.longest)
                 ),
             ),
-            Line::new(
-                "rate",
-                format!("{:.3} Mpps, {:.2} Gb/s of packets out", values.mpps, values.gbps),
-            ),
+            throughput.rate(),
+            Line::new("bandwidth", format!("{:.3} Gb/s of packets out", throughput.gbps)),
+            throughput.lost(),
             Line::new(
                 "caches",
                 format!(
                     "{} hits, {} misses, {:.1} a packet",
                     thousands(hits),
                     thousands(misses),
-                    each(misses as f64, self.packets)
+                    each(misses as f64, packets)
                 ),
             ),
             Line::new(
                 "power",
                 energy.line(values.watts, values.nanojoules_a_packet, energy::groups(energy)),
             ),
-        ];
+        ]);
         Record { lines, bars: Vec::new(), parts: parts.collect(), values: Box::new(values) }
     }
 }

@@ -33,7 +33,7 @@ fn ran(
 }
 
 fn at(rate: Rate, buffer: Option<u32>) -> Options {
-    Options { rate, buffer, ..Options::default() }
+    Options { rate: Some(rate), buffer, ..Options::default() }
 }
 
 /// The departures of a run, in cycles.

@@ -170,7 +170,7 @@ fn heads_have_all_that_steps_can_touch() {
     packets.iter_mut().for_each(|packet| packet.bytes.resize(700, 3));
     let text = ran(&version, &ipv4, store.clone(), &packets, &Options::default());
     assert_eq!(text, "60 packets of more than 66 bytes, at most 4 in a card at a time");
-    let timed = Options { rate: Rate::Mpps(4.0), buffer: Some(2), ..Options::default() };
+    let timed = Options { rate: Some(Rate::Mpps(4.0)), buffer: Some(2), ..Options::default() };
     assert!(ran(&version, &ipv4, store, &packets, &timed).contains("of more than 66 bytes"));
     let one = rests("chains = [[[0, 0]]]", 1, 16);
     for (program, head) in [

@@ -28,6 +28,9 @@ pub struct LineSpec {
     pub queue_packets: u64,
 }
 
+/// The fastest line, which limits nothing: 8 Tb/s.
+pub const FASTEST: u64 = 8_000_000_000_000;
+
 /// When packets come.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -108,6 +111,8 @@ pub struct LineSource<I> {
     coming: Option<Arrived>,
     queue: Queue<Arrived>,
     lost: u64,
+    /// Whether the line brings a packet only when the queue has room for it.
+    waits: bool,
 }
 
 impl<I: Iterator<Item = Offered>> LineSource<I> {
@@ -120,7 +125,25 @@ impl<I: Iterator<Item = Offered>> LineSource<I> {
         let queue =
             Queue::new(QueueSpec { entries: spec.queue_packets }).map_err(|_| queue_error(spec))?;
         let wire = Wire::new(spec.rate)?;
-        Ok(Self { spec, pace, packets, rng, wire, next: 0.0, coming: None, queue, lost: 0 })
+        Ok(Self {
+            spec,
+            pace,
+            packets,
+            rng,
+            wire,
+            next: 0.0,
+            coming: None,
+            queue,
+            lost: 0,
+            waits: false,
+        })
+    }
+
+    /// The same line, which waits while the queue is full, so that it loses nothing: the owner calls
+    /// [`resume`](Self::resume) after it has taken packets.
+    #[must_use]
+    pub fn waiting(self) -> Self {
+        Self { waits: true, ..self }
     }
 
     /// The packets to come.
@@ -154,8 +177,21 @@ impl<I: Iterator<Item = Offered>> LineSource<I> {
                 Reception::Lost(arrived)
             }
         };
-        self.advance(events);
+        if !self.is_held() {
+            self.advance(events);
+        }
         Some(reception)
+    }
+
+    /// Brings the next packet if the line waited for room and there is some.
+    pub fn resume(&mut self, events: &mut impl EventSink<LineEvent>) {
+        if self.waits && self.coming.is_none() && !self.is_held() {
+            self.advance(events);
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        self.waits && self.queue.is_full()
     }
 
     /// Takes the first packet that waits.
@@ -231,6 +267,7 @@ pub struct LineSink {
     /// queue holds, and the one on the line.
     leaving: VecDeque<Time>,
     packets: u64,
+    bytes: u64,
     refused: u64,
 }
 
@@ -243,7 +280,7 @@ impl LineSink {
         Queue::<()>::new(QueueSpec { entries: spec.queue_packets })
             .map_err(|_| queue_error(spec))?;
         let wire = Wire::new(spec.rate)?;
-        Ok(Self { spec, wire, leaving: VecDeque::new(), packets: 0, refused: 0 })
+        Ok(Self { spec, wire, leaving: VecDeque::new(), packets: 0, bytes: 0, refused: 0 })
     }
 
     /// Whether a packet could be sent now.
@@ -263,6 +300,7 @@ impl LineSink {
         let at = self.wire.send(now, u64::from(bytes) + u64::from(self.spec.overhead_bytes));
         self.leaving.push_back(at);
         self.packets += 1;
+        self.bytes += u64::from(bytes);
         Some(at)
     }
 
@@ -274,6 +312,11 @@ impl LineSink {
     /// Packets that were sent.
     pub fn packets(&self) -> u64 {
         self.packets
+    }
+
+    /// The bytes of packets that were sent, without the overhead of the line.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// The number of packets in `leaving` that have left.

@@ -305,7 +305,7 @@ fn an_execution_tells_the_whole_story_of_each_packet_in_order() {
     {
         let simulation =
             Simulation::start(&echo(2, false), &Settings { buffer: 1, ..settings.clone() });
-        let mut execution = Execution::new(simulation.expect("it starts"), pace);
+        let mut execution = Execution::new(simulation.expect("it starts"), pace, 0);
         let packets = assorted(3000);
         let mut told: Vec<Resolved> = Vec::new();
         for batch in packets.chunks(700) {
@@ -329,7 +329,7 @@ fn an_execution_tells_the_whole_story_of_each_packet_in_order() {
         let lost = told.iter().filter(|resolved| resolved.left.is_none()).count();
         assert_eq!(lost > 0, loses, "{lost} lost at {pace:?}");
         let report = execution.report();
-        assert_eq!(report.lost, lost as u64);
+        assert_eq!(report.counts[1].lost, lost as u64);
         assert!(
             report.packets_per_cycle.is_some_and(|rate| rate > 0.005 && rate < 0.5),
             "{report:?}"
