@@ -233,7 +233,7 @@ fn histogram(bars: &[Bar]) -> String {
 }
 
 /// Tabulates utilisation, with parts of the same kind together.
-pub fn uses(parts: &[Part]) -> comfy_table::Table {
+pub fn uses(parts: &[Part]) -> output::Table {
     let mut table = output::table(&["used", "parts", "least", "mean", "most"], &[1, 2, 3, 4]);
     for kind in kinds(parts) {
         table.add_row(kind.cells());

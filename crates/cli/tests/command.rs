@@ -18,6 +18,9 @@ mod numbers;
 mod options;
 #[path = "command/report.rs"]
 mod report;
+#[cfg(target_os = "linux")]
+#[path = "command/screens.rs"]
+mod screens;
 #[path = "command/tests.rs"]
 mod tests;
 #[path = "command/tiles.rs"]

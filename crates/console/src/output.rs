@@ -5,7 +5,12 @@ use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use comfy_table::{
+    CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle, Width,
+};
 use serde::Serialize;
 
 use wireloom_files::ResultPipe;
@@ -72,10 +77,55 @@ pub fn say(text: impl AsRef<str>) {
 const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
+/// A table for people. On a terminal its columns become narrower, but no narrower than their longest
+/// word.
+#[derive(Clone, Debug)]
+pub struct Table(comfy_table::Table);
+
+impl Deref for Table {
+    type Target = comfy_table::Table;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl DerefMut for Table {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = self.0.clone();
+        for column in table.column_iter_mut() {
+            let longest = self.longest_word(column.index);
+            // The space to the right of a cell counts as width.
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(longest + 2)));
+        }
+        write!(f, "{table}")
+    }
+}
+
+impl Table {
+    /// The characters of the longest word in a column.
+    fn longest_word(&self, column: usize) -> u16 {
+        let rows = self.0.header().into_iter().chain(self.0.row_iter());
+        let cells = rows.filter_map(|row| row.cell_iter().nth(column));
+        let words = cells.map(|cell| longest_word(&cell.content()));
+        words.max().unwrap_or(0) as u16
+    }
+}
+
+fn longest_word(text: &str) -> usize {
+    text.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0)
+}
+
 /// Creates a table for people with these column heads; the columns named in `numeric` are
 /// right-aligned.
 pub fn table(heads: &[&str], numeric: &[usize]) -> Table {
-    let mut table = Table::new();
+    let mut table = comfy_table::Table::new();
     table.load_style(STYLE);
     if let Some(width) = width() {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
@@ -86,7 +136,7 @@ pub fn table(heads: &[&str], numeric: &[usize]) -> Table {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    table
+    Table(table)
 }
 
 /// Formats a rate with three significant digits and a unit that suits it.
@@ -111,7 +161,58 @@ const LEAST_WIDTH: u16 = 60;
 /// The width in characters that text is fitted into, if standard output is a terminal that knows its
 /// width.
 pub fn width() -> Option<u16> {
-    Table::new().width().filter(|width| *width > 0).map(|width| width.max(LEAST_WIDTH))
+    comfy_table::Table::new().width().filter(|width| *width > 0).map(|width| width.max(LEAST_WIDTH))
+}
+
+/// Fits a text into the terminal, if standard output is one: lines that are too long go on in further
+/// lines, at the indentation of what they say after a name and two spaces. Words stay whole.
+pub fn fitted(text: &str) -> String {
+    match width() {
+        Some(width) => wrapped(text, usize::from(width)),
+        None => text.to_owned(),
+    }
+}
+
+fn wrapped(text: &str, width: usize) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (content, end) = match line.strip_suffix('\n') {
+            Some(content) => (content, "\n"),
+            None => (line, ""),
+        };
+        // Lines of tables are fitted already.
+        if content.chars().count() <= width || content.contains('─') {
+            out.push_str(line);
+            continue;
+        }
+        let begin = content.len() - content.trim_start().len();
+        let named = content[begin..].find("  ").map(|at| {
+            let rest = &content[begin + at..];
+            begin + at + rest.len() - rest.trim_start().len()
+        });
+        let indent = named.filter(|indent| *indent <= width / 2).unwrap_or(begin + 2);
+        let mut column = 0;
+        // The first words keep the spaces between them, which align names and values.
+        let (head, words) = content.split_at(named.map_or(begin, |at| at.min(content.len())));
+        out.push_str(head);
+        column += head.chars().count();
+        let mut is_first = true;
+        for word in words.split(' ') {
+            let length = word.chars().count();
+            if !is_first && column + 1 + length > width {
+                out.push('\n');
+                out.extend(std::iter::repeat_n(' ', indent));
+                column = indent;
+            } else if !is_first {
+                out.push(' ');
+                column += 1;
+            }
+            out.push_str(word);
+            (column, is_first) = (column + length, false);
+        }
+        out.push_str(end);
+    }
+    out
 }
 
 /// The destination of JSON: a file, or standard output for `-`.
@@ -199,6 +300,34 @@ mod tests {
         for (rate, text) in expected {
             assert_eq!(packet_rate(rate), text);
         }
+    }
+
+    #[test]
+    fn long_lines_go_on_under_what_they_say() {
+        let text = "power          3.388 W, 600.5 nJ a packet: processors 0.092, network 0.049\n\
+                    short\n\
+                    a sentence without a name that is too long for the width of this terminal";
+        let expected = "power          3.388 W, 600.5 nJ a\n               packet: processors\n               \
+                        0.092, network 0.049\nshort\na sentence without a name that is too\n  long for the \
+                        width of this terminal";
+        assert_eq!(wrapped(text, 40), expected);
+        assert_eq!(
+            wrapped("a_word_that_is_longer_than_the_width", 20),
+            "a_word_that_is_longer_than_the_width"
+        );
+        assert_eq!(wrapped(text, 200), text);
+    }
+
+    #[test]
+    fn tables_break_lines_between_words() {
+        let mut table = table(&["unit", "what"], &[]);
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(40);
+        table.add_row(["ports.read/written/jumped", "an explanation of some words that goes on"]);
+        let text = table.to_string();
+        for word in ["ports.read/written/jumped", "explanation", "words"] {
+            assert!(text.contains(word), "{text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl Places {
     /// standard error, or nowhere if that output is the same report as JSON.
     pub fn tell(&self, text: &str) {
         match self.written.iter().find(|(_, path)| is_standard_stream(path)) {
-            None => output::print(text),
+            None => output::print(&output::fitted(text)),
             Some(("--json", _)) => {}
             Some(_) => output::note(text.trim_end()),
         }

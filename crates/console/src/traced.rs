@@ -151,7 +151,7 @@ impl Report {
 }
 
 impl OutputReport {
-    fn table(&self) -> comfy_table::Table {
+    fn table(&self) -> output::Table {
         let mut table = output::table(&["", "field", "arrived", "left"], &[]);
         let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
         for row in &self.fields {
@@ -260,7 +260,7 @@ impl MachineReport {
 }
 
 /// Tabulates the events of a packet, each with the cycles since the one before.
-fn course(passage: &Passage) -> comfy_table::Table {
+fn course(passage: &Passage) -> output::Table {
     let heads = ["cycle", "ns", "after", "where", "what"];
     let mut table = output::table(&heads, &[0, 1, 2]);
     let mut before = None;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, Table, Width, presets};
 
 use super::{EngineExplanation, ExitExplanation, ExitKind, Explanation, StepExplanation};
 
@@ -59,14 +59,34 @@ fn count(n: usize, what: &str) -> String {
 
 fn table(header: &[&str], width: Option<u16>) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header.iter().copied());
+    // Heads that are one long word would make columns wide.
+    let head = |head: &&str| match width {
+        Some(_) => head.replace('/', " / "),
+        None => (*head).to_owned(),
+    };
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header.iter().map(head));
     if let Some(width) = width {
         table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic).set_width(width);
     }
     table
 }
 
+/// Aligns columns of numbers to the right, and keeps all columns as wide as their longest words.
 fn right(table: &mut Table, columns: &[usize]) {
+    let mut longest: Vec<usize> = Vec::new();
+    for row in table.header().into_iter().chain(table.row_iter()) {
+        for (column, cell) in row.cell_iter().enumerate() {
+            longest.resize(longest.len().max(column + 1), 0);
+            let words = cell.content();
+            let words = words.split_whitespace().map(|word| word.chars().count());
+            longest[column] = longest[column].max(words.max().unwrap_or(0));
+        }
+    }
+    for (column, longest) in table.column_iter_mut().zip(longest) {
+        // The space on either side of a cell counts as width.
+        let width = Width::Fixed(longest as u16 + 2);
+        column.set_constraint(ColumnConstraint::LowerBoundary(width));
+    }
     for column in columns {
         if let Some(column) = table.column_mut(*column) {
             column.set_cell_alignment(CellAlignment::Right);
