@@ -17,7 +17,7 @@ use crate::program::ProgramArgs;
 /// Returns the help of an option that names machines, with all kinds of them.
 pub fn help(what: &str) -> String {
     format!(
-        "{what}: {}, another description (wireloom machines lists them), or the path of one (.toml)",
+        "{what}: {}, another description (wireloom machines lists them), the path of one (.toml), or of a report with one (.json)",
         REGISTRY.choices()
     )
 }

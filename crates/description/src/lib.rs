@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 use wireloom_install::embedded;
@@ -67,8 +68,9 @@ impl Description {
         Self { table: text.parse().expect("it is TOML: a test holds it"), own: Vec::new() }
     }
 
-    /// The description of a name (an installed one) or of a path that ends in `.toml`, and the name
-    /// of its machine; `None` if no description of that name is installed.
+    /// The description of a name (an installed one) or of a path that ends in `.toml` or `.json`,
+    /// and the name of its machine; `None` if no description of that name is installed. A `.json` is
+    /// a machine with all keys, as reports have it, or such a report.
     ///
     /// # Errors
     /// If a file cannot be read, or is no description.
@@ -79,6 +81,9 @@ impl Description {
                 .file_stem()
                 .map_or(name.to_owned(), |stem| stem.to_string_lossy().into_owned());
             return Ok(Some((stem, load(path, MAX_DEPTH)?)));
+        }
+        if name.ends_with(".json") {
+            return load_reported(Path::new(name)).map(Some);
         }
         let found = find_installed(name, MAX_DEPTH)?;
         Ok(found.map(|description| (name.to_owned(), description)))
@@ -122,6 +127,9 @@ impl Description {
 /// The longest description, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
+/// The longest report that a machine is taken from, in bytes.
+const MAX_REPORT_BYTES: u64 = 1 << 28;
+
 /// Where descriptions are in the repository, and in `WIRELOOM_HOME`.
 const FOLDER: &str = "machines";
 
@@ -144,6 +152,33 @@ fn load(path: &Path, depth: usize) -> Result<Description, DescriptionError> {
         .map_err(|error| DescriptionError::Read { path: path.to_owned(), error })?;
     let folder = path.parent().unwrap_or(Path::new("."));
     parse(&path.display().to_string(), &text, Some(folder), depth)
+}
+
+/// Loads the machine of a report, or one that is a file by itself, and its name.
+fn load_reported(path: &Path) -> Result<(String, Description), DescriptionError> {
+    let place = path.display().to_string();
+    let error = |message: String| DescriptionError::Parse { place: place.clone(), message };
+    let text = wireloom_files::read_text(path, MAX_REPORT_BYTES)
+        .map_err(|error| DescriptionError::Read { path: path.to_owned(), error })?;
+    let mut report: serde_json::Value =
+        serde_json::from_str(&text).map_err(|e| error(e.to_string()))?;
+    let machine = match report.get_mut("description").map(serde_json::Value::take) {
+        Some(machine) => machine,
+        None => report,
+    };
+    if !machine.get("kind").is_some_and(serde_json::Value::is_string) {
+        return Err(error(
+            "is no machine and no report of one: it needs `kind`, or `description` with `kind`, as \
+             `run --json` and `machines NAME --json` write them"
+                .to_owned(),
+        ));
+    }
+    let mut table = Table::deserialize(machine).map_err(|e| error(e.to_string()))?;
+    // In other descriptions the name is that of the file.
+    let name = table.remove("name").and_then(|name| name.as_str().map(str::to_owned));
+    let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let own = OwnFile { place: place.clone(), table: table.clone(), text: String::new() };
+    Ok((name.unwrap_or_else(stem), Description { table, own: vec![own] }))
 }
 
 /// Parses a text and the files that it extends; files are looked for in `beside` first.

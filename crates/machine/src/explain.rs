@@ -4,6 +4,15 @@ use toml::Table;
 
 use crate::Configured;
 
+/// Returns a machine as reports keep it: its name, its kind and every key of its description, so
+/// that it can be run again.
+pub fn described(machine: &dyn Configured) -> Table {
+    let mut table = machine.settings().unwrap_or_default();
+    table.insert("name".to_owned(), machine.name().into());
+    table.insert("kind".to_owned(), machine.kind().into());
+    table
+}
+
 /// Explains a machine's description: its values, and the documentation of its kind's schema for
 /// every key. Empty if the machine has no settings.
 pub fn explained(machine: &dyn Configured, schema: &str) -> Option<String> {

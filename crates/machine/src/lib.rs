@@ -35,7 +35,7 @@ pub use compare::{
     Compared, Contender, Difference, compare_outputs, first_difference, reason_name, verdict_text,
 };
 pub use error::{Error, Result};
-pub use explain::explained;
+pub use explain::{described, explained};
 pub use interface::{
     Calls, Capabilities, Counts, Events, LostOutput, Machine, Numbers, Recordings, Settled, Sink,
     SinkOfPieces, UpdateError, Wanted,

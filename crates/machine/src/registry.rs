@@ -30,7 +30,7 @@ impl Registry {
         self.kinds().find(|kind| kind.name() == name)
     }
 
-    /// The machine of a name, or of a path that ends in `.toml`.
+    /// The machine of a name, or of a path that ends in `.toml` or `.json`.
     ///
     /// # Errors
     /// If there is none, or its description is wrong.
@@ -87,7 +87,7 @@ impl Registry {
         let names = self.names();
         let error = Error::new(format!(
             "no machine is called '{name}': say {}, the name of a description (wireloom machines lists \
-             them) or the path of a .toml file",
+             them) or the path of a .toml file or of a report (.json)",
             self.choices()
         ));
         match suggest(name, names.iter().map(String::as_str)) {

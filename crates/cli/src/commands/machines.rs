@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use wireloom_machine::{Named, explained};
+use wireloom_machine::{Named, described, explained};
 use wireloom_machines::REGISTRY;
 
 use crate::failure::{Failure, Outcome};
@@ -40,9 +40,9 @@ impl Machines {
             let mut table = output::table(&["machine", "what it is"], &[]);
             table.add_rows(entries.iter().map(|entry| [&entry.name, &entry.what]));
             output::say(table.to_string());
-            output::say(
+            output::say(output::fitted(
                 "\nwireloom machines NAME shows a description, each key explained; NAME.toml can be a file of yours.",
-            );
+            ));
         }
         Ok(output::json(self.json.as_ref(), &entries)?)
     }
@@ -51,7 +51,7 @@ impl Machines {
         let machine = REGISTRY.find(name)?;
         let kind = REGISTRY.kind(machine.kind());
         let schema = kind.and_then(|kind| kind.schema());
-        let (Some(schema), Some(settings)) = (schema, machine.settings()) else {
+        let (Some(schema), Some(_)) = (schema, machine.settings()) else {
             return Err(Failure::unusable(format!(
                 "{name} has no description: nothing about it can be chosen"
             )));
@@ -59,7 +59,7 @@ impl Machines {
         if output::for_people(self.json.as_ref()) {
             output::print(&explained(machine.as_ref(), schema).unwrap_or_default());
         }
-        Ok(output::json(self.json.as_ref(), &settings)?)
+        Ok(output::json(self.json.as_ref(), &described(machine.as_ref()))?)
     }
 }
 

@@ -7,9 +7,9 @@ use serde::Serialize;
 use wireloom_console::Working;
 use wireloom_console::output::{self, JsonTarget};
 use wireloom_io::{Captures, Source as _};
-use wireloom_machine::load_store;
+use wireloom_machine::{described, load_store};
 use wireloom_machines::REGISTRY;
-use wireloom_raw::mapper::{self, Found, MachineSpec, Rates};
+use wireloom_raw::mapper::{self, Found, MachineSpec, Mapping, Rates};
 
 use crate::captures::{CaptureArgs, warn_of};
 use crate::failure::{Failure, Outcome};
@@ -55,6 +55,8 @@ struct Row<'a> {
     #[serde(flatten)]
     rates: Option<Rates>,
     refused: Option<&'a str>,
+    /// The machine with every key of its description.
+    description: toml::Table,
 }
 
 impl Map {
@@ -90,10 +92,10 @@ impl Map {
             mapper::search(spec, &program.optimised, &store, &packets, self.rate, &progress)?;
         drop(working);
         if output::for_people(self.json.as_ref()) {
-            output::print(&text(&found));
+            output::print(&text(spec, &found));
         }
         if let Some(target) = &self.json {
-            output::write_json(target, &rows(&found))?;
+            output::write_json(target, &rows(spec, &found))?;
         }
         let Some(best) = found.best else { return Err(Failure::Negative) };
         if let Some(path) = &self.out {
@@ -107,7 +109,8 @@ impl Map {
     }
 }
 
-fn rows(found: &Found) -> Vec<Row<'_>> {
+fn rows<'a>(spec: &MachineSpec, found: &'a Found) -> Vec<Row<'a>> {
+    let machine = |mapping: &Mapping| MachineSpec { mapping: mapping.clone(), ..spec.clone() };
     let tried = found.tried.iter().enumerate();
     tried
         .map(|(at, tried)| Row {
@@ -116,14 +119,15 @@ fn rows(found: &Found) -> Vec<Row<'_>> {
             is_chosen: found.best == Some(at),
             rates: tried.rates.as_ref().ok().copied(),
             refused: tried.rates.as_ref().err().map(String::as_str),
+            description: described(&machine(&tried.candidate.mapping)),
         })
         .collect()
 }
 
-fn text(found: &Found) -> String {
+fn text(spec: &MachineSpec, found: &Found) -> String {
     let heads = ["mapping", "tiles", "Mpps", "Gb/s", "cycles a packet", "latency, cycles", ""];
     let mut table = output::table(&heads, &[1, 2, 3, 4, 5]);
-    for row in rows(found) {
+    for row in rows(spec, found) {
         let number = |of: fn(&Rates) -> f64, digits: usize| {
             row.rates.as_ref().map_or(String::new(), |rates| format!("{:.digits$}", of(rates)))
         };

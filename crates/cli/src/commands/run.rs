@@ -8,7 +8,7 @@ use wireloom_console::{Working, bar, load_store, memory, output, thousands};
 use wireloom_io::{CaptureSink, Sink, Source};
 use wireloom_ir as ir;
 use wireloom_ir::Output;
-use wireloom_machine::{Knob, Profile, Record, Recordings, Wanted, find_offload};
+use wireloom_machine::{Knob, Profile, Record, Recordings, Wanted, described, find_offload};
 use wireloom_report::{Page, Section};
 
 use crate::captures::{warn_of, warn_of_left_out};
@@ -58,6 +58,8 @@ struct Report {
     program: String,
     engine: String,
     machine: String,
+    /// The machine with every key of its description.
+    description: toml::Table,
     table_entries: u64,
     table_load_seconds: f64,
     build_seconds: f64,
@@ -165,6 +167,7 @@ impl Run {
             program: job.program.file.display().to_string(),
             engine: program.engines[program.main.index()].name.clone(),
             machine: machine.name().to_owned(),
+            description: described(machine.configured.as_ref()),
             table_entries: tables.entries,
             table_load_seconds: tables.time.as_secs_f64(),
             build_seconds: machine.build_time.as_secs_f64(),

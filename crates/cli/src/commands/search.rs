@@ -16,9 +16,10 @@ use crate::program::ProgramArgs;
 use wireloom_console::output::{self, JsonTarget};
 use wireloom_console::thousands;
 use wireloom_explore::rig::Loaded;
-use wireloom_explore::search::{self, Found, Kind, Shape, Wanted};
+use wireloom_explore::search::{self, Found, Kind, Shape, Tried, Wanted};
 use wireloom_figures::number;
 use wireloom_io::{Captures, Source as _};
+use wireloom_machine::described;
 
 /// See `wireloom search --help`.
 #[derive(Args, Debug)]
@@ -79,6 +80,15 @@ impl FromStr for Numbers {
     }
 }
 
+/// A configuration that was simulated.
+#[derive(Serialize)]
+struct Row {
+    #[serde(flatten)]
+    tried: Tried,
+    /// The machine with every key of its description.
+    description: toml::Table,
+}
+
 /// The result of a search.
 #[derive(Serialize)]
 struct Report {
@@ -86,8 +96,10 @@ struct Report {
     mpps: f64,
     family: &'static str,
     part: Option<String>,
-    #[serde(flatten)]
-    found: Found,
+    shapes: usize,
+    possible: usize,
+    fitting: usize,
+    tried: Vec<Row>,
     /// The smallest machine that carries the traffic.
     machine: Option<String>,
     /// Its estimate, with every unit synthesised.
@@ -123,12 +135,21 @@ impl Search {
         };
         let (found, best) = search::find_with_cost(&wanted, family, family)?;
         let (machine, cost) = best.unzip();
+        let row = |tried: Tried| {
+            let candidate = &tried.candidate;
+            let machine = candidate.shape.of(&kinds[candidate.kind].like)?;
+            Ok(Row { description: described(&machine), tried })
+        };
+        let Found { shapes, possible, fitting, tried } = found;
         let report = Report {
             program: self.program.file.display().to_string(),
             mpps: self.rate,
             family,
             part: part.map(|part| part.name),
-            found,
+            shapes,
+            possible,
+            fitting,
+            tried: tried.into_iter().map(row).collect::<Outcome<_>>()?,
             machine: machine.map(|machine| machine.name),
             cost,
         };
@@ -191,20 +212,19 @@ pub fn shapes(clusters: &Numbers, engines: &Numbers, threads: &Numbers) -> Vec<S
 
 impl Report {
     fn text(&self) -> String {
-        let found = &self.found;
         let mut text = format!(
             "{} configurations, {} of which could carry {} million packets a second by their threads, slots and ports{}\n\n",
-            found.shapes,
-            found.possible,
+            self.shapes,
+            self.possible,
             number(self.mpps),
             self.part.as_ref().map_or(String::new(), |part| format!(
                 "; {} of these fit into {part}",
-                found.fitting
+                self.fitting
             ))
         );
         let heads = ["machine", "LUTs, estimated", "block RAMs", "at most", "carried", ""];
         let mut table = output::table(&heads, &[1, 2, 3, 4]);
-        for tried in &found.tried {
+        for Row { tried, .. } in &self.tried {
             table.add_row([
                 tried.candidate.machine.clone(),
                 thousands(tried.candidate.luts),

@@ -8,7 +8,7 @@ use wireloom_console::{Working, bar, counted, load_store, output, thousands};
 use wireloom_io::Source;
 use wireloom_ir as ir;
 use wireloom_ir::Output;
-use wireloom_machine::{Contender, Difference, Record, Recordings, Running};
+use wireloom_machine::{Contender, Difference, Record, Recordings, Running, described};
 use wireloom_report::{Page, Section, Table};
 
 use crate::captures::warn_of;
@@ -49,6 +49,8 @@ struct Report {
 #[derive(Serialize)]
 struct MachineReport {
     machine: String,
+    /// The machine with every key of its description.
+    description: toml::Table,
     /// The number of packets compared. Packets that a simulated machine lost at its input do not
     /// count.
     compared: u64,
@@ -67,6 +69,7 @@ impl MachineReport {
         let seconds = machine.work.as_secs_f64();
         Self {
             machine: machine.name().to_owned(),
+            description: described(machine.configured.as_ref()),
             compared,
             lost_outputs,
             work_seconds: seconds,

@@ -156,3 +156,60 @@ fn a_report_overwrites_no_input_and_may_go_to_standard_output() {
     ran.status(0).complains(&["3 packets"]);
     assert!(ran.out.starts_with("<!DOCTYPE html>") && ran.out.ends_with("</html>"), "{}", ran.out);
 }
+
+#[test]
+fn a_row_of_a_sweep_is_a_machine_that_can_be_run_again() {
+    let place = Workplace::new();
+    place.write(
+        "own.toml",
+        b"extends = \"mpsoc-oc48\"\nprocessors = 3\nnetwork.latency_ns = 70.0\n",
+    );
+    let run = |machine: &str| {
+        let words = "run hub.loom --tables hub.tables --in three.pcap --json -";
+        place.wireloom(&format!("{words} --on {machine}")).status(0).json()
+    };
+    for machine in ["own.toml", "mpsoc-oc48", "ixp2400", "raw-rows", "golden"] {
+        let first = run(machine);
+        let described = &first["description"];
+        assert!(described["kind"].is_string() && described["name"] == first["machine"]);
+        if machine == "golden" {
+            continue;
+        }
+        place.write("row.json", serde_json::to_string(&first).expect("JSON").as_bytes());
+        let again = run("row.json");
+        for key in ["machine", "description", "sent", "dropped", "cpu"] {
+            assert_eq!(again[key], first[key], "{machine}: {key}");
+        }
+        for key in ["time_us", "mpps", "packets", "latency_ns", "usage"] {
+            assert_eq!(again["simulation"][key], first["simulation"][key], "{machine}: {key}");
+        }
+        // The description by itself is what `machines` writes, and a machine too.
+        let shown = place.wireloom("machines row.json --json -").status(0).json();
+        assert_eq!(&shown, described, "{machine}");
+    }
+    let own = run("own.toml");
+    let keys = &own["description"];
+    assert_eq!((&keys["name"], &keys["processors"]), (&"own".into(), &3.into()));
+    assert_eq!(keys["network"]["latency_ns"], 70.0);
+    // Every machine that is installed is the same as JSON.
+    for entry in place.wireloom("machines --json -").status(0).json().as_array().expect("a list") {
+        let name = entry["name"].as_str().expect("a name");
+        let ran = place.wireloom(&format!("machines {name} --json one.json"));
+        if ran.status == 0 {
+            let again = place.wireloom("machines one.json --json -").status(0).json();
+            let one: serde_json::Value =
+                serde_json::from_slice(&place.read("one.json")).expect("JSON");
+            assert_eq!(again, one, "{name}");
+        }
+    }
+    for (text, complaint) in [
+        ("{}", "is no machine and no report of one"),
+        ("[1]", "is no machine and no report of one"),
+        ("{\"kind\": \"raw\"", "bad.json"),
+        ("{\"kind\": \"raw\", \"rows\": null}", "bad.json"),
+        ("{\"kind\": \"raw\", \"colums\": 5}", "colums"),
+    ] {
+        place.write("bad.json", text.as_bytes());
+        place.wireloom("machines bad.json").status(2).complains(&[complaint]);
+    }
+}
