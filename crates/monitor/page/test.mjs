@@ -130,6 +130,26 @@ try {
     const watts = await page.locator(".watts").allTextContents();
     assert.ok(watts.some((text) => Number.parseFloat(text) > 0), `power: ${watts}`);
   }
+
+  // Nothing is drawn beyond its box, in a narrow window and with long names either.
+  for (const width of [1400, 700, 360]) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.waitForTimeout(200);
+    const beyond = await page.evaluate(() => {
+      for (const part of document.querySelectorAll(".unit span, .engine b")) {
+        part.textContent = "a_name_without_an_end_".repeat(8);
+      }
+      const boxes = document.querySelectorAll(".timeline, .chip, .chart, .inspect, .console, .engine, .unit");
+      const wider = [...boxes].filter((box) => box.scrollWidth > box.clientWidth + 1);
+      const page = document.documentElement.scrollWidth > window.innerWidth ? ["page"] : [];
+      return [...wider.map((box) => box.className), ...page];
+    });
+    assert.deepEqual(beyond, [], `drawn beyond its box at ${width} pixels`);
+  }
+  // No share is above all of the time, and no box is without a value.
+  const shares = await page.locator(".share").evaluateAll((all) => all.map((share) => share.title));
+  assert.ok(shares.every((title) => Number.parseFloat(title.split(": ")[1]) <= 100), `${shares}`);
+  assert.equal(await page.locator(".unit:not(:has(.share, .fill, .watts))").count(), 0);
   if (screenshot) await page.screenshot({ path: screenshot });
   assert.deepEqual(problems.filter((text) => !text.includes("400")), []);
   console.log("1 passed, 0 failed");

@@ -1,5 +1,8 @@
 //! Samples of a run in bounded memory: fine ones of late, coarse ones from its beginning.
 //!
+//! Machines count the cycles of a long event at once, when it begins or ends. A part is in use or in a
+//! state for no more than the cycles of an interval, so what is more goes to the next ones.
+//!
 //! Samples grow only, so the difference of any two says exactly what happened between them. Level
 //! 0 keeps every sample, each further level every fourth of the one before; a level that is full
 //! forgets its oldest.
@@ -19,14 +22,14 @@ pub struct Row {
     /// The cycle.
     pub cycle: u64,
     /// The value of each measure. Fills of queues are summed over cycles, so that differences are
-    /// mean fills times cycles.
+    /// mean fills times cycles; cycles in use and in states grow by no more than the cycles.
     pub values: Box<[u64]>,
 }
 
 /// The samples of a run.
 #[derive(Clone, Debug)]
 pub struct History {
-    is_level: Vec<bool>,
+    kinds: Vec<MeasureKind>,
     /// The last value of each measure, as the machine gave it.
     now: Vec<u64>,
     sums: Vec<u64>,
@@ -38,9 +41,8 @@ pub struct History {
 impl History {
     /// Creates a history of these measures.
     pub fn new(measures: &[Measure]) -> Self {
-        let is_level = |measure: &Measure| matches!(measure.kind, MeasureKind::Level { .. });
         Self {
-            is_level: measures.iter().map(is_level).collect(),
+            kinds: measures.iter().map(|measure| measure.kind).collect(),
             now: vec![0; measures.len()],
             sums: vec![0; measures.len()],
             last: 0,
@@ -57,8 +59,12 @@ impl History {
             return;
         }
         let cycles = cycle - self.last;
-        for ((sum, value), is_level) in self.sums.iter_mut().zip(values).zip(&self.is_level) {
-            *sum = if *is_level { *sum + value * cycles } else { *value };
+        for ((sum, value), kind) in self.sums.iter_mut().zip(values).zip(&self.kinds) {
+            *sum = match kind {
+                MeasureKind::Level { places } => *sum + (*value).min(*places) * cycles,
+                MeasureKind::Busy | MeasureKind::State => (*value).min(*sum + cycles),
+                _ => *value,
+            };
         }
         let row = Row { cycle, values: self.sums.clone().into() };
         let mut number = self.count;
@@ -153,6 +159,32 @@ mod tests {
         assert!(rows.len() >= 49 && rows[1].cycle - rows[0].cycle == 10);
         assert_eq!(rows.last().map(|row| row.cycle), Some(2_999_990));
         assert_eq!(history.now(), [299_999 * 3, 2]);
+    }
+
+    #[test]
+    fn no_part_is_in_use_for_more_than_an_interval() {
+        let measure = |name, kind| Measure { part: 0, name, kind };
+        let measures = [
+            measure("busy", MeasureKind::Busy),
+            measure("waiting", MeasureKind::State),
+            measure("queue", MeasureKind::Level { places: 4 }),
+            measure("packets", MeasureKind::Count),
+        ];
+        let mut history = History::new(&measures);
+        // An event of 1,000 cycles is counted when it begins; then nothing happens.
+        for (cycle, busy) in [(0, 0), (100, 1000), (200, 1000), (1100, 1000), (1200, 1000)] {
+            history.push(cycle, &[busy, u64::MAX, 9, busy * 7]);
+        }
+        let rows = history.rows(0, u64::MAX, 100);
+        for pair in rows.windows(2) {
+            let cycles = pair[1].cycle - pair[0].cycle;
+            let grown: Vec<u64> =
+                pair[1].values.iter().zip(&pair[0].values).map(|(to, from)| to - from).collect();
+            assert!(grown[0] <= cycles && grown[1] <= cycles, "{grown:?} in {cycles}");
+            assert_eq!(grown[2], 4 * cycles, "a queue holds no more than it has places for");
+        }
+        // All of it is told in the end, and counts are as they come.
+        assert_eq!(rows.last().map(|row| (row.values[0], row.values[3])), Some((1000, 7000)));
     }
 
     #[test]

@@ -41,7 +41,7 @@ export function Charts(props: Props) {
   );
   return (
     <div class="charts">
-      <Chart {...props} title="Use of units and buses, %" series={used} />
+      {used.length > 0 && <Chart {...props} title="Use of units and buses, %" series={used} />}
       {queues.length > 0 && <Chart {...props} title="What waits in queues" series={queues} />}
       {waiting && <Chart {...props} title={`At ports: ${waiting} that wait`} series={ports} />}
       {power.length > 0 && <Chart {...props} title="Power, mW" series={power} />}

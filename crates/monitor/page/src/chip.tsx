@@ -1,5 +1,7 @@
 import type { History, Machine, Part, State } from "./api";
-import { COLOURS, intervalAt, isLevel, isOwn, measuresOf, rates, stateIn } from "./series";
+import {
+  COLOURS, intervalAt, isLevel, isMeasured, isOwn, measuresOf, rates, stateIn,
+} from "./series";
 
 interface Props {
   machine: Machine;
@@ -15,7 +17,9 @@ export function Chip({ machine, state, history, cursor, thread, setThread }: Pro
   const at = cursor === null ? history.cycles.length - 2 : intervalAt(history, cursor);
   const engines = machine.parts.flatMap((part, number) => (part.kind === "engine" ? [number] : []));
   const others = machine.parts.flatMap((part, number) =>
-    ["memory", "unit", "bus", "queue", "port"].includes(part.kind) && isOwn(machine, number)
+    ["memory", "unit", "bus", "queue", "port"].includes(part.kind) &&
+    isOwn(machine, number) &&
+    isMeasured(machine, number)
       ? [number]
       : [],
   );
@@ -30,7 +34,7 @@ export function Chip({ machine, state, history, cursor, thread, setThread }: Pro
       <div class="engines">
         {engines.map((engine) => (
           <div class="engine" style={place(machine.parts[engine]!)}>
-            <b>{machine.parts[engine]!.name}</b>
+            <b title={machine.parts[engine]!.name}>{machine.parts[engine]!.name}</b>
             <Watts part={engine} machine={machine} history={history} at={at} />
             <div class="contexts">
               {machine.threads.map((known, number) => {
@@ -136,7 +140,7 @@ function Unit({ part, number, machine, history, at }: UnitProps) {
   const shared = { part: number, machine, history, at };
   return (
     <div class={`unit ${part.kind}`}>
-      <span>{part.name}</span>
+      <span title={part.name}>{part.name}</span>
       <Watts {...shared} />
       <Bar {...shared} name="busy" />
       <Fill {...shared} />

@@ -47,7 +47,11 @@ function Registers({ state }: Props) {
 
 const SHOWN = 32;
 
-function Memory({ machine, state }: Props) {
+function Memory(props: Props) {
+  return props.machine.memories.length > 0 ? <Words {...props} /> : <p>It has no memory to read.</p>;
+}
+
+function Words({ machine, state }: Props) {
   const [memory, setMemory] = useState(0);
   const [text, setText] = useState("0x0");
   const [words, setWords] = useState<number[]>([]);
@@ -89,6 +93,7 @@ function Memory({ machine, state }: Props) {
 }
 
 function Packets({ state }: Props) {
+  if (state.left.length === 0) return <p>No packet has left yet.</p>;
   return (
     <table>
       <tbody>
@@ -117,7 +122,9 @@ function Breakpoints({ machine, state, command }: Props) {
       >
         <input
           aria-label="Breakpoint"
-          placeholder={`FILE:LINE, label, packet N, write ${machine.memories[0]?.name} 0x10`}
+          placeholder={`FILE:LINE, label, packet N${
+            machine.memories[0] ? `, write ${machine.memories[0].name} 0x10` : ""
+          }`}
           value={text}
           onInput={(event) => setText(event.currentTarget.value)}
         />

@@ -47,6 +47,22 @@ export function measuresOf(machine: Machine, part: number): number[] {
   return machine.measures.flatMap((measure, number) => (measure.part === part ? [number] : []));
 }
 
+/** Whether something is measured of a part, as bars, fills or power. */
+export const isMeasured = (machine: Machine, part: number) =>
+  machine.measures.some(
+    (measure) =>
+      measure.part === part &&
+      (measure.kind === "busy" || measure.kind === "energy" || isLevel(measure)),
+  );
+
+/** A text that is no wider than this, cut with an ellipsis if it has to be. */
+export function fitting(text: string, width: number, measure: (text: string) => number): string {
+  if (measure(text) <= width) return text;
+  let length = text.length - 1;
+  while (length > 0 && measure(`${text.slice(0, length)}…`) > width) length--;
+  return `${text.slice(0, length)}…`;
+}
+
 /** The last interval of a history that ends at or before a cycle. */
 export function intervalAt(history: History, cycle: number): number {
   let found = 0;

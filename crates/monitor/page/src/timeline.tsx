@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { History, Machine, State } from "./api";
 import type { View } from "./app";
-import { COLOURS, measuresOf, statesOf } from "./series";
+import { COLOURS, fitting, measuresOf, statesOf } from "./series";
 
 interface Props {
   machine: Machine;
@@ -19,6 +19,8 @@ const ROW = 14;
 const GAP = 4;
 const LABELS = 44;
 const AXIS = 18;
+/** Pixels of a canvas in a direction, at most. */
+const LARGEST = 32000;
 
 /** The y of each thread: engines are apart. */
 function rows(machine: Machine): number[] {
@@ -35,24 +37,26 @@ function rows(machine: Machine): number[] {
 
 function draw(canvas: HTMLCanvasElement, props: Props) {
   const { machine, state, history, view, cursor, thread } = props;
-  const scale = window.devicePixelRatio || 1;
   const ys = rows(machine);
   const states = statesOf(machine);
   const width = canvas.clientWidth;
   const height = (ys.at(-1) ?? 0) + ROW + AXIS;
+  // Browsers draw nothing on a canvas that is larger.
+  const scale = Math.min(window.devicePixelRatio || 1, LARGEST / Math.max(width, height, 1));
   canvas.style.height = `${height}px`;
   [canvas.width, canvas.height] = [width * scale, height * scale];
   const c = canvas.getContext("2d")!;
   c.scale(scale, scale);
   c.font = "11px system-ui, sans-serif";
   c.textBaseline = "middle";
+  const wide = (text: string) => c.measureText(text).width;
   const x = (cycle: number) =>
     LABELS + ((cycle - view.from) / (view.to - view.from)) * (width - LABELS);
   machine.threads.forEach((known, number) => {
     const y = ys[number]!;
     c.fillStyle = number === thread ? "#111" : "#667";
     c.font = `${number === thread ? "bold " : ""}11px system-ui, sans-serif`;
-    c.fillText(known.name, 4, y + ROW / 2);
+    c.fillText(fitting(known.name, LABELS - 8, wide), 4, y + ROW / 2);
     const measures = measuresOf(machine, known.part).filter(
       (measure) => machine.measures[measure]!.kind === "state",
     );
@@ -60,6 +64,10 @@ function draw(canvas: HTMLCanvasElement, props: Props) {
     c.beginPath();
     c.rect(LABELS, y, width - LABELS, ROW - 1);
     c.clip();
+    // What is measured of no other state is stopped.
+    const [first, last] = [history.cycles[0] ?? 0, history.cycles.at(-1) ?? 0];
+    c.fillStyle = COLOURS["stopped"]!;
+    c.fillRect(x(first), y, x(last) - x(first), ROW - 1);
     for (let i = 0; i + 1 < history.cycles.length; i++) {
       const from = history.cycles[i]!;
       const to = history.cycles[i + 1]!;
@@ -70,7 +78,7 @@ function draw(canvas: HTMLCanvasElement, props: Props) {
         const measure = measures.find((number) => machine.measures[number]!.name === name);
         if (measure === undefined) continue;
         const share = (history.values[measure]?.[i] ?? 0) / (to - from);
-        const high = Math.min(1, share) * (ROW - 1);
+        const high = Math.min(share * (ROW - 1), y + ROW - 1 - top);
         c.fillStyle = COLOURS[name]!;
         c.fillRect(left, top, Math.max(0.6, right - left + 0.3), high);
         top += high;
@@ -85,7 +93,8 @@ function draw(canvas: HTMLCanvasElement, props: Props) {
   const step = niceStep((view.to - view.from) / 8);
   for (let cycle = Math.ceil(view.from / step) * step; cycle < view.to; cycle += step) {
     c.fillRect(x(cycle), bottom, 1, 4);
-    c.fillText(cycle.toLocaleString("en"), x(cycle) + 3, bottom + 3);
+    const label = cycle.toLocaleString("en");
+    if (x(cycle) + 3 + wide(label) <= width) c.fillText(label, x(cycle) + 3, bottom + 3);
   }
   const mark = (cycle: number, colour: string) => {
     if (cycle < view.from || cycle > view.to) return;

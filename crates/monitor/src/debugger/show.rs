@@ -207,7 +207,7 @@ pub fn queues(session: &mut Session) -> String {
 
 /// Shares of time in which parts were in use since the beginning.
 pub fn used(session: &mut Session) -> String {
-    let cycles = session.cycle().max(1) as f64;
+    let cycles = session.cycle().max(1);
     let mut out = String::new();
     for (measure, value) in session.measures.iter().zip(session.now()) {
         let part = &session.parts[measure.part];
@@ -217,7 +217,9 @@ pub fn used(session: &mut Session) -> String {
             MeasureKind::State if is_engine && measure.name == "busy" => {}
             _ => continue,
         }
-        let _ = writeln!(out, "{:<16} {:>6.1} %", part.name, 100.0 * *value as f64 / cycles);
+        // The cycles of an event that has begun may be to come.
+        let share = (*value).min(cycles) as f64 / cycles as f64;
+        let _ = writeln!(out, "{:<16} {:>6.1} %", part.name, 100.0 * share);
     }
     out
 }
