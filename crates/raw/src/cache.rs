@@ -52,6 +52,12 @@ impl Cache {
         Some(line.words[(address % LINE_BYTES / 4) as usize])
     }
 
+    /// The lines that are newer than those in memory, with their addresses.
+    pub fn changed_lines(&self) -> impl Iterator<Item = (u32, &[u32; LINE_WORDS])> {
+        let dirty = self.lines.iter().flatten().filter(|line| line.is_dirty);
+        dirty.filter_map(|line| Some((line.address?, &line.words)))
+    }
+
     /// Makes room for the line of an address; returns address and words of a dirty line that was in
     /// its place.
     pub fn evict(&mut self, address: u32) -> Option<(u32, [u32; LINE_WORDS])> {

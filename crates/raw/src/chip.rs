@@ -1,11 +1,13 @@
 //! The chip: all units, cycle by cycle.
 
 use std::any::Any;
+use std::collections::HashMap;
 
 use wireloom_isa::raw::{switch, tile};
 use wireloom_sim::wait_graph::{Report, WaitGraph};
 
 use crate::asm::{Program, UnitOf};
+use crate::cache::{LINE_BYTES, LINE_WORDS};
 use crate::device::{Accesses, Device, Memory, Port};
 use crate::layout::{Layout, Side};
 use crate::message::Header;
@@ -65,6 +67,23 @@ pub enum Error {
         /// Who waits for whom.
         report: Box<Report>,
     },
+}
+
+/// The memory as programs left it: lines that caches have changed, before the memories at ports.
+pub struct MemoryView<'a> {
+    changed: HashMap<u32, &'a [u32; LINE_WORDS]>,
+    memories: Vec<&'a Memory>,
+}
+
+impl MemoryView<'_> {
+    /// The word at an address, if there is a memory with it.
+    pub fn word(&self, address: u32) -> Option<u32> {
+        let place = (address % LINE_BYTES / 4) as usize;
+        let changed = self.changed.get(&(address & !(LINE_BYTES - 1)));
+        changed
+            .map(|words| words[place])
+            .or_else(|| self.memories.iter().find_map(|memory| memory.read(address)))
+    }
 }
 
 /// A chip with its programs and devices.
@@ -312,6 +331,21 @@ impl Chip {
                 device.downcast_ref::<Memory>()?.read(address)
             })
         })
+    }
+
+    /// The memory as programs left it, for looks at many addresses: see [`word`](Self::word).
+    pub fn memory(&self) -> MemoryView<'_> {
+        let mut changed = HashMap::new();
+        for (address, words) in self.tiles.iter().flat_map(Tile::changed_lines) {
+            changed.entry(address).or_insert(words);
+        }
+        fn memory<'a>(device: &'a (dyn Device + 'static)) -> Option<&'a Memory> {
+            let device: &dyn Any = device;
+            device.downcast_ref()
+        }
+        let devices = self.devices.iter().flatten();
+        let memories = devices.filter_map(|device| memory(device.as_ref())).collect();
+        MemoryView { changed, memories }
     }
 
     /// Whether all tile processors have halted.

@@ -13,7 +13,7 @@ use wireloom_isa::raw::tile::{self, Instruction, Op, Special, Timing};
 use wireloom_isa::raw::{Network, Register};
 use wireloom_machine::LineCounts;
 
-use crate::cache::Cache;
+use crate::cache::{Cache, LINE_WORDS};
 use crate::layout::{Layout, PROCESSOR};
 use crate::message::Header;
 use crate::queue::Queue;
@@ -131,6 +131,11 @@ impl Tile {
     /// The word at an address that the cache has changed and memory does not have yet.
     pub fn changed(&self, address: u32) -> Option<u32> {
         self.cache.changed(address)
+    }
+
+    /// All lines that the cache has changed and memory does not have yet.
+    pub fn changed_lines(&self) -> impl Iterator<Item = (u32, &[u32; LINE_WORDS])> {
+        self.cache.changed_lines()
     }
 
     pub fn cache_counts(&self) -> (u64, u64) {

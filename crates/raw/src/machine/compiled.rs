@@ -38,9 +38,16 @@ pub struct Compiled {
     pub head: Option<u32>,
     /// Where the home of state has the number of the packet whose turn it is.
     pub turn: Option<u32>,
+    /// The layout without the contents of memory: code depends on nothing else of the tables.
+    key: String,
 }
 
 impl Compiled {
+    fn code(&self) -> Code {
+        let Self { text, image, needs, stages, .. } = self;
+        Code { text: text.clone(), image: image.clone(), needs: *needs, stages: stages.clone() }
+    }
+
     /// What goes beside the side word of what leaves.
     pub fn beside(&self) -> Beside {
         match self.needs {
@@ -59,6 +66,20 @@ pub fn compile(
     spec: &MachineSpec,
     program: &Program,
     store: &Store,
+) -> Result<Compiled, Vec<Refused>> {
+    compile_again(spec, program, store, None)
+}
+
+/// Compiles an engine of which there may be code for the same machine with other contents of its
+/// tables: if all tables stay where they are, that code is kept, with its proof.
+///
+/// # Errors
+/// What has no place.
+pub fn compile_again(
+    spec: &MachineSpec,
+    program: &Program,
+    store: &Store,
+    before: Option<&Compiled>,
 ) -> Result<Compiled, Vec<Refused>> {
     let program = &*expanded(program);
     let spec = &spec.suited(program);
@@ -91,9 +112,9 @@ pub fn compile(
     let end = spec.memory.megabytes << 20;
     let headers = headers(spec, &placement);
     let table = tiles * FRAME_BYTES;
-    let kept = (table + 4 * headers.len() as u32).next_multiple_of(LINE_BYTES);
+    let kept_from = (table + 4 * headers.len() as u32).next_multiple_of(LINE_BYTES);
     let waiting =
-        kept + home.map_or(0, |_| tile::room(spec.chip.rows).next_multiple_of(LINE_BYTES));
+        kept_from + home.map_or(0, |_| tile::room(spec.chip.rows).next_multiple_of(LINE_BYTES));
     let all_queues = spec
         .mapping
         .queues
@@ -107,22 +128,44 @@ pub fn compile(
         ))
     })?;
     let memories = Memories { first, end, tiles, has_rest: head.is_some() };
-    let layout: Layout<'_> = tile::layout::place(program, store, memories)?;
-    let of_home =
-        home.map(|_| tile::generate_home(program, &layout, tiles - 1, kept, latencies(spec)));
-    let of_home = of_home.transpose()?;
-    let rest = Rest { of_home, of_queues: queues(spec, &layout, &placement, waiting) };
-    let code = |has_fast_ways| {
-        let style = Style { has_fast_ways, latencies: latencies(spec) };
-        code(spec, program, &layout, &placement, &rest, style)
+    let mut layout: Layout<'_> = tile::layout::place(program, store, memories)?;
+    // The contents of memory are no part of the code.
+    let images = std::mem::take(&mut layout.images);
+    let key = format!("{layout:?}");
+    layout.images = images;
+    let kept = before.filter(|before| before.key == key).map(Compiled::code);
+    let code = match kept {
+        Some(code) => code,
+        None => new_code(spec, program, &layout, &placement, [tiles, kept_from, waiting])?,
     };
-    // Without fast ways there are fewer instructions.
-    let code = code(true).or_else(|_| code(false))?;
     let (places, mut images) = (layout.places(), layout.images);
     images.push((table, headers));
     let Code { text, image, needs, stages } = code;
     let turn = home.map(|_| (tiles - 1) * FRAME_BYTES + tile::TURN);
-    Ok(Compiled { text, image, needs, places, images, stages, tiles, head, turn })
+    Ok(Compiled { text, image, needs, places, images, stages, tiles, head, turn, key })
+}
+
+/// Generates, assembles and proves the code of all tiles and switches: of so many tiles, with the state
+/// of the home and the memory of queues at addresses.
+fn new_code(
+    spec: &MachineSpec,
+    program: &Program,
+    layout: &Layout<'_>,
+    placement: &Placement,
+    [tiles, kept, waiting]: [u32; 3],
+) -> Result<Code, Vec<Refused>> {
+    let of_home = spec
+        .mapping
+        .home
+        .map(|_| tile::generate_home(program, layout, tiles - 1, kept, latencies(spec)));
+    let of_home = of_home.transpose()?;
+    let rest = Rest { of_home, of_queues: queues(spec, layout, placement, waiting) };
+    let code = |has_fast_ways| {
+        let style = Style { has_fast_ways, latencies: latencies(spec) };
+        code(spec, program, layout, placement, &rest, style)
+    };
+    // Without fast ways there are fewer instructions.
+    code(true).or_else(|_| code(false))
 }
 
 /// The bytes of a packet that go to the tiles, if the rest of longer ones stays outside: all that steps can

@@ -38,7 +38,7 @@ use wireloom_sim::stats::Series;
 pub use by_hand::{is_by_hand, start as start_by_hand};
 use cards::CardAt;
 pub use compiled::compile;
-use compiled::{Compiled, turns};
+use compiled::{Compiled, compile_again, turns};
 use lines::{Coming, Lines};
 use mapping::{Edge, Placement};
 pub use mapping::{MachineSpec, Mapping, Outputs};
@@ -124,7 +124,7 @@ impl Raw {
     ) -> Result<Self> {
         let spec = spec.suited(program);
         let placement = spec.placement().map_err(Error::new)?;
-        let (chip, compiled) = chip(&spec, program, &store, 0)?;
+        let (chip, compiled) = chip(&spec, program, &store, 0, None)?;
         let lines = Lines::new(options, spec.chip.clock_mhz)?;
         let interval = options.interval_ns.map(Time::nanoseconds);
         let metering = Metering::new(&chip, interval).map_err(Error::new)?;
@@ -182,13 +182,16 @@ impl Raw {
         self.metering.account(&self.chip)
     }
 
-    /// Puts other tables into memory, on a chip without packets: the program is compiled anew.
+    /// Puts other tables into memory, on a chip without packets. The program is compiled anew if that
+    /// moves a table.
     fn reload(&mut self) -> Result {
         self.measured.add_chip(&self.chip, &self.placement, &self.spec);
         self.metering.replace(&self.chip);
         self.elapsed += self.chip.cycles();
         let stood = self.stood();
-        (self.chip, self.compiled) = chip(&self.spec, &self.program, &self.store, self.accepted)?;
+        let before = Some(&self.compiled);
+        (self.chip, self.compiled) =
+            chip(&self.spec, &self.program, &self.store, self.accepted, before)?;
         for (card, stood) in self.placement.cards.iter().zip(stood) {
             let port = Self::port(&mut self.chip, card.port);
             (port.base, port.stood) = (self.elapsed, stood);
@@ -394,14 +397,16 @@ impl Raw {
     }
 }
 
-/// Makes a chip with the program and the tables, before the packet of that number.
+/// Makes a chip with the program and the tables, before the packet of that number. The program may
+/// be compiled already, with other tables.
 fn chip(
     spec: &MachineSpec,
     program: &Program,
     store: &Store,
     number: u64,
+    before: Option<&Compiled>,
 ) -> Result<(Chip, Compiled)> {
-    let mut compiled = compile(spec, program, store).map_err(first)?;
+    let mut compiled = compile_again(spec, program, store, before).map_err(first)?;
     let failed = |error: crate::Error| Error::new(error.to_string());
     let mut chip = Chip::new(&spec.chip, &compiled.image).map_err(failed)?;
     let placement = spec.placement().map_err(Error::new)?;
@@ -503,12 +508,12 @@ impl Machine for Raw {
     }
 
     fn read_back(&mut self, _: Wanted<'_>, _: &dyn Fn(&str)) -> Result<Vec<String>> {
-        let chip = &self.chip;
+        let memory = self.chip.memory();
         tile::layout::read_back(
             &self.compiled.places,
             self.compiled.tiles,
             &mut self.store,
-            &mut |address| chip.word(address).unwrap_or_default(),
+            &mut |address| memory.word(address).unwrap_or_default(),
         );
         Ok(Vec::new())
     }

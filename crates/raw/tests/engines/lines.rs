@@ -152,3 +152,23 @@ fn profiles_have_each_cycle_of_processors_and_switches_at_a_line() {
         assert!(of_source.count() > 5, "{:?}", profile.lines);
     }
 }
+
+#[test]
+fn code_after_an_update_is_that_of_a_start_with_these_tables() {
+    let (program, store, _) = forwarded(1);
+    let machine = machine("raw-rows");
+    let spec = machine.as_any().downcast_ref::<MachineSpec>().expect("it has tiles");
+    let fresh = |store: &Store| {
+        let raw = Raw::start(spec, &program.optimised, store.clone(), &Options::default());
+        raw.unwrap_or_else(|error| panic!("{}", error.message)).source().to_owned()
+    };
+    let mut raw = Raw::start(spec, &program.optimised, store.clone(), &Options::default())
+        .unwrap_or_else(|error| panic!("{}", error.message));
+    assert_eq!(raw.source(), fresh(&store));
+    // Without entries its tables take less memory, so what follows them moves.
+    for other in [&store, &wireloom_ir::store(&program.optimised).expect("a store"), &store] {
+        let snapshot = wireloom_machine::Snapshot::of(other);
+        raw.restore(&snapshot).unwrap_or_else(|error| panic!("{}", error.message));
+        assert_eq!(raw.source(), fresh(raw.store()));
+    }
+}
