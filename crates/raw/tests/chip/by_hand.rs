@@ -165,7 +165,7 @@ fn packets_leave_opposite_to_where_they_came_and_at_their_times() {
         let mut cycles = Vec::new();
         for rate in [Rate::Max, Rate::Capture] {
             let mut machine =
-                started(board.as_ref(), program, &Options { rate, ..Options::default() });
+                started(board.as_ref(), program, &Options { rate: Some(rate), ..Options::default() });
             let (left, settled) = run(machine.as_mut(), &packets).unwrap();
             for port in 0..4 {
                 let of = left.iter().filter(|(by, _)| *by == port).map(|(_, bytes)| bytes);
@@ -185,7 +185,7 @@ fn full_cards_lose_packets_and_lines_stand_without_a_buffer() {
     let board = described("programs/raw/null.toml");
     let packets: Vec<Packet> =
         (0..100).map(|_| Packet { ingress: 0, arrival_ns: 0, bytes: vec![7; 400] }).collect();
-    let options = |buffer| Options { rate: Rate::Mpps(20.0), buffer, ..Options::default() };
+    let options = |buffer| Options { rate: Some(Rate::Mpps(20.0)), buffer, ..Options::default() };
     let mut machine = started(board.as_ref(), "programs/raw/null.rasm", &options(Some(2)));
     let (left, settled) = run(machine.as_mut(), &packets).unwrap();
     assert!(settled.lost.len() > 50, "{}", settled.lost.len());
