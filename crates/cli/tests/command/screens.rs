@@ -59,9 +59,11 @@ fn fits(place: &Workplace, words: &str) {
         assert!(line.chars().count() <= WIDTH, "{words}: too long: {line}");
     }
     let known: std::collections::HashSet<&str> = wide.split_whitespace().collect();
-    // Times and rates of this computer differ from run to run.
+    // Times and rates of this computer differ from run to run, and short times to build are left out.
     let varies = |word: &str| {
-        word.contains(|c: char| c.is_ascii_digit()) || !word.contains(char::is_alphabetic)
+        ["ready", "in", "s;"].contains(&word)
+            || word.contains(|c: char| c.is_ascii_digit())
+            || !word.contains(char::is_alphabetic)
     };
     for word in narrow.split_whitespace().filter(|word| !varies(word)) {
         assert!(known.contains(word), "{words}: {word} is no word of\n{wide}\nbut of\n{narrow}");
