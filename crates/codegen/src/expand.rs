@@ -202,7 +202,11 @@ mod tests {
             for op in [UnaryOp::Popcount, UnaryOp::Clz] {
                 let (ops, count) = expand(OpKind::Unary(op, Value(0)), 1);
                 for a in samples(width) {
-                    assert_eq!(evaluate(&ops, count, &[a.clone()]), op.apply(&a), "{op:?} {a:?}");
+                    assert_eq!(
+                        evaluate(&ops, count, std::slice::from_ref(&a)),
+                        op.apply(&a),
+                        "{op:?} {a:?}"
+                    );
                 }
             }
             for op in [BinaryOp::Umin, BinaryOp::Umax] {

@@ -164,8 +164,11 @@ fn packets_leave_opposite_to_where_they_came_and_at_their_times() {
         let wanted = |port: u16| packets.iter().filter(move |packet| packet.ingress == port);
         let mut cycles = Vec::new();
         for rate in [Rate::Max, Rate::Capture] {
-            let mut machine =
-                started(board.as_ref(), program, &Options { rate: Some(rate), ..Options::default() });
+            let mut machine = started(
+                board.as_ref(),
+                program,
+                &Options { rate: Some(rate), ..Options::default() },
+            );
             let (left, settled) = run(machine.as_mut(), &packets).unwrap();
             for port in 0..4 {
                 let of = left.iter().filter(|(by, _)| *by == port).map(|(_, bytes)| bytes);
