@@ -2,12 +2,12 @@
 // that know the routes, of which a service has several. Others count what is sent in shared memory,
 // each port under its own monitor. In programs/mpsoc:
 //
-//     wireloom application forward.{c,sidl} --on mpsoc-oc48 --in in.pcap --out out.pcapng
+//     wireloom mpsoc application forward.{c,sidl} --on mpsoc-oc48 --in in.pcap --out out.pcapng
 //
 // The objects that know the routes can instead be a hardware element, the engine `search` of
 // forward.loom; clients see no difference:
 //
-//     wireloom application forward.{c,sidl,loom} -D ROUTES_IN_HARDWARE --on forward.toml ...
+//     wireloom mpsoc application forward.{c,sidl,loom} -D ROUTES_IN_HARDWARE --on forward.toml ...
 
 #include "forward.h"
 #include "wl_packets.h"

@@ -1,4 +1,4 @@
-// Two threads increment one variable without synchronisation: `wireloom application
+// Two threads increment one variable without synchronisation: `wireloom mpsoc application
 // programs/mpsoc/race.c --on mpsoc-oc48 --races` reports the race.
 
 #include "wl_print.h"

@@ -36,8 +36,66 @@ mod virtual_routers;
 mod watched;
 
 use clap::Subcommand;
+use wireloom_console::output;
 
 use crate::failure::Outcome;
+
+/// The subcommands as `--help` lists them.
+const GROUPS: [(&str, &[&str]); 7] = [
+    ("Write and test a program", &["new", "example", "check", "explain", "test"]),
+    ("Run it", &["run", "verify", "trace", "build"]),
+    ("Forward live packets (Linux)", &["forward", "ctl", "top"]),
+    ("Look into machines", &["machines", "debug", "monitor", "assemble", "np", "raw", "mpsoc"]),
+    ("Packets and tables", &["traffic", "tables"]),
+    ("Measure", &["bench"]),
+    ("This command", &["docs", "tools", "completions", "manual", "help"]),
+];
+
+/// What subcommands for one kind of machine were called before they stood under its name.
+const MOVED: [(&str, &str); 7] = [
+    ("application", "mpsoc application"),
+    ("map", "raw map"),
+    ("rig", "np rig"),
+    ("search", "np search"),
+    ("sidl", "mpsoc sidl"),
+    ("tile", "raw tile"),
+    ("virtual", "np virtual"),
+];
+
+/// Returns the present name of a subcommand that has moved.
+pub fn moved(name: &str) -> Option<&'static str> {
+    Some(MOVED.iter().find(|(old, _)| *old == name)?.1)
+}
+
+/// Returns the template of the help, with the subcommands in groups.
+pub fn help_template() -> String {
+    /// Columns of names.
+    const NAMES: usize = 13;
+    /// Columns of the whole at most, as of the rest of the help.
+    const WIDEST: usize = 100;
+    let commands = Command::augment_subcommands(clap::Command::new("wireloom"));
+    let mut groups = String::new();
+    for (title, names) in GROUPS {
+        let entries: Vec<String> = names
+            .iter()
+            .filter_map(|name| {
+                let about = match *name {
+                    "help" => "Print this message, or the help of a subcommand".to_owned(),
+                    _ => commands.find_subcommand(name)?.get_about()?.to_string(),
+                };
+                Some(format!("  {name:NAMES$}{about}\n"))
+            })
+            .collect();
+        if !entries.is_empty() {
+            groups += &format!("{title}:\n{}\n", entries.concat());
+        }
+    }
+    let width = output::width().map_or(WIDEST, |width| WIDEST.min(width.into()));
+    let groups = output::wrapped(&groups, width);
+    format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}{{after-help}}"
+    )
+}
 
 /// The subcommands.
 #[derive(Subcommand, Debug)]
@@ -167,14 +225,6 @@ Examples, in the folder of `wireloom example all`:
   wireloom build programs/router.loom --on native -o generated
   wireloom build programs/router.loom --on np-16-6-4 --tables programs/tables/small.tables -o np")]
     Build(build::Build),
-    /// Run a network processor in its embedded test rig, which sends packets and checks the output
-    #[command(after_help = "\
-Examples, in the folder of `wireloom example all`:
-  wireloom rig programs/ipv4.loom --set COUNT_FLOWS=false --set NEXT_HOPS=4096 --tables programs/tables/rig.tables
-  wireloom rig programs/ipv4.loom --set COUNT_FLOWS=false --on np-2-2-4 --tables programs/tables/rig.tables --cycles 5000
-
-What is sent stands in the machine's description, [rig]. Exit status 1 if a packet is missing, late or wrong.")]
-    Rig(rig::Rig),
     /// Measure speed, time and memory of the software machines, and reproduce the paper's figures
     /// of network processors
     #[command(after_help = "\
@@ -199,51 +249,6 @@ Examples, in the folder of `wireloom example all`:
 Examples, in the folder of `wireloom example all`:
   wireloom tables programs/router.loom --tables programs/tables/small.tables")]
     Tables(tables::Tables),
-    /// Search for the smallest network processor that carries given traffic without loss
-    #[command(after_help = "\
-Examples, in the folder of `wireloom example all`:
-  wireloom search programs/router.loom --tables programs/tables/small.tables --in programs/captures/first.pcapng --rate 100
-
-Exit status 1 if none does. Units are synthesised and machines simulated as needed: minutes to hours the first time; what was found is
-remembered.")]
-    Search(search::Search),
-    /// Find the tiles of a tiled processor that execute a program fastest, by measuring mappings
-    #[command(after_help = "\
-Examples, in the folder of `wireloom example all`:
-  wireloom traffic --packets 400 --ports 4 --prefixes programs/tables/rig.tables --source-prefixes programs/tables/rig.tables --out four.pcapng
-  wireloom map programs/ipv4.loom --on raw --tables programs/tables/rig.tables --in four.pcapng -o raw-ipv4.toml
-  wireloom map programs/ipv4.loom --tables programs/tables/rig.tables --in four.pcapng --rate 5
-
-Exit status 1 if no mapping carries the rate.")]
-    Map(map::Map),
-    /// Choose and build processors for virtual routers: isolated, merged, or grouped by common
-    /// protocols
-    #[command(after_help = "\
-Examples, in the folder of `wireloom example all`:
-  wireloom virtual programs/tables/virtual.toml
-  wireloom virtual programs/tables/virtual.toml --method merged --on np-1-2-4 -o merged
-
-The file lists the routers: name, protocols, rate, tables (`wireloom docs virtual`). Units are synthesised and machines simulated as needed:
-minutes to hours the first time; what was found is remembered.")]
-    Virtual(virtual_routers::Virtual),
-    /// Run a program of threads and distributed objects, in C, on a simulated multiprocessor
-    #[command(after_help = "\
-Examples, in the folder of `wireloom example all`:
-  wireloom application programs/mpsoc/philosophers.c --on mpsoc-oc48
-  wireloom application programs/mpsoc/race.c --races
-  wireloom application programs/mpsoc/forward.c programs/mpsoc/forward.sidl --in programs/captures/first.pcapng --out out.pcapng --timeline threads.json
-  wireloom application programs/mpsoc/forward.{c,sidl,loom} -D ROUTES_IN_HARDWARE --on programs/mpsoc/forward.toml --in programs/captures/first.pcapng
-
-Exit status 1 if main returns anything but 0 or is still running at the limit, or if there are data races. How programs are written: `wireloom docs machines/mpsoc-applications`.")]
-    Application(application::Application),
-    /// Generate wrappers for the interfaces of distributed objects: C for simulated processors,
-    /// Rust for the host, SystemVerilog for hardware
-    #[command(after_help = "\
-Examples, in the folder of `wireloom example all`:
-  wireloom sidl programs/mpsoc/forward.sidl -o wrappers
-
-The language, and the files that the command writes: `wireloom docs sidl`.")]
-    Sidl(sidl::Sidl),
     /// Assemble a program for the microengines of an IXP1200, IXP2400 or IXP2800, or for the tiles and
     /// switches of a RAW chip
     #[command(after_help = "\
@@ -256,14 +261,16 @@ Examples, in the folder of `wireloom example all`:
 The file's suffix says what it is: .uc for microengines, .rasm for tiles and switches.
 Exit status 1 if the program has errors. Microengines: `wireloom docs microcode`, `wireloom docs ixp-instructions`; tiles and switches: `wireloom docs machines/raw`, `wireloom docs raw-instructions`.")]
     Assemble(assemble::Assemble),
-    /// Run a program in C on a tile of a simulated RAW chip
-    #[command(after_help = "\
-Examples, in the folder of `wireloom example all`:
-  wireloom tile programs/raw/c/checksums.c --words 0x10000:8
-  wireloom tile programs/raw/c/checksums.c --on raw --json -
-
-Exit status 1 if main returns anything but 0 or is still running at the limit, or if the compiler refuses the program. What a tile has: `wireloom docs machines/raw`.")]
-    Tile(tile::Tile),
+    /// Network processors: search for one that carries given traffic, run one in its test rig, choose
+    /// processors for virtual routers
+    #[command(subcommand)]
+    Np(Np),
+    /// Tiled processors: find the tiles for a program, run C on a tile
+    #[command(subcommand)]
+    Raw(Raw),
+    /// Multiprocessors: run programs of threads and distributed objects, generate their wrappers
+    #[command(subcommand)]
+    Mpsoc(Mpsoc),
     /// List the machines that programs run on, or explain one
     #[command(after_help = "\
 Examples:
@@ -297,6 +304,110 @@ Where tools are looked for: `wireloom docs installing`.")]
     /// Write manual pages into a folder
     #[command(after_help = "Example:\n  wireloom manual ~/.local/share/man/man1")]
     Manual(manual::Manual),
+}
+
+/// Subcommands for network processors.
+#[derive(Subcommand, Debug)]
+pub enum Np {
+    /// Search for the smallest network processor that carries given traffic without loss
+    #[command(after_help = "\
+Examples, in the folder of `wireloom example all`:
+  wireloom np search programs/router.loom --tables programs/tables/small.tables --in programs/captures/first.pcapng --rate 100
+
+Exit status 1 if none does. Units are synthesised and machines simulated as needed: minutes to hours the first time; what was found is
+remembered.")]
+    Search(search::Search),
+    /// Run a network processor in its embedded test rig, which sends packets and checks the output
+    #[command(after_help = "\
+Examples, in the folder of `wireloom example all`:
+  wireloom np rig programs/ipv4.loom --set COUNT_FLOWS=false --set NEXT_HOPS=4096 --tables programs/tables/rig.tables
+  wireloom np rig programs/ipv4.loom --set COUNT_FLOWS=false --on np-2-2-4 --tables programs/tables/rig.tables --cycles 5000
+
+What is sent stands in the machine's description, [rig]. Exit status 1 if a packet is missing, late or wrong.")]
+    Rig(rig::Rig),
+    /// Choose and build processors for virtual routers: isolated, merged, or grouped by common
+    /// protocols
+    #[command(after_help = "\
+Examples, in the folder of `wireloom example all`:
+  wireloom np virtual programs/tables/virtual.toml
+  wireloom np virtual programs/tables/virtual.toml --method merged --on np-1-2-4 -o merged
+
+The file lists the routers: name, protocols, rate, tables (`wireloom docs virtual`). Units are synthesised and machines simulated as needed:
+minutes to hours the first time; what was found is remembered.")]
+    Virtual(virtual_routers::Virtual),
+}
+
+impl Np {
+    fn run(self) -> Outcome {
+        match self {
+            Self::Search(command) => command.run(),
+            Self::Rig(command) => command.run(),
+            Self::Virtual(command) => command.run(),
+        }
+    }
+}
+
+/// Subcommands for tiled processors.
+#[derive(Subcommand, Debug)]
+pub enum Raw {
+    /// Find the tiles of a tiled processor that execute a program fastest, by measuring mappings
+    #[command(after_help = "\
+Examples, in the folder of `wireloom example all`:
+  wireloom traffic --packets 400 --ports 4 --prefixes programs/tables/rig.tables --source-prefixes programs/tables/rig.tables --out four.pcapng
+  wireloom raw map programs/ipv4.loom --on raw --tables programs/tables/rig.tables --in four.pcapng -o raw-ipv4.toml
+  wireloom raw map programs/ipv4.loom --tables programs/tables/rig.tables --in four.pcapng --rate 5
+
+Exit status 1 if no mapping carries the rate.")]
+    Map(map::Map),
+    /// Run a program in C on a tile of a simulated RAW chip
+    #[command(after_help = "\
+Examples, in the folder of `wireloom example all`:
+  wireloom raw tile programs/raw/c/checksums.c --words 0x10000:8
+  wireloom raw tile programs/raw/c/checksums.c --on raw --json -
+
+Exit status 1 if main returns anything but 0 or is still running at the limit, or if the compiler refuses the program. What a tile has: `wireloom docs machines/raw`.")]
+    Tile(tile::Tile),
+}
+
+impl Raw {
+    fn run(self) -> Outcome {
+        match self {
+            Self::Map(command) => command.run(),
+            Self::Tile(command) => command.run(),
+        }
+    }
+}
+
+/// Subcommands for multiprocessors.
+#[derive(Subcommand, Debug)]
+pub enum Mpsoc {
+    /// Run a program of threads and distributed objects, in C, on a simulated multiprocessor
+    #[command(after_help = "\
+Examples, in the folder of `wireloom example all`:
+  wireloom mpsoc application programs/mpsoc/philosophers.c --on mpsoc-oc48
+  wireloom mpsoc application programs/mpsoc/race.c --races
+  wireloom mpsoc application programs/mpsoc/forward.c programs/mpsoc/forward.sidl --in programs/captures/first.pcapng --out out.pcapng --timeline threads.json
+  wireloom mpsoc application programs/mpsoc/forward.{c,sidl,loom} -D ROUTES_IN_HARDWARE --on programs/mpsoc/forward.toml --in programs/captures/first.pcapng
+
+Exit status 1 if main returns anything but 0 or is still running at the limit, or if there are data races. How programs are written: `wireloom docs machines/mpsoc-applications`.")]
+    Application(application::Application),
+    /// Generate wrappers for the interfaces of distributed objects: C for simulated processors,
+    /// Rust for the host, SystemVerilog for hardware
+    #[command(after_help = "\
+Examples, in the folder of `wireloom example all`:
+  wireloom mpsoc sidl programs/mpsoc/forward.sidl -o wrappers
+
+The language, and the files that the command writes: `wireloom docs sidl`.")]
+    Sidl(sidl::Sidl),
+}
+
+impl Mpsoc {
+    fn run(self) -> Outcome {
+        match self {
+            Self::Application(command) => command.run(),
+            Self::Sidl(command) => command.run(),
+        }
+    }
 }
 
 impl Command {
@@ -335,17 +446,13 @@ impl Command {
             Self::Debug(command) => command.run(),
             Self::Monitor(command) => command.run(),
             Self::Build(command) => command.run(),
-            Self::Rig(command) => command.run(),
             Self::Bench(command) => command.run(),
             Self::Traffic(command) => command.run(),
             Self::Tables(command) => command.run(),
-            Self::Search(command) => command.run(),
-            Self::Map(command) => command.run(),
-            Self::Application(command) => command.run(),
-            Self::Sidl(command) => command.run(),
             Self::Assemble(command) => command.run(),
-            Self::Tile(command) => command.run(),
-            Self::Virtual(command) => command.run(),
+            Self::Np(command) => command.run(),
+            Self::Raw(command) => command.run(),
+            Self::Mpsoc(command) => command.run(),
             Self::Machines(command) => command.run(),
             Self::Docs(command) => command.run(),
             Self::Completions(command) => command.run(),

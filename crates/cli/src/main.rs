@@ -19,6 +19,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
 use wireloom_console::output;
 
 /// Compiles packet-processing engines and runs them on many machines.
@@ -29,6 +30,7 @@ use wireloom_console::output;
 /// golden, packet by packet.
 #[derive(Parser, Debug)]
 #[command(name = "wireloom", version, arg_required_else_help = true)]
+#[command(help_template = commands::help_template())]
 #[command(
     after_help = "Exit status: 0 fine, 1 the program has errors, machines differ or a benchmark failed, 2 wrong usage or input."
 )]
@@ -66,6 +68,12 @@ fn main() -> ExitCode {
 
 /// Prints the help, the version or an error of usage, and returns the exit status.
 fn told(message: &clap::Error) -> ExitCode {
+    if let Some(ContextValue::String(name)) = message.get(ContextKind::InvalidSubcommand)
+        && let Some(now) = commands::moved(name)
+    {
+        output::note(format!("error: `wireloom {name}` is `wireloom {now}`"));
+        return ExitCode::from(2);
+    }
     let printed = match message.use_stderr() {
         true => message.print(),
         false => wireloom_files::standard_output()
@@ -120,6 +128,25 @@ mod tests {
         (lines.collect(), example.map(|example| example.names()).unwrap_or_default())
     }
 
+    /// All subcommands, and those below them.
+    fn all() -> Vec<clap::Command> {
+        let whole = CommandLine::command();
+        let below =
+            |command: &clap::Command| command.get_subcommands().cloned().collect::<Vec<_>>();
+        let mut found = below(&whole);
+        found.extend(whole.get_subcommands().flat_map(below).collect::<Vec<_>>());
+        found
+    }
+
+    #[test]
+    fn the_help_has_each_subcommand_once() {
+        let help = commands::help_template();
+        for command in CommandLine::command().get_subcommands() {
+            let entry = format!("\n  {} ", command.get_name());
+            assert_eq!(help.matches(&entry).count(), 1, "{entry}\n{help}");
+        }
+    }
+
     /// Whether a word is the name of a file.
     fn is_file(word: &str) -> bool {
         const ENDINGS: [&str; 15] = [
@@ -146,7 +173,7 @@ mod tests {
             _ => word.clone(),
         };
         let mut count = 0;
-        for command in CommandLine::command().get_subcommands() {
+        for command in all() {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             let (lines, mut known) = examples_of(&help);
             for example in lines {
@@ -172,7 +199,7 @@ mod tests {
 
     #[test]
     fn groups_of_options_hold_only_those_that_they_name() {
-        for command in CommandLine::command().get_subcommands() {
+        for command in all() {
             for arg in command.get_arguments().filter(|arg| arg.get_help_heading().is_some()) {
                 let id = arg.get_id().as_str();
                 let is_general = ["on", "file", "json", "out", "updates", "dump", "rows"];

@@ -67,15 +67,17 @@ fn every_subcommand_has_help_with_an_example() {
         "debug",
         "monitor",
         "build",
-        "rig",
+        "np rig",
         "bench",
         "traffic",
         "tables",
-        "search",
-        "map",
-        "application",
-        "sidl",
-        "virtual",
+        "np search",
+        "raw map",
+        "raw tile",
+        "assemble",
+        "mpsoc application",
+        "mpsoc sidl",
+        "np virtual",
         "new",
         "example",
         "test",
@@ -89,6 +91,16 @@ fn every_subcommand_has_help_with_an_example() {
             .status(0)
             .says(&["Example", &format!("wireloom {command} ")]);
     }
+}
+
+#[test]
+fn subcommands_that_have_moved_are_named() {
+    let place = Workplace::new();
+    for (old, new) in [("search", "np search"), ("tile", "raw tile"), ("sidl", "mpsoc sidl")] {
+        let ran = place.wireloom(&format!("{old} hub.loom --anything"));
+        ran.status(2).complains(&[&format!("error: `wireloom {old}` is `wireloom {new}`")]);
+    }
+    place.wireloom("mop hub.loom").status(2).complains(&["mop"]);
 }
 
 #[test]
@@ -638,7 +650,7 @@ fn native_does_what_golden_does_with_captures_for_every_engine() {
 #[test]
 fn a_search_wants_a_rate_traffic_to_measure_it_with_and_shapes() {
     let place = Workplace::new();
-    let search = "search hub.loom --tables hub.tables --in three.pcap";
+    let search = "np search hub.loom --tables hub.tables --in three.pcap";
     for (words, complaint) in [
         ("--rate 0", "above zero"),
         ("--rate 10 --clusters 1,x", "separated by commas"),

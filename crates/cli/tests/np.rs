@@ -584,7 +584,7 @@ fn a_processor_in_its_rig_sends_and_checks_packets_itself() {
     // The hub returns packets unchanged: the generator's ports are 0 to 15, and the hub knows one
     // of them.
     let ran =
-        place.wireloom("rig hub.loom --on np-1-1-2 --tables hub.tables --cycles 2000 --json -");
+        place.wireloom("np rig hub.loom --on np-1-1-2 --tables hub.tables --cycles 2000 --json -");
     let report = report(&ran);
     let count = |what: &str| report[what].as_u64().expect("a number");
     assert!(count("sent") > 100 && count("refused") > 100, "{report}");

@@ -105,7 +105,7 @@ pub const ALL: &[Example] = &[
     },
     Example {
         name: "virtual",
-        about: "three virtual routers, for `wireloom virtual`",
+        about: "three virtual routers, for `wireloom np virtual`",
         files: &[
             "programs/virtual.loom",
             "programs/tables/virtual.toml",
@@ -113,7 +113,7 @@ pub const ALL: &[Example] = &[
         ],
         commands: &[
             "wireloom check programs/virtual.loom",
-            "wireloom virtual programs/tables/virtual.toml  # minutes, with the tools of `wireloom tools --fetch hardware`",
+            "wireloom np virtual programs/tables/virtual.toml  # minutes, with the tools of `wireloom tools --fetch hardware`",
         ],
     },
     Example {
@@ -136,8 +136,8 @@ pub const ALL: &[Example] = &[
         about: "programs of threads and distributed objects, in C",
         files: &["programs/mpsoc/", FIRST],
         commands: &[
-            "wireloom sidl programs/mpsoc/forward.sidl -o wrappers",
-            "wireloom application programs/mpsoc/philosophers.c --on mpsoc-oc48  # with the tools of `wireloom tools --fetch cross`",
+            "wireloom mpsoc sidl programs/mpsoc/forward.sidl -o wrappers",
+            "wireloom mpsoc application programs/mpsoc/philosophers.c --on mpsoc-oc48  # with the tools of `wireloom tools --fetch cross`",
         ],
     },
     Example {

@@ -1,4 +1,4 @@
-//! `wireloom application`: runs a program of threads and objects in C on a simulated
+//! `wireloom mpsoc application`: runs a program of threads and objects in C on a simulated
 //! multiprocessor.
 
 use std::fmt::Write;
@@ -26,7 +26,7 @@ use wireloom_console::thousands;
 use wireloom_io::{Captures, Source as _};
 use wireloom_machine::Recordings;
 
-/// See `wireloom application --help`.
+/// See `wireloom mpsoc application --help`.
 #[derive(Args, Debug)]
 pub struct Application {
     /// Files of the program in C; at most one interface file (.sidl), whose wrappers they include

@@ -1,4 +1,4 @@
-//! `wireloom map`: which tiles of a tiled processor execute an engine.
+//! `wireloom raw map`: which tiles of a tiled processor execute an engine.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::captures::{CaptureArgs, warn_of};
 use crate::failure::{Failure, Outcome};
 use crate::program::ProgramArgs;
 
-/// See `wireloom map --help`.
+/// See `wireloom raw map --help`.
 #[derive(Args, Debug)]
 pub struct Map {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `wireloom rig`: simulates a network processor in its embedded test rig.
+//! `wireloom np rig`: simulates a network processor in its embedded test rig.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::machine::warn_of_sections;
 use crate::program::ProgramArgs;
 use crate::simulation::uses;
 
-/// See `wireloom rig --help`.
+/// See `wireloom np rig --help`.
 #[derive(Args, Debug)]
 pub struct Rig {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `wireloom search`: the smallest network processor that carries given traffic without loss.
+//! `wireloom np search`: the smallest network processor that carries given traffic without loss.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -21,7 +21,7 @@ use wireloom_figures::number;
 use wireloom_io::{Captures, Source as _};
 use wireloom_machine::described;
 
-/// See `wireloom search --help`.
+/// See `wireloom np search --help`.
 #[derive(Args, Debug)]
 pub struct Search {
     #[command(flatten)]

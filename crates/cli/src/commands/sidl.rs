@@ -1,4 +1,4 @@
-//! `wireloom sidl`: wrappers for the interfaces of distributed objects.
+//! `wireloom mpsoc sidl`: wrappers for the interfaces of distributed objects.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use wireloom_sidl::{generate, read};
 use crate::failure::{Failure, Outcome};
 use wireloom_console::Staged;
 
-/// See `wireloom sidl --help`.
+/// See `wireloom mpsoc sidl --help`.
 #[derive(Args, Debug)]
 pub struct Sidl {
     /// Interface file (.sidl)

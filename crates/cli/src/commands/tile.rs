@@ -1,4 +1,4 @@
-//! `wireloom tile`: runs a program in C on a tile of a tiled processor.
+//! `wireloom raw tile`: runs a program in C on a tile of a tiled processor.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use wireloom_raw::mapper::MachineSpec;
 use crate::failure::{Failure, Outcome};
 use crate::machine::MachineName;
 
-/// See `wireloom tile --help`.
+/// See `wireloom raw tile --help`.
 #[derive(Args, Debug)]
 pub struct Tile {
     /// Files of the program in C

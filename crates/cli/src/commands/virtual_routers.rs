@@ -1,4 +1,4 @@
-//! `wireloom virtual`: a chip for virtual routers.
+//! `wireloom np virtual`: a chip for virtual routers.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use wireloom_explore::virtual_routers::{
     Description, Evaluator, Lane, Machines, Method, Verified, choice,
 };
 
-/// See `wireloom virtual --help`.
+/// See `wireloom np virtual --help`.
 #[derive(Args, Debug)]
 pub struct Virtual {
     /// Description of the virtual routers, a TOML file (`wireloom docs virtual`)

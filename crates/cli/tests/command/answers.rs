@@ -128,10 +128,7 @@ fn tables_in_the_help_are_those_of_their_programs() {
     let place = Workplace::new();
     place.wireloom("example all -o all").status(0);
     let mut loaded = std::collections::BTreeSet::new();
-    let list = place.wireloom("--help").out.clone();
-    let commands = list.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let commands = commands.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
-    for command in commands.filter(|command| *command != "help") {
+    for command in super::screens::subcommands(&place) {
         let help = place.wireloom(&format!("{command} --help"));
         for example in help.out.lines().filter(|line| line.starts_with("  wireloom ")) {
             let words: Vec<&str> = example.split_whitespace().collect();

@@ -173,9 +173,9 @@ fn every_command_that_reads_captures_takes_the_same_options() {
         "run hub.loom --on golden --tables hub.tables",
         "verify hub.loom --on native --tables hub.tables",
         "trace hub.loom --tables hub.tables --packet 5",
-        "search hub.loom --tables hub.tables --rate 1",
+        "np search hub.loom --tables hub.tables --rate 1",
         "build hub.loom --on np-1-1-1 -o np",
-        "application e.c",
+        "mpsoc application e.c",
     ] {
         let refused = place.wireloom(&format!("{command} --in cut.pcap --unfinished refuse"));
         refused.status(2).complains(&["cut.pcap: byte 100: the file ends inside a record"]);
@@ -186,7 +186,7 @@ fn every_command_that_reads_captures_takes_the_same_options() {
     built.status(0);
     let packets = String::from_utf8(place.read("np/sim/packets.txt")).expect("text");
     assert_eq!(packets.lines().count(), 1, "the packet that was captured in part is skipped");
-    for command in ["build hub.loom --on np-1-1-1 -o np", "application e.c"] {
+    for command in ["build hub.loom --on np-1-1-1 -o np", "mpsoc application e.c"] {
         let idle = place.wireloom(&format!("{command} --truncated skip"));
         idle.status(2).complains(&["--in <CAPTURE>"]);
     }

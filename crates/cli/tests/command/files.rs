@@ -266,7 +266,7 @@ fn endless_inputs_are_refused() {
     for (words, said) in [
         ("check /dev/zero", "longer than"),
         ("run hub.loom --in three.pcap --on zero.toml", "longer than"),
-        ("sidl /dev/zero -o out", "longer than"),
+        ("mpsoc sidl /dev/zero -o out", "longer than"),
         ("run hub.loom --in /dev/zero", "/dev/zero"),
     ] {
         let ran = place.wireloom(words);

@@ -136,7 +136,7 @@ fn sources_bring_no_commands_to_the_terminal() {
         "check evil.loom",
         "assemble evil.uc -o evil.uo",
         "assemble evil.rasm -o evil.robj",
-        "sidl evil.sidl -o out",
+        "mpsoc sidl evil.sidl -o out",
         "test evil.packets",
         "tables hub.loom --tables evil.tables",
     ] {

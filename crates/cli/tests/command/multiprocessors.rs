@@ -31,7 +31,7 @@ fn sidl_writes_wrappers_and_refuses_what_is_no_interface() {
         "lookup.sidl",
         b"interface Lookup { u32 search(u32 address); };\nservice routes : Lookup;\n",
     );
-    place.wireloom("sidl lookup.sidl -o wrappers").status(0).says(&[
+    place.wireloom("mpsoc sidl lookup.sidl -o wrappers").status(0).says(&[
         "lookup.h",
         "lookup.rs",
         "Lookup_server.sv",
@@ -39,12 +39,12 @@ fn sidl_writes_wrappers_and_refuses_what_is_no_interface() {
     let header = String::from_utf8(place.read("wrappers/lookup.h")).expect("text");
     assert!(header.contains("Lookup_search") && header.contains("SERVICE_routes"), "{header}");
     place.write("wrong.sidl", b"interface Lookup { u32 search(u33 address); };\n");
-    place.wireloom("sidl wrong.sidl -o other").status(2).complains(&[
+    place.wireloom("mpsoc sidl wrong.sidl -o other").status(2).complains(&[
         "wrong.sidl:1:",
         "no type `u33`",
         "types are",
     ]);
-    place.wireloom("sidl nowhere.sidl -o other").status(2).complains(&["nowhere.sidl"]);
+    place.wireloom("mpsoc sidl nowhere.sidl -o other").status(2).complains(&["nowhere.sidl"]);
     assert!(!place.path("other").exists(), "nothing is written");
 }
 
@@ -74,7 +74,7 @@ int main(void) {
 fn applications_print_forward_and_answer_and_tell_of_races() {
     let place = Workplace::new();
     place.write("both.c", APPLICATION.as_bytes());
-    let run = "application both.c --on mpsoc-oc48 --in three.pcap";
+    let run = "mpsoc application both.c --on mpsoc-oc48 --in three.pcap";
     place.wireloom(&format!("{run} -DVALUE=0 --out sent.pcapng")).status(0).says(&[
         "done 0",
         "main has ended with 0",
@@ -92,7 +92,7 @@ fn applications_print_forward_and_answer_and_tell_of_races() {
     );
     assert_eq!(report["packets"]["sent"], 2);
     place
-        .wireloom("application both.c -DVALUE=0")
+        .wireloom("mpsoc application both.c -DVALUE=0")
         .status(0)
         .says(&["all wait for packets or calls"]);
     place.write(
@@ -100,7 +100,7 @@ fn applications_print_forward_and_answer_and_tell_of_races() {
         b"int main(void) { for (volatile int k = 0; k >= 0; k = 1); return 0; }\n",
     );
     place
-        .wireloom("application busy.c --limit-us 5")
+        .wireloom("mpsoc application busy.c --limit-us 5")
         .status(1)
         .says(&["still running", "--limit-us"]);
 }
@@ -116,14 +116,17 @@ fn applications_that_are_none_are_refused() {
         b"#include \"wl_threads.h\"\nint main(void) { wl_monitor_leave(0); return 0; }\n",
     );
     for (words, said) in [
-        ("application wrong.c", &["wrong.c", "nothing"][..]),
-        ("application nowhere.c", &["nowhere.c", "no such file"]),
-        ("application a.sidl", &["no file in C"]),
-        ("application wrong.c a.sidl b.sidl", &["b.sidl", "one file of interfaces"]),
-        ("application wrong.c --on golden", &["golden", "does not run applications", "mpsoc-oc48"]),
-        ("application stuck.c", &["processor 0 thread 0", "thread 0 is not in monitor 0x0"]),
-        ("application stuck.c --interval-ns 100", &["--interval-ns", "--series"]),
-        ("application stuck.c --out x.pcapng", &["--in"]),
+        ("mpsoc application wrong.c", &["wrong.c", "nothing"][..]),
+        ("mpsoc application nowhere.c", &["nowhere.c", "no such file"]),
+        ("mpsoc application a.sidl", &["no file in C"]),
+        ("mpsoc application wrong.c a.sidl b.sidl", &["b.sidl", "one file of interfaces"]),
+        (
+            "mpsoc application wrong.c --on golden",
+            &["golden", "does not run applications", "mpsoc-oc48"],
+        ),
+        ("mpsoc application stuck.c", &["processor 0 thread 0", "thread 0 is not in monitor 0x0"]),
+        ("mpsoc application stuck.c --interval-ns 100", &["--interval-ns", "--series"]),
+        ("mpsoc application stuck.c --out x.pcapng", &["--in"]),
     ] {
         place.wireloom(words).status(2).complains(said);
     }
@@ -151,7 +154,7 @@ fn services_of_applications_can_be_hardware_with_tables() {
         engine.replace("u8 of", "u9 of").replace("(of)", "(of[7:0])").as_bytes(),
     );
     place.write("wrong.loom", b"engine square(u8 of) -> u16 { step one { finish(off); } }\n");
-    let run = "application main.c o.sidl";
+    let run = "mpsoc application main.c o.sidl";
     place
         .wireloom(&format!("{run} o.loom --tables o.tables --on o.toml --json r.json"))
         .status(0)
@@ -178,7 +181,7 @@ fn services_of_applications_can_be_hardware_with_tables() {
     ] {
         place.wireloom(&format!("{run} {words}")).status(status).complains(said);
     }
-    let alone = place.wireloom("application main.c --on o.toml");
+    let alone = place.wireloom("mpsoc application main.c --on o.toml");
     alone.status(2).complains(&["`element.squares`", "has no services", ".sidl"]);
 }
 

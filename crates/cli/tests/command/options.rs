@@ -72,7 +72,7 @@ fn a_benchmark_takes_samples_of_machines_that_it_has() {
 fn errors_name_what_is_accepted_where_they_arise() {
     let place = Workplace::new();
     for words in
-        ["search hub.loom --in three.pcap --rate 1 --like native", "rig hub.loom --on native"]
+        ["np search hub.loom --in three.pcap --rate 1 --like native", "np rig hub.loom --on native"]
     {
         let ran = place.wireloom(words);
         ran.status(2).complains(&["no network processor is called 'native'", "np-C-E-T"]);

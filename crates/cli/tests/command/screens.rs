@@ -38,16 +38,21 @@ fn shown(place: &Workplace, words: &str, columns: u16) -> String {
     String::from_utf8(bytes).expect("it is UTF-8").replace("\r\n", "\n")
 }
 
-/// The names of all subcommands.
-fn subcommands(place: &Workplace) -> Vec<String> {
-    let help = place.wireloom("--help").status(0).out.clone();
-    let names = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let names = names.take_while(|line| !line.is_empty()).filter_map(|line| {
-        let name = line.strip_prefix("  ")?.split(' ').next()?;
-        (!name.is_empty() && name != "help").then(|| name.to_owned())
-    });
-    let names: Vec<String> = names.collect();
-    assert!(names.len() > 20, "{names:?}");
+/// The names of all subcommands, and of those below them: `np search`.
+pub fn subcommands(place: &Workplace) -> Vec<String> {
+    /// The names in a help, which stand before its options.
+    fn named(help: &str) -> Vec<String> {
+        let lines = help.lines().take_while(|line| *line != "Options:");
+        let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+        names.filter(|name| !["", "help"].contains(name)).map(str::to_owned).collect()
+    }
+    let mut names = named(&place.wireloom("--help").status(0).out);
+    for group in ["np", "raw", "mpsoc"] {
+        let below = named(&place.wireloom(&format!("{group} --help")).status(0).out);
+        assert!(below.len() > 1, "{group} {below:?}");
+        names.extend(below.iter().map(|name| format!("{group} {name}")));
+    }
+    assert!(names.len() > 30, "{names:?}");
     names
 }
 
@@ -61,7 +66,7 @@ fn fits(place: &Workplace, words: &str) {
     let known: std::collections::HashSet<&str> = wide.split_whitespace().collect();
     // Times and rates of this computer differ from run to run, and short times to build are left out.
     let varies = |word: &str| {
-        ["ready", "in", "s;"].contains(&word)
+        ["ready", "in", "s;", "pps", "kpps", "Mpps"].contains(&word)
             || word.contains(|c: char| c.is_ascii_digit())
             || !word.contains(char::is_alphabetic)
     };
@@ -108,16 +113,25 @@ fn json_is_all_that_is_on_standard_output() {
         format!("run {input} --on raw-1"),
         format!("verify {input} --on native,mpsoc-oc48"),
         format!("trace {input} --packet 1"),
-        "map hub.loom --tables hub.tables --in many.pcap --packets 100".to_owned(),
+        "raw map hub.loom --tables hub.tables --in many.pcap --packets 100".to_owned(),
         format!("test {}", repository().join("programs/tests/ipv4.packets").display()),
     ];
     // Those that need tools for hardware, a forwarder, programs of their own or a checkout write
     // their reports by the same function.
-    const OTHERS: [&str; 8] =
-        ["bench", "ctl", "forward", "rig", "search", "tile", "virtual", "application"];
+    const OTHERS: [&str; 8] = [
+        "bench",
+        "ctl",
+        "forward",
+        "np rig",
+        "np search",
+        "raw tile",
+        "np virtual",
+        "mpsoc application",
+    ];
     for name in subcommands(&place) {
         let help = place.wireloom(&format!("{name} --help")).out.clone();
-        let is_run = commands.iter().any(|words| words.split(' ').next() == Some(&name));
+        let is_run =
+            commands.iter().any(|words| words.starts_with(&format!("{name} ")) || *words == name);
         let is_known = is_run || OTHERS.contains(&name.as_str());
         assert!(is_known || !help.contains("--json"), "{name} has --json and is not tested here");
     }

@@ -23,26 +23,26 @@ fn a_program_of_tiles_is_assembled_and_disassembled() {
 fn a_program_in_c_runs_on_a_tile() {
     let place = Workplace::new();
     place.write("main.c", include_bytes!("../../../../programs/raw/c/checksums.c"));
-    let ran = place.wireloom("tile main.c --words 0x10000:2 --json ran.json");
+    let ran = place.wireloom("raw tile main.c --words 0x10000:2 --json ran.json");
     ran.status(0);
     // The first two numbers of the program's generator.
     assert!(ran.out.contains("0x00010000  3c88596c 5e8885db\n"), "{}", ran.out);
     assert!(ran.out.starts_with("main.c: main returned 0 after "), "{}", ran.out);
     let json = String::from_utf8(place.read("ran.json")).expect("it is text");
     assert!(json.contains("\"returned\": 0") && json.contains("\"machine\": \"raw\""), "{json}");
-    let ran = place.wireloom("tile main.c --cycles 100");
+    let ran = place.wireloom("raw tile main.c --cycles 100");
     ran.status(1);
     assert!(ran.out.contains("main is still running after 100 cycles"), "{}", ran.out);
     place.write("three.c", b"int main(void) { return 3; }\n");
-    place.wireloom("tile three.c").status(1);
+    place.wireloom("raw tile three.c").status(1);
     place.write("bad.c", b"int main(void) { return x; }\n");
-    place.wireloom("tile bad.c").status(1).complains(&["bad.c:1:25", "undeclared"]);
+    place.wireloom("raw tile bad.c").status(1).complains(&["bad.c:1:25", "undeclared"]);
     for (words, message) in [
-        ("tile none.c", "none.c: there is no such file"),
-        ("tile main.c --on golden", "has no tiles"),
-        ("tile main.c --words 0x10001:1", "multiple of 4"),
-        ("tile main.c --words 0x7fffffc:2", "does not have 2 words"),
-        ("tile main.c --cycles 0", "0"),
+        ("raw tile none.c", "none.c: there is no such file"),
+        ("raw tile main.c --on golden", "has no tiles"),
+        ("raw tile main.c --words 0x10001:1", "multiple of 4"),
+        ("raw tile main.c --words 0x7fffffc:2", "does not have 2 words"),
+        ("raw tile main.c --cycles 0", "0"),
     ] {
         place.wireloom(words).status(2).complains(&[message]);
     }
@@ -72,7 +72,7 @@ fn a_mapping_is_measured_with_packets_that_are_forwarded() {
     let frames: Vec<_> =
         (0..120).map(|n| frame(if n % 2 == 0 { 0x0800 } else { 0x0806 })).collect();
     place.write("many.pcap", &pcap(&frames));
-    let ran = place.wireloom("map hub.loom --tables two.tables --in many.pcap");
+    let ran = place.wireloom("raw map hub.loom --tables two.tables --in many.pcap");
     ran.status(2).complains(&["60 of 120 packets were dropped", "must know their destinations"]);
 }
 

@@ -74,7 +74,7 @@ fn ports_that_there_are_not_are_refused_where_packets_come_in() {
         .status(2)
         .complains(&["`ports`: 4 ports of 64 bytes"]);
     place
-        .wireloom("rig ports.loom --on four.toml --cycles 100")
+        .wireloom("np rig ports.loom --on four.toml --cycles 100")
         .status(2)
         .complains(&["the embedded rig drives lanes", "kind = \"wide\""]);
 }

@@ -51,7 +51,7 @@ fn two_with_labels() -> Workplace {
 /// alone.
 fn overload(options: &str, overloaded: usize) {
     let ran = two_with_labels()
-        .wireloom(&format!("virtual list.toml --on np-1-1-8 --verify --json - {options}"));
+        .wireloom(&format!("np virtual list.toml --on np-1-1-8 --verify --json - {options}"));
     let report = report(&ran);
     for (router, verified) in report["verified"].as_array().expect("a list").iter().enumerate() {
         assert_eq!(verified["router"], router);
@@ -78,7 +78,8 @@ fn the_overload_of_a_virtual_router_costs_the_other_processor_nothing() {
 #[ignore = "builds a large model: make test-all"]
 fn virtual_routers_with_ipv6_share_a_processor_and_no_prefix() {
     let place = two([&["ipv6"], &["ipv6"]]);
-    let ran = place.wireloom("virtual list.toml --method merged --on np-1-1-8 --verify --json -");
+    let ran =
+        place.wireloom("np virtual list.toml --method merged --on np-1-1-8 --verify --json -");
     let report = report(&ran);
     for verified in report["verified"].as_array().expect("a list") {
         assert!(verified["packets"].as_u64().is_some_and(|packets| packets >= 2000), "{report}");
@@ -124,15 +125,16 @@ fn virtual_routers_that_cannot_be_had_are_refused_with_the_reason() {
     ];
     for (list, options, why) in cases {
         place.write("list.toml", list.as_bytes());
-        place.wireloom(&format!("virtual list.toml {options}")).status(2).complains(&[why]);
+        place.wireloom(&format!("np virtual list.toml {options}")).status(2).complains(&[why]);
     }
-    place.wireloom("virtual none.toml").status(2).complains(&["none.toml: cannot be read"]);
+    place.wireloom("np virtual none.toml").status(2).complains(&["none.toml: cannot be read"]);
 }
 
 #[test]
 fn a_chip_of_virtual_routers_is_a_folder_that_stands_alone() {
     let place = two_with_labels();
-    let said = place.wireloom("virtual list.toml --method merged --on np-1-1-2 -o made --json -");
+    let said =
+        place.wireloom("np virtual list.toml --method merged --on np-1-1-2 -o made --json -");
     let report = said.status(0).json();
     assert_eq!(report["groups"][0][0]["routers"], serde_json::json!([0, 1]));
     // Both routers use label 16; each packet leaves by a port of its own router (the upper byte),
@@ -159,7 +161,7 @@ fn a_chip_of_virtual_routers_is_a_folder_that_stands_alone() {
     assert!(text("made/np.core").contains("toplevel: \"virtual_top\""));
     for method in ["merged", "isolated"] {
         place
-            .wireloom(&format!("virtual list.toml --method {method} --on np-1-1-2 -o {method}"))
+            .wireloom(&format!("np virtual list.toml --method {method} --on np-1-1-2 -o {method}"))
             .status(0);
         lint(&place, method, "virtual_top");
     }

@@ -91,7 +91,7 @@ fn readme(chip: &Chip, names: &[&str], estimate: &str, clock: u32) -> String {
     let mut text = format!(
         "# {} virtual routers on one chip
 
-Network processors in SystemVerilog, made by `wireloom virtual`: {} processors on {} of {} bytes a cycle each at {clock} MHz. The top module
+Network processors in SystemVerilog, made by `wireloom np virtual`: {} processors on {} of {} bytes a cycle each at {clock} MHz. The top module
 is `{top}` (rtl/{top}.sv); `{}` adds models of the memories.
 
     verilator --lint-only -Wall -f np.f --top-module {top}
