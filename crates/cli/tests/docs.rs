@@ -327,7 +327,9 @@ fn commands_name_subcommands_and_options_that_exist() {
             count += 1;
             let action = words.get(2).filter(|word| !is_pattern(word) && !word.starts_with('-'));
             let subcommand = match action {
-                Some(action) if subcommand == "ctl" => &format!("ctl {action}"),
+                Some(action) if ["ctl", "np", "raw", "mpsoc"].contains(&&**subcommand) => {
+                    &format!("{subcommand} {action}")
+                }
                 _ => subcommand,
             };
             let options = known.entry(subcommand.clone()).or_insert_with(|| options_of(subcommand));

@@ -14,7 +14,7 @@ use super::hops::BUCKETS;
 use super::rows::{Change, HopRow, RouteRow, UNRESOLVED, meaning};
 
 /// Next hops of a program without a table of them.
-const NEXT_HOPS: u32 = 65_536;
+pub const NEXT_HOPS: u32 = 65_536;
 
 /// The tables that follow the kernel, where a program declares them.
 pub const TABLES: [&str; 7] =

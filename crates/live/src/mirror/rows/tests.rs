@@ -2,6 +2,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 use crate::memory::tests::fake;
+use crate::mirror::encode::NEXT_HOPS;
 use crate::mirror::fib::{Apart, Joins, Route, Said, Selector};
 use crate::mirror::netlink::{Link, Reach};
 
@@ -291,4 +292,40 @@ fn everything_is_brought_in_parts() {
     }
     // And the neighbour's own.
     assert_eq!(all, before + 3 * PART + 1);
+}
+
+/// What the mirror writes into tables means in the programs what it means here.
+#[test]
+fn numbers_are_those_of_the_programs() {
+    use super::meaning::{CONNECTED, DIRECTED_BROADCAST, DISCARD, FORWARD, NONE, OWN, REJECT};
+    let kinds = [
+        ("NONE", NONE),
+        ("FORWARD", FORWARD),
+        ("OWN", OWN),
+        ("DIRECTED_BROADCAST", DIRECTED_BROADCAST),
+        ("CONNECTED", CONNECTED),
+        ("REJECT", REJECT),
+        ("DISCARD", DISCARD),
+    ];
+    let kinds = kinds.iter().map(|(name, kind)| format!("static_assert({name} == {kind});\n"));
+    let program = |first_group: u32| {
+        format!(
+            "#include \"programs/include/forwarding.loom\"\n{}\
+             static_assert(FIRST_GROUP == {first_group});\n\
+             static_assert(BUCKETS == {BUCKETS});\n\
+             static_assert(NEXT_HOPS == {NEXT_HOPS});\n\
+             engine e() {{ step s {{ finish; }} }}",
+            kinds.clone().collect::<String>()
+        )
+    };
+    let codes = |text: &str| {
+        let options = wireloom_lang::Options {
+            include_dirs: vec![concat!(env!("CARGO_MANIFEST_DIR"), "/../..").into()],
+            ..Default::default()
+        };
+        let checked = wireloom_lang::check_source("rows.loom", text, &options);
+        checked.diagnostics.iter().map(|found| found.code).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(&program(FIRST_GROUP)), [""; 0]);
+    assert!(!codes(&program(FIRST_GROUP + 1)).is_empty());
 }
