@@ -390,7 +390,7 @@ Examples, in the folder of `wireloom example all`:
   wireloom mpsoc application programs/mpsoc/forward.{c,sidl,loom} -D ROUTES_IN_HARDWARE --on programs/mpsoc/forward.toml --in programs/captures/first.pcapng
 
 Exit status 1 if main returns anything but 0 or is still running at the limit, or if there are data races. How programs are written: `wireloom docs machines/mpsoc-applications`.")]
-    Application(application::Application),
+    Application(Box<application::Application>),
     /// Generate wrappers for the interfaces of distributed objects: C for simulated processors,
     /// Rust for the host, SystemVerilog for hardware
     #[command(after_help = "\
