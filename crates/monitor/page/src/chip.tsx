@@ -128,6 +128,15 @@ function Watts({ part, machine, history, at }: FillProps) {
   return <small class="watts">{milliwatts.toFixed(0)} mW</small>;
 }
 
+/** What a part counts, if its box would be blank otherwise. */
+function Counted({ part, machine, history, at }: FillProps) {
+  const measures = measuresOf(machine, part);
+  const [first] = measures;
+  if (first === undefined || measures.some((m) => machine.measures[m]!.kind !== "count")) return null;
+  const rate = rates(history, first)[at] ?? 0;
+  return <small class="count">{`${rate.toFixed(2)} ${machine.measures[first]!.name} a cycle`}</small>;
+}
+
 interface UnitProps {
   part: Part;
   number: number;
@@ -144,6 +153,7 @@ function Unit({ part, number, machine, history, at }: UnitProps) {
       <Watts {...shared} />
       <Bar {...shared} name="busy" />
       <Fill {...shared} />
+      <Counted {...shared} />
     </div>
   );
 }

@@ -47,13 +47,9 @@ export function measuresOf(machine: Machine, part: number): number[] {
   return machine.measures.flatMap((measure, number) => (measure.part === part ? [number] : []));
 }
 
-/** Whether something is measured of a part, as bars, fills or power. */
+/** Whether something is measured of a part that its box shows: use, fill, power or a count. */
 export const isMeasured = (machine: Machine, part: number) =>
-  machine.measures.some(
-    (measure) =>
-      measure.part === part &&
-      (measure.kind === "busy" || measure.kind === "energy" || isLevel(measure)),
-  );
+  machine.measures.some((measure) => measure.part === part && measure.kind !== "state");
 
 /** A text that is no wider than this, cut with an ellipsis if it has to be. */
 export function fitting(text: string, width: number, measure: (text: string) => number): string {
