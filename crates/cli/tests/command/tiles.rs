@@ -144,6 +144,7 @@ fn programs_of_switches_that_cannot_run_are_status_2() {
         ("verify counts.rasm --on board.toml", &["counts.rasm is no source file in Loom C"]),
         ("run counts.rasm --on board.toml --set A=1", &["--set has no effect"]),
         ("run counts.rasm --on board.toml --engine a", &["--engine has no effect"]),
+        ("run counts.rasm --on board.toml --warm 1", &["--warm has no effect"]),
         ("run counts.rasm --on board.toml --tables tables", &["there is no offload `routes`"]),
         ("run counts.rasm --on wrong.toml", &["wrong.toml", "unknown field `speed`"]),
         ("run none.rasm --on board.toml", &["none.rasm: "]),

@@ -101,6 +101,10 @@ pub fn start(
              machines/raw`), and name it by --on FILE.toml",
         ));
     };
+    if options.warm > 0 {
+        return Err(program::without_effect(file, "--warm")
+            .with_help("leave it out: when the first packets are done is not known"));
+    }
     let (program, sources) = program::read(source)?;
     let described = program::described(file, &section);
     let store =

@@ -25,6 +25,12 @@ pub fn is_by_hand(file: &Path) -> bool {
     matches!(extension, Some("rasm" | "robj"))
 }
 
+/// An error about an option that a program written by hand does not have.
+pub fn without_effect(file: &Path, option: &str) -> Error {
+    let message = format!("{}: {option} has no effect on programs of tiles", file.display());
+    Error::new(message).with_help("leave it out; `.equ` in the program names constants")
+}
+
 fn text(file: &Path) -> Result<String, String> {
     wireloom_files::read_text(file, wireloom_files::MAX_TEXT_BYTES)
         .map_err(|error| error.to_string())
@@ -37,15 +43,11 @@ fn text(file: &Path) -> Result<String, String> {
 pub fn read(source: &Source) -> Result<(Assembled, Vec<Text>)> {
     let file = &source.file;
     let name = file.display().to_string();
-    let without = |option: &str| {
-        Error::new(format!("{name}: {option} has no effect on programs of tiles"))
-            .with_help("leave it out; `.equ` in the program names constants")
-    };
     if !source.set.is_empty() {
-        return Err(without("--set"));
+        return Err(without_effect(file, "--set"));
     }
     if source.engine.is_some() {
-        return Err(without("--engine"));
+        return Err(without_effect(file, "--engine"));
     }
     let content = text(file).map_err(|why| Error::new(format!("{name}: {why}")))?;
     if content.starts_with("wireloom raw") {
