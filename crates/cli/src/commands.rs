@@ -67,13 +67,12 @@ pub fn moved(name: &str) -> Option<&'static str> {
     Some(MOVED.iter().find(|(old, _)| *old == name)?.1)
 }
 
-/// Returns the template of the help, with the subcommands in groups.
-pub fn help_template() -> String {
+/// Returns the template of a command's help, with its subcommands in groups.
+pub fn help_template(command: &clap::Command) -> String {
     /// Columns of names.
     const NAMES: usize = 13;
     /// Columns of the whole at most, as of the rest of the help.
     const WIDEST: usize = 100;
-    let commands = Command::augment_subcommands(clap::Command::new("wireloom"));
     let mut groups = String::new();
     for (title, names) in GROUPS {
         let entries: Vec<String> = names
@@ -81,7 +80,7 @@ pub fn help_template() -> String {
             .filter_map(|name| {
                 let about = match *name {
                     "help" => "Print this message, or the help of a subcommand".to_owned(),
-                    _ => commands.find_subcommand(name)?.get_about()?.to_string(),
+                    _ => command.find_subcommand(name)?.get_about()?.to_string(),
                 };
                 Some(format!("  {name:NAMES$}{about}\n"))
             })
@@ -323,7 +322,7 @@ Examples, in the folder of `wireloom example all`:
   wireloom np rig programs/ipv4.loom --set COUNT_FLOWS=false --set NEXT_HOPS=4096 --tables programs/tables/rig.tables
   wireloom np rig programs/ipv4.loom --set COUNT_FLOWS=false --on np-2-2-4 --tables programs/tables/rig.tables --cycles 5000
 
-What is sent stands in the machine's description, [rig]. Exit status 1 if a packet is missing, late or wrong.")]
+Section [rig] of the machine's description says what is sent. Exit status 1 if a packet is missing, late or wrong.")]
     Rig(rig::Rig),
     /// Choose and build processors for virtual routers: isolated, merged, or grouped by common
     /// protocols

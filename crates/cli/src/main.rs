@@ -18,8 +18,8 @@ mod updates;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, FromArgMatches, Parser};
 use wireloom_console::output;
 
 /// Compiles packet-processing engines and runs them on many machines.
@@ -30,7 +30,6 @@ use wireloom_console::output;
 /// golden, packet by packet.
 #[derive(Parser, Debug)]
 #[command(name = "wireloom", version, arg_required_else_help = true)]
-#[command(help_template = commands::help_template())]
 #[command(
     after_help = "Exit status: 0 fine, 1 the program has errors, machines differ or a benchmark failed, 2 wrong usage or input."
 )]
@@ -47,7 +46,8 @@ fn main() -> ExitCode {
         Err(error) => return failure::Failure::from(error).report(),
     };
     let args: Vec<std::ffi::OsString> = args;
-    let command = match CommandLine::try_parse_from(args) {
+    let parsed = definition().try_get_matches_from(args);
+    let command = match parsed.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         Ok(line) => line.command,
         Err(error) => return told(&error),
     };
@@ -64,6 +64,13 @@ fn main() -> ExitCode {
     // A forwarder that is stopped may have a specialised engine under way.
     wireloom_files::leave_nothing();
     status
+}
+
+/// The command line with its help.
+fn definition() -> clap::Command {
+    let command = CommandLine::command();
+    let help = commands::help_template(&command);
+    command.help_template(help)
 }
 
 /// Prints the help, the version or an error of usage, and returns the exit status.
@@ -95,7 +102,6 @@ fn told(message: &clap::Error) -> ExitCode {
 mod tests {
     use std::collections::BTreeSet;
 
-    use clap::CommandFactory;
     use wireloom_guide::{examples, files};
 
     use super::*;
@@ -140,8 +146,9 @@ mod tests {
 
     #[test]
     fn the_help_has_each_subcommand_once() {
-        let help = commands::help_template();
-        for command in CommandLine::command().get_subcommands() {
+        let whole = CommandLine::command();
+        let help = commands::help_template(&whole);
+        for command in whole.get_subcommands() {
             let entry = format!("\n  {} ", command.get_name());
             assert_eq!(help.matches(&entry).count(), 1, "{entry}\n{help}");
         }

@@ -44,7 +44,7 @@ pub struct Call<'a> {
     pub config: &'a Config,
     /// The method.
     pub method: &'static Method,
-    /// The method's index among those of the kind.
+    /// The index of the method in its kind.
     pub number: usize,
     /// The arguments. None of them is an expression with operators.
     pub args: &'a [Operand],

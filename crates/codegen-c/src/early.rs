@@ -17,10 +17,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use wireloom_codegen::resources::{Resource, changes, reads};
 use wireloom_ir::{Engine, Op, OpKind, Value};
 
 use super::exits::{Table, Tables};
-use wireloom_codegen::resources::{Resource, changes, reads};
 
 /// Returns the operations of a step in an order in which exits come early. Values still precede
 /// their uses.

@@ -30,13 +30,13 @@ mod types;
 
 use std::collections::BTreeSet;
 
+use wireloom_codegen::files::{short_names, short_place};
 use wireloom_ir::{Engine, EngineKind, Offload, OffloadTarget, Program, Step};
 
 use self::kinds::{KINDS, KindInC};
 use self::names::{Names, identifier};
 use self::tree::{Expr, Item, uses};
 use self::types::{Class, Model};
-use wireloom_codegen::files::{short_names, short_place};
 
 /// A header: its name and its text.
 type Header = (&'static str, &'static str);

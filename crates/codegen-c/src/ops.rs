@@ -119,7 +119,7 @@ pub fn unary(op: UnaryOp, a: &Operand) -> Form {
     }
 }
 
-/// The bits of the runtime's function for a class of scalars: 32, or those of a word or a scalar.
+/// The width in bits of the runtime functions that take scalars of a class: 32, a word, or two words.
 fn size(model: Model, class: Class) -> u32 {
     match class.bits() {
         ..=32 => 32,

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use wireloom_codegen::steps::next_step;
 use wireloom_compile::analysis::order;
 use wireloom_ir::{Block, Code, Engine, EngineId, Op, OpKind, Program, Step};
 
 use super::calls::split_phase;
-use wireloom_codegen::steps::next_step;
 
 /// Returns the regions of a step, if it is in that form.
 pub fn regions(step: &Step) -> Option<[&Block; 3]> {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use wireloom_bits::Bits;
+use wireloom_codegen::refused::Refused;
 use wireloom_ir::{ArrayId, Op, Value};
 
 use super::code::{Label, Operand, Register, Shift};
@@ -10,7 +11,6 @@ use super::layout::Place;
 use super::lower::Lower;
 use super::wide::is_wide;
 use super::words::{self, Words};
-use wireloom_codegen::refused::Refused;
 
 /// Words that one command writes.
 const COMMAND: usize = 8;

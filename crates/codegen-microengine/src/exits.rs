@@ -1,12 +1,12 @@
 //! How a packet leaves a step: to another one, to be sent, or with a reason.
 
+use wireloom_codegen::refused::Refused;
 use wireloom_ir::Exit;
 
 use super::code::{Label, Operand, Shift};
 use super::frame;
 use super::lower::{Lower, label};
 use super::words;
-use wireloom_codegen::refused::Refused;
 
 /// The word of the frame that counts jumps back, after the number of the packet and its port; the
 /// runtime clears it.

@@ -26,14 +26,14 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use wireloom_codegen::context;
+use wireloom_codegen::steps::ops;
 use wireloom_ir::{Engine, OpKind};
 
 use super::frame;
 use super::wide::is_wide;
 use super::window;
 use super::words;
-use wireloom_codegen::context;
-use wireloom_codegen::steps::ops;
 
 /// Words from here on are in local memory.
 pub const LOCAL: u32 = 1 << 24;

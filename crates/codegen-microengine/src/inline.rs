@@ -19,6 +19,10 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use wireloom_bits::Bits;
+use wireloom_codegen::context::read_unwritten;
+use wireloom_codegen::expand::expanded;
+use wireloom_codegen::refused::Refused;
+use wireloom_codegen::steps::ops;
 use wireloom_ir::{
     ArrayId, BinaryOp, Block, Code, ContextId, ContextVar, Engine, EngineKind, Exit,
     MAX_BACKWARD_JUMPS, Offload, OffloadId, OffloadTarget, Op, OpKind, Program, Step, StepId,
@@ -26,10 +30,6 @@ use wireloom_ir::{
 };
 
 use super::sequence::in_sequence;
-use wireloom_codegen::context::read_unwritten;
-use wireloom_codegen::expand::expanded;
-use wireloom_codegen::refused::Refused;
-use wireloom_codegen::steps::ops;
 
 /// A program whose engine calls no other one.
 pub struct Inlined {

@@ -2,6 +2,7 @@
 //! constant offsets are at constant places of the frame. They take few instructions, and several are
 //! read by one command.
 
+use wireloom_codegen::steps::ops;
 use wireloom_ir::{BinaryOp, Engine, Exit, OffloadTarget, Op, OpKind, Value};
 use wireloom_offloads::registry;
 
@@ -11,7 +12,6 @@ use super::lower::{Lower, Place};
 use super::wide;
 use super::window::{self, Home};
 use super::words::{self, Words};
-use wireloom_codegen::steps::ops;
 
 /// Words that a command reads or writes at most.
 const MOST: u32 = 8;

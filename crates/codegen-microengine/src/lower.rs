@@ -4,6 +4,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
+use wireloom_codegen::context;
+use wireloom_codegen::refused::Refused;
+use wireloom_codegen::steps::ops;
 use wireloom_ir::{BinaryOp, Engine, Op, OpKind, Step, Value};
 
 use super::calls;
@@ -21,9 +24,6 @@ use super::spread;
 use super::wide::is_wide;
 use super::window;
 use super::words::{self, Words};
-use wireloom_codegen::context;
-use wireloom_codegen::refused::Refused;
-use wireloom_codegen::steps::ops;
 
 /// Writes a step of the engine that takes packets.
 pub struct Lower<'a> {

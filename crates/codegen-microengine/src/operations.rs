@@ -1,5 +1,7 @@
 //! Operations to instructions: what each computes, and what it reads from the frame or writes there.
 
+use wireloom_codegen::context;
+use wireloom_codegen::refused::Refused;
 use wireloom_ir::{BinaryOp, Meta, Op, OpKind, UnaryOp, Value};
 
 use super::calls;
@@ -9,8 +11,6 @@ use super::lower::{Lower, Place};
 use super::routines::{Divide, Multiply, RESULT, Routine, give};
 use super::wide::{is_wide, pieces};
 use super::words::{self, Words};
-use wireloom_codegen::context;
-use wireloom_codegen::refused::Refused;
 
 impl Lower<'_> {
     /// Writes an operation.

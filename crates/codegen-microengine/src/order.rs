@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use wireloom_codegen::steps::{next_step, ops};
 use wireloom_ir::{Engine, OffloadTarget, Op, OpKind};
 use wireloom_offloads::StateUse;
 use wireloom_offloads::registry;
-
-use wireloom_codegen::steps::{next_step, ops};
 
 /// The offloads of an engine that are called in the order of packets, and the steps that can reach
 /// them.

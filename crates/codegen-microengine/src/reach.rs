@@ -1,12 +1,12 @@
 //! A step may read a field that lies after the end of a packet, and gets zeros. This finds the last word that such a
 //! field can have, so that no more words are cleared.
 
+use wireloom_codegen::steps::ops;
 use wireloom_ir::{Engine, Op, OpKind, Step, Value};
 
 use super::frame;
 use super::known::{fronts, moves_front};
 use super::window::reaches_packet;
-use wireloom_codegen::steps::ops;
 
 /// Where the longest window ends, as a word of the frame: what follows it is zero anyway.
 const ALL: u32 = frame::END / 4;

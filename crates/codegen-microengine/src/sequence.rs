@@ -22,12 +22,12 @@ mod writes;
 
 use std::collections::{HashMap, HashSet};
 
-use wireloom_ir::{BinaryOp, Block, Code, Engine, Op, OpKind, Step, UnaryOp, Value, ValueInfo};
-
-use super::known::is_exit;
 use wireloom_codegen::facts::{conclude, rules};
 use wireloom_codegen::resources::{Resource, changes, reads};
 use wireloom_codegen::steps::ops;
+use wireloom_ir::{BinaryOp, Block, Code, Engine, Op, OpKind, Step, UnaryOp, Value, ValueInfo};
+
+use super::known::is_exit;
 
 /// Comparisons of operations up to which exits move: more take too long.
 const MOST: usize = 4_000_000;

@@ -12,12 +12,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use wireloom_codegen::steps::ops;
 use wireloom_ir::{Engine, Exit, OpKind};
 
 use super::carried;
 use super::lower::{Written, label};
 use super::routines::{self, Routine};
-use wireloom_codegen::steps::ops;
 
 /// Words that a part has beside its steps: receiving and sending in the first one, on version 2 and on version 1, handing
 /// over in all.

@@ -1,6 +1,7 @@
 //! Values of more than 128 bits: they are in the frame, and are computed in pieces of 128 bits, for
 //! which there are registers.
 
+use wireloom_codegen::refused::Refused;
 use wireloom_ir::{BinaryOp, Op, OpKind, UnaryOp, Value};
 
 use super::code::{Label, Operand, Register, Shift, Target};
@@ -8,7 +9,6 @@ use super::frame::ARGUMENTS;
 use super::lower::{Lower, Place};
 use super::routines::{Long, Routine, SECOND};
 use super::words::{self, Words};
-use wireloom_codegen::refused::Refused;
 
 /// The most words of a value in registers.
 pub const MOST: usize = 4;

@@ -14,6 +14,7 @@
 //! `number` is that of the packet (thread.uc). `far` is 1 if the window is in the frame. `base` is what a byte of the frame is less than its byte of local memory.
 //! A window in local memory ends with byte 1472 of the frame, as the longest one that arrives does, and zeros follow.
 
+use wireloom_codegen::steps::{next_step, ops};
 use wireloom_ir::{Engine, OffloadTarget, Op, OpKind, Value};
 use wireloom_offloads::registry;
 
@@ -23,7 +24,6 @@ use super::homes::Local;
 use super::local::CONTEXTS;
 use super::lower::Lower;
 use super::routines::Routine;
-use wireloom_codegen::steps::{next_step, ops};
 
 /// The word of local memory that says whether the window is in the frame.
 pub const FAR: u32 = 0;

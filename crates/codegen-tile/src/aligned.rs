@@ -3,9 +3,8 @@
 //! Headers begin at bytes that are known when the program runs, such as 14, 18 or 22 behind a link
 //! header with tags. Modulo 4 these are the same, so fields of such headers are read in words.
 
-use wireloom_ir::{BinaryOp, Engine, Op, OpKind, Step, Value};
-
 use wireloom_codegen::steps::ops;
+use wireloom_ir::{BinaryOp, Engine, Op, OpKind, Step, Value};
 
 /// The most operations from a value back that are looked at.
 const DEPTH: u32 = 8;

@@ -14,13 +14,13 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use wireloom_codegen::refused::Refused;
+use wireloom_codegen::steps::{next_step, ops};
 use wireloom_ir::{BinaryOp, Engine, Exit, Meta, OffloadTarget, Op, OpKind, Program, Step, Value};
 use wireloom_net::packet::{HEADROOM, WINDOW};
 use wireloom_offloads::registry::{self, Extent};
 
 use super::frame::ALIGN;
-use wireloom_codegen::refused::Refused;
-use wireloom_codegen::steps::{next_step, ops};
 
 /// The most words of a head: those of the window, with the bytes that align.
 pub const MOST: u32 = (ALIGN + WINDOW as u32).div_ceil(4);

@@ -15,6 +15,8 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
+use wireloom_codegen::refused::Refused;
+use wireloom_codegen::steps::{first_user, ops};
 use wireloom_ir::{OffloadId, OffloadTarget, OpKind, Program, Value, ValueInfo};
 use wireloom_isa::raw::tile::Op as Do;
 use wireloom_offloads::registry;
@@ -28,8 +30,6 @@ use super::lower::Lower;
 use super::schedule::{Latencies, schedule};
 use super::words::{self, Words};
 use super::{frame, needs, routines};
-use wireloom_codegen::refused::Refused;
-use wireloom_codegen::steps::{first_user, ops};
 
 /// The registers of the general network.
 const GENERAL: Register = Register::Machine(25);

@@ -9,6 +9,9 @@ use std::any::Any;
 use std::sync::{Arc, PoisonError};
 
 use wireloom_bits::Bits;
+use wireloom_codegen::refused::Refused;
+use wireloom_codegen::steps::{first_user, ops};
+use wireloom_codegen::trie::{self, Route};
 use wireloom_ir::{Engine, EngineId, EngineKind, OffloadTarget, OpKind, Program};
 use wireloom_offloads::kinds::lpm::Lpm;
 use wireloom_offloads::kinds::matching::Match;
@@ -18,9 +21,6 @@ use super::direct::Direct;
 use super::frame;
 use super::words;
 pub use read_back::read_back;
-use wireloom_codegen::refused::Refused;
-use wireloom_codegen::steps::{first_user, ops};
-use wireloom_codegen::trie::{self, Route};
 
 /// The polynomials of CRC-32 and CRC-32C, reflected.
 const IEEE: u32 = 0xedb8_8320;

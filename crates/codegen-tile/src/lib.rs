@@ -42,6 +42,9 @@ mod words;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
+use wireloom_codegen::context;
+use wireloom_codegen::facts::facts;
+use wireloom_codegen::steps::{next_step, ops};
 use wireloom_ir::{Engine, EngineKind, OffloadTarget, Op, OpKind, Program, Step};
 
 use self::aligned::Aligned;
@@ -57,10 +60,7 @@ use routines::Passage;
 pub use schedule::{Latencies, ordered};
 pub use stages::Stages;
 pub use switches::{RestWay, Switch, Turn, hand_on};
-use wireloom_codegen::context;
-use wireloom_codegen::facts::facts;
 pub use wireloom_codegen::refused::Refused;
-use wireloom_codegen::steps::{next_step, ops};
 
 /// What a program needs to be told about a packet besides its port and length. The words follow the
 /// first one, each pair with its upper word first.

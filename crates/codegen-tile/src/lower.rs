@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use wireloom_codegen::files::short_place;
+use wireloom_codegen::refused::Refused;
 use wireloom_ir::{BinaryOp, Exit, Meta, Op, OpKind, Program, Step, UnaryOp, Value};
 use wireloom_isa::raw::tile::Op as Do;
 
@@ -14,8 +16,6 @@ use super::layout::{Instance, Layout};
 use super::packet::{Origin, View};
 use super::stages::Stages;
 use super::words::{self, Words};
-use wireloom_codegen::files::short_place;
-use wireloom_codegen::refused::Refused;
 
 /// Writes a step.
 pub struct Lower<'a> {

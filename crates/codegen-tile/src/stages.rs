@@ -7,11 +7,10 @@
 
 use std::collections::BTreeSet;
 
-use wireloom_ir::{Engine, OffloadTarget, OpKind, Program, Step};
-use wireloom_offloads::registry;
-
 use wireloom_codegen::refused::Refused;
 use wireloom_codegen::steps::{next_step, ops};
+use wireloom_ir::{Engine, OffloadTarget, OpKind, Program, Step};
+use wireloom_offloads::registry;
 
 /// The stage of each step.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,41 +4,33 @@
 use std::borrow::Cow;
 
 use wireloom_bits::Bits;
-use wireloom_ir::{BinaryOp, Block, Code, Op, OpKind, Program, Step, UnaryOp, Value, ValueInfo};
+use wireloom_ir::{BinaryOp, Block, Op, OpKind, Program, UnaryOp, Value, ValueInfo};
 
 /// Returns the program without `popcount`, `clz`, `umin` and `umax`.
 pub fn expanded(program: &Program) -> Cow<'_, Program> {
-    let steps = || program.engines.iter().flat_map(|engine| &engine.steps);
-    if !steps().any(|step| step.code.blocks().into_iter().any(|block| block.ops.iter().any(has))) {
+    let mut has_any = false;
+    for step in program.engines.iter().flat_map(|engine| &engine.steps) {
+        step.for_each_op(|op| has_any |= is_expanded(op));
+    }
+    if !has_any {
         return Cow::Borrowed(program);
     }
     let mut program = program.clone();
     for step in program.engines.iter_mut().flat_map(|engine| &mut engine.steps) {
-        expand_step(step);
+        for block in step.code.blocks_mut() {
+            expand_block(block, &mut step.values);
+        }
     }
     Cow::Owned(program)
 }
 
-/// Whether an operation, or one inside it, is such an operator.
-fn has(op: &Op) -> bool {
-    match &op.kind {
+/// Whether an operation is such an operator.
+fn is_expanded(op: &Op) -> bool {
+    matches!(
+        op.kind,
         OpKind::Unary(UnaryOp::Popcount | UnaryOp::Clz, _)
-        | OpKind::Binary(BinaryOp::Umin | BinaryOp::Umax, ..) => true,
-        OpKind::If { then, otherwise, .. } => then.0.ops.iter().chain(&otherwise.0.ops).any(has),
-        _ => false,
-    }
-}
-
-fn expand_step(step: &mut Step) {
-    let values = &mut step.values;
-    match &mut step.code {
-        Code::Sequential(block) => expand_block(block, values),
-        Code::Regions { request, edit, jump } => {
-            for block in [request, edit, jump] {
-                expand_block(block, values);
-            }
-        }
-    }
+            | OpKind::Binary(BinaryOp::Umin | BinaryOp::Umax, ..)
+    )
 }
 
 fn expand_block(block: &mut Block, values: &mut Vec<ValueInfo>) {
@@ -196,7 +188,7 @@ mod tests {
                 };
                 let mut block = Block { ops: vec![op] };
                 expand_block(&mut block, &mut values);
-                assert!(!block.ops.iter().any(has));
+                assert!(!block.ops.iter().any(is_expanded));
                 (block.ops, values.len())
             };
             for op in [UnaryOp::Popcount, UnaryOp::Clz] {

@@ -1,14 +1,10 @@
 //! Operations of steps, and where they lead.
 
-use wireloom_ir::{Block, Code, Engine, Exit, Op, OpKind, Step};
+use wireloom_ir::{Engine, Exit, Op, OpKind, Step};
 
 /// The operations of a step, in order.
 pub fn ops(step: &Step) -> Vec<&Op> {
-    let blocks: Vec<&Block> = match &step.code {
-        Code::Sequential(block) => vec![block],
-        Code::Regions { request, edit, jump } => vec![request, edit, jump],
-    };
-    blocks.into_iter().flat_map(|block| &block.ops).collect()
+    step.code.blocks().flat_map(|block| &block.ops).collect()
 }
 
 /// The step to which an operation passes the packet on, if it does so.

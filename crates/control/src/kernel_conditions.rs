@@ -59,6 +59,7 @@ impl KernelConditions {
             barred: Arc::new(Barred::new(ports)),
             tagged: Arc::new(Tagged::new(ports)),
         };
+        conditions.barred.update(place.is_some());
         conditions.set(place);
         Ok(Arc::new(conditions))
     }
@@ -75,9 +76,7 @@ impl KernelConditions {
 
     fn set(&self, place: Option<Place>) {
         let with_own = |place| Place { tagged: Arc::clone(&self.tagged), ..place };
-        let stands_in = place.is_some();
         self.known().place = place.map(with_own);
-        self.barred.update(stands_in);
     }
 
     /// The conditions that hold. `None` if the program does not follow the kernel.

@@ -529,6 +529,28 @@ impl BinaryOp {
         matches!(self, Self::Eq | Self::Ne | Self::Ult | Self::Ule)
     }
 
+    /// Whether the operands may be swapped.
+    pub fn commutes(self) -> bool {
+        match self {
+            Self::Add
+            | Self::Mul
+            | Self::And
+            | Self::Or
+            | Self::Xor
+            | Self::Eq
+            | Self::Ne
+            | Self::Umin
+            | Self::Umax => true,
+            Self::Sub
+            | Self::Udiv
+            | Self::Urem
+            | Self::Shl
+            | Self::Lshr
+            | Self::Ult
+            | Self::Ule => false,
+        }
+    }
+
     /// Whether the second operand is a shift count, which may have any width.
     pub fn is_shift(self) -> bool {
         matches!(self, Self::Shl | Self::Lshr)

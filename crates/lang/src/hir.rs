@@ -426,7 +426,7 @@ pub enum ExprKind {
     Index(Box<Expr>, Box<Expr>),
     /// Bits `hi..=lo` (constant) of a `uN` expression.
     Slice(Box<Expr>, u32, u32),
-    /// So many bits (constant) of a `uN` expression from a run-time index on; those out of range
+    /// A constant number of bits of a `uN` expression, from a run-time index up; bits out of range
     /// read zero.
     Run(Box<Expr>, Box<Expr>, u32),
     /// `~x`
@@ -527,7 +527,7 @@ pub enum Projection {
     Index(Expr),
     /// Bits `hi..=lo` of a `uN`. Always last.
     Slice(u32, u32),
-    /// So many bits of a `uN` from a run-time index on. Always last. Out of range: they read zero,
+    /// A number of bits of a `uN`, from a run-time index up. Always last. Bits out of range read zero
     /// and are not written.
     Run(Expr, u32),
 }

@@ -227,7 +227,7 @@ impl Report {
         page
     }
 
-    /// The report for people, with so many lines of the profile; all if that is 0.
+    /// Returns the report for people, with at most `rows` lines of the profile; 0 shows all lines.
     fn text(&self, rows: usize) -> String {
         let mut out = format!("{} on {}", self.engine, self.machine);
         if self.build_seconds >= 0.01 {

@@ -3,13 +3,13 @@
 
 use std::collections::HashSet;
 
+use wireloom_codegen::files::short_place;
+use wireloom_codegen::resources::{Resource, changes, reads};
 use wireloom_ir::{Op, OpKind, Value};
 
 use super::{Content, Effects, Emitter, Group, Line, Local, Made};
 use crate::tree::{Declaration, Expr, Stmt};
 use crate::types::Class;
-use wireloom_codegen::files::short_place;
-use wireloom_codegen::resources::{Resource, changes, reads};
 
 impl Emitter<'_> {
     pub(super) fn effect(&mut self, index: usize, effects: &mut dyn Effects) {

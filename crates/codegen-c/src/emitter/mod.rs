@@ -16,6 +16,7 @@ use std::iter::Peekable;
 use std::sync::Arc;
 
 use wireloom_bits::Bits;
+use wireloom_codegen::resources::reads;
 use wireloom_ir::{Engine, Meta, Op, OpKind, Program, Step, Value};
 
 use super::names::Names;
@@ -24,7 +25,6 @@ use super::plan;
 use super::print;
 use super::tree::{Expr, Stmt};
 use super::types::Model;
-use wireloom_codegen::resources::reads;
 
 /// The longest expression, in characters, that is written in place. Longer ones get a name.
 const LONGEST: usize = 96;

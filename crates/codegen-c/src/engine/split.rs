@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use wireloom_codegen::resources::writes_packet;
 use wireloom_ir::{Engine, Op, OpKind, Step, Value};
 
 use super::super::calls::split_phase;
 use super::super::kinds::{Search, SplitPhase};
 use super::super::names::Names;
 use super::super::{passing, plan};
-use wireloom_codegen::resources::writes_packet;
 
 /// The part of a step that executes before its replies arrive.
 #[derive(Default)]

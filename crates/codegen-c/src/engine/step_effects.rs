@@ -1,12 +1,12 @@
 //! The effects of a step as statements: calls, edits and exits.
 
+use wireloom_codegen::resources::{Resource, changes};
 use wireloom_ir::{Exit, Meta, Op, OpKind, Value};
 
 use super::super::emitter::{Effects, Emitter};
 use super::super::tree::{Expr, Stmt};
 use super::super::{calls, effects, plan};
 use super::{PacketEngine, machine, open, packet_to_end, set_aside};
-use wireloom_codegen::resources::{Resource, changes};
 
 /// The effects of the step `from`.
 pub struct StepEffects<'a> {

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use wireloom_codegen::resources::reads_packet;
 use wireloom_ir::{Engine, EngineKind, Exit, OffloadTarget, Op, OpKind, Program, StepId};
 use wireloom_offloads::registry;
 
@@ -21,7 +22,6 @@ use super::message::{goes_by_place, words};
 use super::order::Releases;
 use super::replies::{self, Split, Variable, Wait};
 use super::{Refused, resident, symbol};
-use wireloom_codegen::resources::reads_packet;
 
 /// The variable that counts jumps back.
 pub(super) const BACKWARD: &str = "backward";

@@ -18,6 +18,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use wireloom_bits::Bits;
+use wireloom_codegen::resources::{Resource, changes, writes_packet};
 use wireloom_ir::{ContextId, ContextVar, Engine, Op, OpKind, Step, Value, ValueInfo};
 
 use super::super::tree::{Binary, Expr, Type};
@@ -26,7 +27,6 @@ use super::super::{early, plan};
 use super::Refused;
 use super::elements::Caller;
 use super::message::{Leaf, Reply, goes_by_place, words};
-use wireloom_codegen::resources::{Resource, changes, writes_packet};
 
 /// The number of tickets of a thread. Each has [`TICKET_WORDS`] words for its reply.
 pub const TICKETS: u32 = 16;

@@ -1,5 +1,6 @@
 //! Tables from keys to values: `exact`. Routines find, make and remove entries.
 
+use wireloom_codegen::refused::Refused;
 use wireloom_ir::{Op, Value};
 use wireloom_offloads::Config;
 
@@ -11,7 +12,6 @@ use super::super::routines::{Routine, give};
 use super::super::wide::is_wide;
 use super::super::words::{self, Words};
 use super::array::{add, lanes};
-use wireloom_codegen::refused::Refused;
 
 /// A method of a table.
 pub fn call(

@@ -1,5 +1,6 @@
 //! Hashes, filters and random numbers.
 
+use wireloom_codegen::refused::Refused;
 use wireloom_ir::Value;
 
 use super::super::code::{Code, Operand, Register, Shift, Target};
@@ -10,7 +11,6 @@ use super::super::routines::table::{Find, HEADER, padded};
 use super::super::routines::{Bucket, Crc, Mix, Multiply, Reduce, Routine, give};
 use super::super::wide::is_wide;
 use super::super::words::{self, Words};
-use wireloom_codegen::refused::Refused;
 
 /// Which check.
 #[derive(Clone, Copy, Debug)]

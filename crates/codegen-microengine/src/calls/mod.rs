@@ -9,6 +9,7 @@ mod packet;
 mod park;
 mod search;
 
+use wireloom_codegen::refused::Refused;
 use wireloom_ir::{OffloadId, OffloadTarget, Op, OpKind, Value};
 use wireloom_offloads::registry;
 
@@ -17,7 +18,6 @@ use super::layout::{Place, Unit};
 use super::lower::Lower;
 use super::window;
 use super::words::{self, Words};
-use wireloom_codegen::refused::Refused;
 
 /// Writes a call. Returns the reply.
 ///

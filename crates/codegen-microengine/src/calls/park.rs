@@ -1,5 +1,6 @@
 //! Parked packets: `park`. Routines make and remove entries, and copy packets.
 
+use wireloom_codegen::refused::Refused;
 use wireloom_ir::Value;
 use wireloom_offloads::Config;
 
@@ -10,7 +11,6 @@ use super::super::routines::park::Parking;
 use super::super::routines::table::{ENTRY, Find, Sweep, branch_zero, padded};
 use super::super::routines::{Routine, give};
 use super::super::words::Words;
-use wireloom_codegen::refused::Refused;
 
 /// A method of a park whose header is at this quad word.
 pub fn call(

@@ -1,5 +1,6 @@
 //! `lpm`: the way down a trie.
 
+use wireloom_codegen::trie::{NODE_BITS, root_bits};
 use wireloom_ir::{Op, Value};
 
 use super::super::code::{Operand, Register, Shift};
@@ -10,7 +11,6 @@ use super::super::lower::Lower;
 use super::super::wide::is_wide;
 use super::super::words::{self, Words};
 use super::words_at;
-use wireloom_codegen::trie::{NODE_BITS, root_bits};
 
 /// The value of the longest prefix of a key. A trie is at a word of a memory.
 pub fn search(

@@ -10,6 +10,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use wireloom_bits::Bits;
+use wireloom_codegen::refused::Refused;
+use wireloom_codegen::steps::{first_user, ops};
 use wireloom_ir::{Engine, OpKind, Program};
 use wireloom_isa::microengine::Version;
 use wireloom_offloads::{Config, Content, Instance, Store, registry};
@@ -17,8 +19,6 @@ use wireloom_offloads::{Config, Content, Instance, Store, registry};
 use super::first_gate;
 use super::order::Order;
 use super::words;
-use wireloom_codegen::refused::Refused;
-use wireloom_codegen::steps::{first_user, ops};
 
 /// Words of SDRAM of a thread's packet buffer.
 const BUFFER: u32 = 32_768;

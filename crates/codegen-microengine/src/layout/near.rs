@@ -8,13 +8,13 @@
 //! which has locks: the scratchpad of version 1 adds 1 to a word, but does not return what was there, so nothing
 //! tells that the low half of a number wraps around.
 
+use wireloom_codegen::steps::ops;
 use wireloom_ir::{Engine, OpKind};
 use wireloom_isa::microengine::Version;
 
 use super::super::homes;
 use super::super::spread::visits;
 use super::{Region, Room, Slot, Unit, contents};
-use wireloom_codegen::steps::ops;
 
 /// Words of a thread at most, fewer than that are of no use, and their number is a multiple of this.
 const MOST: u32 = 40;

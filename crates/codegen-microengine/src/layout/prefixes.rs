@@ -12,12 +12,12 @@ use std::collections::HashMap;
 use std::sync::PoisonError;
 
 use wireloom_bits::Bits;
+use wireloom_codegen::trie::{self, Key, Route};
 use wireloom_offloads::kinds::lpm::Lpm;
 use wireloom_offloads::{Config, Instance};
 
 use super::super::words;
 use super::tables::halves;
-use wireloom_codegen::trie::{self, Key, Route};
 
 /// The widest values that an entry has room for.
 pub const ENTRY_BITS: u32 = 31;

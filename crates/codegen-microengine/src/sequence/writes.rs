@@ -10,10 +10,10 @@
 //! A field that lies outside the window in part is not written, so both are only written together if both are inside.
 
 use wireloom_bits::Bits;
+use wireloom_codegen::resources::{Resource, reads};
 use wireloom_ir::{BinaryOp, Meta, Op, OpKind, UnaryOp, Value, ValueInfo};
 
 use super::super::wide::is_wide;
-use wireloom_codegen::resources::{Resource, reads};
 
 /// Bits of offsets in a packet, and of the length of the window.
 const OFFSET: u32 = 16;

@@ -6,6 +6,8 @@ mod meter;
 mod numbers;
 mod packet;
 
+use wireloom_codegen::refused::Refused;
+use wireloom_codegen::trie;
 use wireloom_ir::{Engine, EngineKind, OffloadId, OffloadTarget, Value};
 use wireloom_isa::raw::tile::Op as Do;
 use wireloom_offloads::registry;
@@ -15,8 +17,6 @@ use super::frame;
 use super::layout::Place;
 use super::lower::Lower;
 use super::words::{self, Words};
-use wireloom_codegen::refused::Refused;
-use wireloom_codegen::trie;
 
 /// Whether a method of an offload changes the packet.
 pub fn changes_packet(engine: &Engine, offload: OffloadId, method: usize) -> bool {

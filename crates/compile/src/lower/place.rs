@@ -240,7 +240,7 @@ impl<'a> StepLowering<'a> {
         Some(self.b.binary(BinaryOp::Eq, index, number))
     }
 
-    /// So many bits of a value from an index on; zero outside it.
+    /// `count` bits of a value from bit `index` up; bits outside the value are zero.
     pub(super) fn run(&mut self, value: Value, index: Value, count: u32) -> Value {
         let shifted = self.b.binary(BinaryOp::Lshr, value, index);
         self.b.slice(shifted, 0, count)

@@ -177,7 +177,7 @@ impl Share<'_> {
             OpKind::Const(bits) => Expression::Const(bits.clone()),
             OpKind::Unary(unary, a) => Expression::Unary(*unary, *a),
             OpKind::Binary(binary, a, b) => {
-                let (a, b) = if commutes(*binary) && b < a { (*b, *a) } else { (*a, *b) };
+                let (a, b) = if binary.commutes() && b < a { (*b, *a) } else { (*a, *b) };
                 Expression::Binary(*binary, a, b)
             }
             OpKind::Select(a, b, c) => Expression::Select(*a, *b, *c),
@@ -215,27 +215,5 @@ impl Share<'_> {
         if access.writes() {
             known.reads.retain(|(_, read, _)| !access.conflicts(read));
         }
-    }
-}
-
-/// Whether the operands may be swapped.
-pub fn commutes(op: BinaryOp) -> bool {
-    match op {
-        BinaryOp::Add
-        | BinaryOp::Mul
-        | BinaryOp::And
-        | BinaryOp::Or
-        | BinaryOp::Xor
-        | BinaryOp::Eq
-        | BinaryOp::Ne
-        | BinaryOp::Umin
-        | BinaryOp::Umax => true,
-        BinaryOp::Sub
-        | BinaryOp::Udiv
-        | BinaryOp::Urem
-        | BinaryOp::Shl
-        | BinaryOp::Lshr
-        | BinaryOp::Ult
-        | BinaryOp::Ule => false,
     }
 }

@@ -24,6 +24,15 @@ pub(super) enum Resolved {
     Value(hir::Expr),
 }
 
+impl Resolved {
+    fn ty(&self) -> &Type {
+        match self {
+            Self::Place(place) => &place.ty,
+            Self::Value(value) => &value.ty,
+        }
+    }
+}
+
 /// The properties of the packet.
 const PROPERTIES: [(&str, Meta); 5] = [
     ("ingress", Meta::Ingress),
@@ -269,10 +278,7 @@ impl Checker<'_> {
     }
 
     fn project_field(&mut self, base: Resolved, field: &Name, span: Span) -> Option<Resolved> {
-        let ty = match &base {
-            Resolved::Place(p) => &p.ty,
-            Resolved::Value(v) => &v.ty,
-        };
+        let ty = base.ty();
         let Type::Struct(id) = *ty else {
             let ty = ty.clone();
             if ty == Type::Void {
@@ -307,10 +313,7 @@ impl Checker<'_> {
         access: Access,
     ) -> Option<Resolved> {
         let base = self.whole(base, span, access)?;
-        let ty = match &base {
-            Resolved::Place(p) => p.ty.clone(),
-            Resolved::Value(v) => v.ty.clone(),
-        };
+        let ty = base.ty().clone();
         let (count, element) = match &ty {
             Type::Array(element, count) => (*count, Some((**element).clone())),
             Type::Bits(width) => (*width, None),
@@ -335,15 +338,7 @@ impl Checker<'_> {
                 place.path.push(Projection::Index(index));
                 Resolved::Place(Place { span, ..place })
             }
-            (Resolved::Place(mut place), None) if access == Access::Write => {
-                place.ty = Type::Bits(1);
-                place.path.push(Projection::Run(index, 1));
-                Resolved::Place(Place { span, ..place })
-            }
-            (Resolved::Place(place), None) => {
-                Resolved::Value(fold::run(read(place), index, 1, span))
-            }
-            (Resolved::Value(value), None) => Resolved::Value(fold::run(value, index, 1, span)),
+            (base, None) => part(base, Bits::Run(index, 1), span, access),
             (Resolved::Value(value), Some(element)) => {
                 let width = self.width(&element);
                 Resolved::Value(fold::element(value, index, element, count, width, span))
@@ -360,12 +355,8 @@ impl Checker<'_> {
         access: Access,
     ) -> Option<Resolved> {
         let base = self.whole(base, span, access)?;
-        let ty = match &base {
-            Resolved::Place(p) => &p.ty,
-            Resolved::Value(v) => &v.ty,
-        };
-        let Type::Bits(width) = *ty else {
-            let ty = ty.clone();
+        let Type::Bits(width) = *base.ty() else {
+            let ty = base.ty().clone();
             return self.not_indexable(&ty, span);
         };
         if high < low || high >= width {
@@ -374,15 +365,7 @@ impl Checker<'_> {
             self.report(Diagnostic::new("E0405", span, message).help(help));
             return None;
         }
-        Some(match base {
-            Resolved::Place(mut place) if access == Access::Write => {
-                place.ty = Type::Bits(high - low + 1);
-                place.path.push(Projection::Slice(high, low));
-                Resolved::Place(Place { span, ..place })
-            }
-            Resolved::Place(place) => Resolved::Value(fold::slice(read(place), high, low, span)),
-            Resolved::Value(value) => Resolved::Value(fold::slice(value, high, low, span)),
-        })
+        Some(part(base, Bits::Slice(high, low), span, access))
     }
 
     /// `x[index +: count]`
@@ -395,12 +378,8 @@ impl Checker<'_> {
         access: Access,
     ) -> Option<Resolved> {
         let base = self.whole(base, span, access)?;
-        let ty = match &base {
-            Resolved::Place(p) => &p.ty,
-            Resolved::Value(v) => &v.ty,
-        };
-        let Type::Bits(width) = *ty else {
-            let ty = ty.clone();
+        let Type::Bits(width) = *base.ty() else {
+            let ty = base.ty().clone();
             return self.not_indexable(&ty, span);
         };
         if count == 0 || count > width {
@@ -422,15 +401,7 @@ impl Checker<'_> {
                 }
             }
         }
-        Some(match base {
-            Resolved::Place(mut place) if access == Access::Write => {
-                place.ty = Type::Bits(count);
-                place.path.push(Projection::Run(index, count));
-                Resolved::Place(Place { span, ..place })
-            }
-            Resolved::Place(place) => Resolved::Value(fold::run(read(place), index, count, span)),
-            Resolved::Value(value) => Resolved::Value(fold::run(value, index, count, span)),
-        })
+        Some(part(base, Bits::Run(index, count), span, access))
     }
 
     /// If bits of a place have already been selected, nothing more can be selected for an
@@ -459,6 +430,34 @@ impl Checker<'_> {
         );
         None
     }
+}
+
+/// Bits of a number.
+enum Bits {
+    /// Bits `hi..=lo`.
+    Slice(u32, u32),
+    /// A number of bits from an index up.
+    Run(hir::Expr, u32),
+}
+
+/// Selects bits: a place if they are assigned, else their value.
+fn part(base: Resolved, bits: Bits, span: Span, access: Access) -> Resolved {
+    let value = match base {
+        Resolved::Place(mut place) if access == Access::Write => {
+            let (width, projection) = match bits {
+                Bits::Slice(high, low) => (high - low + 1, Projection::Slice(high, low)),
+                Bits::Run(index, count) => (count, Projection::Run(index, count)),
+            };
+            place.path.push(projection);
+            return Resolved::Place(Place { span, ty: Type::Bits(width), ..place });
+        }
+        Resolved::Place(place) => read(place),
+        Resolved::Value(value) => value,
+    };
+    Resolved::Value(match bits {
+        Bits::Slice(high, low) => fold::slice(value, high, low, span),
+        Bits::Run(index, count) => fold::run(value, index, count, span),
+    })
 }
 
 /// The value of a place.

@@ -21,18 +21,8 @@ impl Graph {
             return simpler;
         }
         // Operands of commutative operations are put into a canonical order; constants come last.
-        let commutes = matches!(
-            op,
-            BinaryOp::Add
-                | BinaryOp::Mul
-                | BinaryOp::And
-                | BinaryOp::Or
-                | BinaryOp::Xor
-                | BinaryOp::Eq
-                | BinaryOp::Ne
-        );
         let is_constant = |node| self.as_constant(node).is_some();
-        let swap = commutes && (is_constant(a), a) > (is_constant(b), b);
+        let swap = op.commutes() && (is_constant(a), a) > (is_constant(b), b);
         let (a, b) = if swap { (b, a) } else { (a, b) };
         let width = if op.is_comparison() { 1 } else { self.width(a) };
         self.intern(Kind::Binary(op, a, b), width)

@@ -1,6 +1,7 @@
 //! The logic of one step of a packet engine, as modules for its reads, its requests and its
 //! outputs.
 
+use wireloom_codegen::files::short_place;
 use wireloom_ir::{Engine, EngineId, Program};
 
 use crate::core::assemble::{Assembly, Outputs, WriteOutput};
@@ -14,7 +15,6 @@ use crate::core::schedule::{Root, Schedule, depth, schedule};
 use crate::core::{LATE_OFFSET, Options, Refusal, module_prefix, part_of, step_comments};
 use crate::sv::names::Scope;
 use crate::sv::{Expr, Item, Module, Port, Type};
-use wireloom_codegen::files::short_place;
 
 /// The data common to all steps of an engine.
 pub(super) struct Frame<'a> {

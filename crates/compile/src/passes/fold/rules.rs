@@ -6,7 +6,6 @@ use wireloom_ir::{BinaryOp, OpKind, UnaryOp, Value};
 
 use super::Simpler::{Becomes, Constant, Is};
 use super::{Folder, Simpler};
-use crate::passes::cse::commutes;
 
 /// The simpler form of an operation of `width` bits whose operands are not all constant.
 pub(super) fn simplify(f: &mut Folder<'_>, kind: &OpKind, width: u32) -> Option<Simpler> {
@@ -14,7 +13,7 @@ pub(super) fn simplify(f: &mut Folder<'_>, kind: &OpKind, width: u32) -> Option<
         OpKind::Unary(op, a) => unary(f, op, a, width),
         OpKind::Binary(op, a, b) => {
             // Constants go to the right.
-            if commutes(op) && f.constant(a).is_some() {
+            if op.commutes() && f.constant(a).is_some() {
                 return Some(Becomes(OpKind::Binary(op, b, a)));
             }
             if op.is_comparison() {
