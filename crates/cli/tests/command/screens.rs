@@ -24,7 +24,8 @@ fn shown(place: &Workplace, words: &str, columns: u16) -> String {
     assert!(master.as_raw_fd() >= 0);
     let mut command = Command::new(env!("CARGO_BIN_EXE_wireloom"));
     command.args(words.split_whitespace()).current_dir(place.path("."));
-    command.env("TERM", "dumb").env("PAGER", "cat").env_remove("COLUMNS");
+    // Without colours, which CI=1 turns on in any terminal.
+    command.env("TERM", "dumb").env("NO_COLOR", "1").env("PAGER", "cat").env_remove("COLUMNS");
     command.stdin(Stdio::null()).stdout(slave).stderr(Stdio::null());
     let mut child = command.spawn().expect("it starts");
     // The command has the last handle of its end.
