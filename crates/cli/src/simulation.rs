@@ -148,6 +148,7 @@ impl SimulationArgs {
             keeps_code: true,
             follows: false,
             watched: false,
+            profile: false,
         })
     }
 }

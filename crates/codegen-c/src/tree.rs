@@ -1,6 +1,8 @@
 //! C as a tree. The generator builds it, queries its uses and exits, and prints it once
 //! ([`print`](super::print)). It has only the constructs that generated code needs.
 
+use wireloom_ir::Loc;
+
 /// An expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expr {
@@ -119,6 +121,8 @@ pub struct Declaration {
     pub value: Option<Expr>,
     /// A comment at the end of the line.
     pub comment: Option<String>,
+    /// The source line that the value is computed in; line 0 if it is not known.
+    pub loc: Loc,
 }
 
 /// A field of a structure or a union.
@@ -180,6 +184,8 @@ pub enum Stmt {
     Return(Expr),
     /// A comment on its own line.
     Comment(String),
+    /// A comment on its own line, which names the source line of the statements that follow.
+    Located(String, Loc),
 }
 
 /// The signature of a function.
@@ -388,7 +394,14 @@ impl From<String> for Type {
 impl Declaration {
     /// A declaration of an object without a value.
     pub fn new(ty: impl Into<Type>, name: impl Into<String>) -> Self {
-        Self { ty: ty.into(), name: name.into(), sizes: Vec::new(), value: None, comment: None }
+        Self {
+            ty: ty.into(),
+            name: name.into(),
+            sizes: Vec::new(),
+            value: None,
+            comment: None,
+            loc: Loc::default(),
+        }
     }
 
     /// Returns the declaration as an array.
@@ -407,6 +420,12 @@ impl Declaration {
     #[must_use]
     pub fn commented(self, comment: impl Into<String>) -> Self {
         Self { comment: Some(comment.into()), ..self }
+    }
+
+    /// Returns the declaration with the source line of its value.
+    #[must_use]
+    pub fn at(self, loc: Loc) -> Self {
+        Self { loc, ..self }
     }
 }
 

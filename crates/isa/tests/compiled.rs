@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use wireloom_isa::program::End;
 use wireloom_isa::{Arm, Riscv};
 use wireloom_isa::{Compiled, Memory, Program, Thread};
@@ -15,12 +17,14 @@ const FLAGS: [&str; 4] = ["-ffreestanding", "-nostdlib", "-static", "-O2"];
 const ARM: (&str, &[&str]) = ("arm-none-eabi-gcc", &["-march=armv4", "-marm", "-mfloat-abi=soft"]);
 const RISCV: (&str, &[&str]) = ("riscv64-unknown-elf-gcc", &["-march=rv32im", "-mabi=ilp32"]);
 
-fn compile((compiler, flags): (&str, &[&str])) -> Program {
+fn compile((compiler, flags): (&str, &[&str]), more: &[&str]) -> Vec<u8> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/sort_and_check.c");
-    let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{compiler}.elf"));
+    let output =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{compiler}{}.elf", more.concat()));
     let result = Command::new(compiler)
         .args(flags)
         .args(FLAGS)
+        .args(more)
         .arg(source)
         .args(["-lgcc", "-o"])
         .arg(&output)
@@ -29,7 +33,7 @@ fn compile((compiler, flags): (&str, &[&str])) -> Program {
             panic!("'{compiler}' cannot be started ({error}): run `make tools`")
         });
     assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
-    Program::read(&output).expect("a program")
+    std::fs::read(&output).expect("the program")
 }
 
 /// Runs it until it ends; compares the results, and finds the time of `sort` by the symbols.
@@ -83,10 +87,52 @@ fn runs<S: Compiled>(program: &Program) {
 
 #[test]
 fn what_debians_compiler_for_arm_makes_runs() {
-    runs::<Arm>(&compile(ARM));
+    runs::<Arm>(&Program::parse(&compile(ARM, &[])).expect("a program"));
 }
 
 #[test]
 fn what_debians_compiler_for_riscv_makes_runs() {
-    runs::<Riscv>(&compile(RISCV));
+    runs::<Riscv>(&Program::parse(&compile(RISCV, &[])).expect("a program"));
+}
+
+#[test]
+fn debug_information_gives_each_instruction_its_lines() {
+    let source = include_str!("programs/sort_and_check.c");
+    for target in [ARM, RISCV] {
+        let without = Program::parse(&compile(target, &[])).expect("a program");
+        let with = Program::parse(&compile(target, &["-g1"])).expect("a program");
+        assert_eq!(with.segments, without.segments, "the code is the same");
+        let text = with.executable();
+        let addresses = || (text.address..text.address + text.bytes.len() as u32).step_by(4);
+        // The compiler's own library may have some.
+        assert!(!without.lines.files().iter().any(|file| file.ends_with("sort_and_check.c")));
+        let lines: Vec<&str> = addresses()
+            .flat_map(|address| with.lines.at(address))
+            .filter(|line| with.lines.files()[line.file].ends_with("sort_and_check.c"))
+            .map(|line| source.lines().nth(line.line as usize - 1).expect("a line of the file"))
+            .collect();
+        assert!(lines.iter().any(|line| line.contains("while") || line.contains("for (")));
+        assert!(lines.len() > 60, "{} instructions have a line", lines.len());
+        for address in [0, text.address - 4, text.address + text.bytes.len() as u32, u32::MAX] {
+            assert!(with.lines.at(address).is_empty());
+        }
+    }
+}
+
+#[test]
+fn damaged_debug_information_is_no_error() {
+    let whole = compile(RISCV, &["-g1"]);
+    let good = Program::parse(&whole).expect("a program");
+    let mut random = ChaCha8Rng::seed_from_u64(8);
+    let mut differ = 0;
+    for _ in 0..300 {
+        let mut file = whole.clone();
+        for _ in 0..random.random_range(1..20) {
+            let at = random.random_range(0..file.len());
+            file[at] = random.random();
+        }
+        let Ok(program) = Program::parse(&file) else { continue };
+        differ += u32::from(program.lines != good.lines);
+    }
+    assert!(differ > 30, "{differ} programs have other lines");
 }

@@ -66,6 +66,9 @@ pub struct Options {
     /// Whether the machine will be watched and stepped ([`crate::Machine::watch`]); one that
     /// otherwise runs ahead then keeps to cycles.
     pub watched: bool,
+    /// Whether the machine will be asked for its profile ([`crate::Machine::profile`]); one that
+    /// otherwise runs ahead then keeps to cycles.
+    pub profile: bool,
     /// The simulated time, in nanoseconds from the start, for which the activity of threads is
     /// recorded.
     pub timeline_ns: Option<u64>,

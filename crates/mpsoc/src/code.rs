@@ -17,6 +17,7 @@ use super::machine::Problem;
 use super::mpe;
 use super::noc_payload::{Request, Which};
 use super::objects::{MethodInterface, ObjectInterface};
+use super::sources::Sources;
 use super::spec::{CyclesSpec, Multithreading, Spec};
 use super::tally::Sums;
 use super::workload::{Issued, Outcome, Port, Start, Workload};
@@ -37,6 +38,7 @@ pub struct Code<S: Compiled> {
     null_end: u32,
     entry: u32,
     symbols: Symbols,
+    sources: Sources,
     pub(super) objects: Vec<Vec<MethodInterface>>,
     /// For each object: whether it makes calls in the order of packets.
     in_order: Vec<bool>,
@@ -133,6 +135,16 @@ impl<S: Compiled> Code<S> {
         &self.text
     }
 
+    /// Gives the program's instructions the lines of these sources.
+    pub(super) fn with_sources(self, sources: Sources) -> Self {
+        Self { sources, ..self }
+    }
+
+    /// The source lines of its instructions.
+    pub(super) fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
     /// Its functions.
     pub(super) fn symbols(&self) -> &Symbols {
         &self.symbols
@@ -217,6 +229,7 @@ impl<S: Compiled> Code<S> {
             null_end,
             entry: program.entry,
             symbols: program.symbols.clone(),
+            sources: Sources::of_program(program),
             objects: objects.iter().map(|object| object.methods.clone()).collect(),
             in_order: objects.iter().map(|object| object.is_ordered).collect(),
             cut: Cut::default(),
@@ -436,13 +449,25 @@ impl<S: Compiled> Workload for Code<S> {
         Some(thread.ahead.pc().unwrap_or_else(|| thread.registers.pc()))
     }
 
+    fn instructions(&self) -> usize {
+        self.steps.len()
+    }
+
+    fn index(&self, thread: &Self::Thread) -> usize {
+        self.address(thread).map_or(usize::MAX, |address| self.text.index(address))
+    }
+
     fn place(&self, thread: &Self::Thread) -> String {
         self.address(thread).map(|address| self.place_at(address)).unwrap_or_default()
     }
 
     fn place_at(&self, address: u32) -> String {
         match self.symbols.at(address) {
-            Some((function, offset)) => format!("0x{address:08x} ({}+0x{offset:x})", function.name),
+            Some((function, offset)) => {
+                let line = self.sources.line(self.text.index(address));
+                let line = line.map_or_else(String::new, |line| format!(", {line}"));
+                format!("0x{address:08x} ({}+0x{offset:x}{line})", function.name)
+            }
             None => format!("0x{address:08x}"),
         }
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use wireloom_ir::{EngineId, Output, Program};
 use wireloom_isa::Compiled;
+use wireloom_machine::Profile;
 use wireloom_machine::watch::Listing;
 use wireloom_net::Packet;
 use wireloom_offloads::{Store, Update};
@@ -19,7 +20,7 @@ use super::machine::{Machine, Options, RunError, Totals};
 use super::objects::Objects as _;
 use super::platform::{CourseEvent, Look};
 use super::program::marshal::Offloads;
-use super::program::{Elements, Partition, build};
+use super::program::{Built, Elements, Partition, build};
 use super::spec::{CallOrder, Set, Spec};
 use super::toolchain::BuildError;
 
@@ -66,7 +67,7 @@ fn machine<S: Compiled>(
     spec: &Spec,
     program: &Program,
     threads: &Threads<'_>,
-    built: &wireloom_isa::Program,
+    built: Built,
     offloads: Offloads,
     options: Options,
 ) -> Result<Box<Machine<Code<S>, Offloads>>, String> {
@@ -83,7 +84,8 @@ fn machine<S: Compiled>(
             object.name
         ));
     }
-    let mut code = Code::<S>::new(built, spec, offloads.interfaces())?;
+    let code = Code::<S>::new(&built.program, spec, offloads.interfaces())?;
+    let mut code = code.with_sources(built.sources);
     if threads.partition.parts() > 1 {
         let of_thread = spec.partition.threads(threads.work, [spec.processors, spec.threads])?;
         code = code.cut(threads.partition.names(program), of_thread);
@@ -131,7 +133,7 @@ impl Engine {
         let names = spec.element.keys().map(String::as_str);
         let elements = Elements::named(program, names).map_err(BuildError::from)?;
         let partition = spec.partition.partition(program, &elements).map_err(BuildError::from)?;
-        let built = build(program, &partition, &elements, &spec.processor.build_options())?.program;
+        let built = build(program, &partition, &elements, &spec.processor.build_options())?;
         let times = |path: &str, engine: EngineId| {
             let element = spec.element(path, &program.engines[engine.index()].name);
             let element = element.expect("an element is one of the machine's");
@@ -143,10 +145,10 @@ impl Engine {
         let threads = Threads { partition: &partition, work: &partition.work(program, &elements) };
         let machine = match spec.processor.instruction_set {
             Set::Armv4 => {
-                machine(spec, program, &threads, &built, offloads, options).map(AnyMachine::Arm)
+                machine(spec, program, &threads, built, offloads, options).map(AnyMachine::Arm)
             }
             Set::Rv32im => {
-                machine(spec, program, &threads, &built, offloads, options).map(AnyMachine::Riscv)
+                machine(spec, program, &threads, built, offloads, options).map(AnyMachine::Riscv)
             }
         };
         let machine = machine.map_err(refused)?;
@@ -382,6 +384,12 @@ impl Engine {
     /// The program that the threads execute.
     pub(super) fn listing(&self, name: &str) -> Listing {
         each!(&self.machine, machine => machine.platform().listing(name))
+    }
+
+    /// What all threads have done so far at each line of the program; `None` if that was not asked
+    /// for.
+    pub(super) fn profile(&self, name: &str) -> Option<Profile> {
+        each!(&self.machine, machine => machine.platform().profile(name, machine.totals().now))
     }
 
     /// The registers of a thread, so many of them, and the address of its next instruction.

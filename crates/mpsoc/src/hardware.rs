@@ -1,13 +1,14 @@
 //! A hardware thread: a register bank, and its state in the processor.
 
+use wireloom_machine::LineCounts;
 use wireloom_sim::stats::Record;
 use wireloom_sim::timeline::{Label, Track};
-use wireloom_sim::{Time, Timeline};
+use wireloom_sim::{Clock, Time, Timeline};
 
 use super::context::{Context, Wait};
 use super::mpe::Spent;
 use super::processor::Outside;
-use super::workload::Run;
+use super::workload::{Outcome, Run};
 
 /// A hardware thread.
 #[derive(Clone, Debug)]
@@ -19,6 +20,46 @@ pub(super) struct Hardware<T> {
     pub(super) shown: Time,
     /// The cycles spent when packets began to count.
     pub(super) before: Before,
+    /// What it did at each instruction, if that is counted.
+    pub(super) profile: Option<Box<ThreadProfile>>,
+}
+
+/// What a thread did at each instruction of its program.
+#[derive(Clone, Debug)]
+pub(super) struct ThreadProfile {
+    counts: Vec<LineCounts>,
+    clock: Clock,
+    /// The number of the instruction that it issued last.
+    last: usize,
+}
+
+impl ThreadProfile {
+    pub(super) fn new(instructions: usize, clock: Clock) -> Self {
+        Self { counts: vec![LineCounts::default(); instructions], clock, last: usize::MAX }
+    }
+
+    /// Counts an issue of an instruction, by its number. One that waits is issued again.
+    pub(super) fn issued(&mut self, index: usize, outcome: Outcome) {
+        self.last = index;
+        if let Some(counts) = self.counts.get_mut(index) {
+            counts.instructions += u64::from(matches!(outcome, Outcome::Done | Outcome::Jumped));
+        }
+    }
+
+    /// Counts the cycles for which the last issued instruction has blocked the pipeline.
+    pub(super) fn executed(&mut self, cycles: u32) {
+        if let Some(counts) = self.counts.get_mut(self.last) {
+            counts.executing += u64::from(cycles);
+        }
+    }
+
+    /// Counts a wait of the last issued instruction.
+    fn waited(&mut self, from: Time, until: Time) {
+        if let Some(counts) = self.counts.get_mut(self.last) {
+            let edges = [from, until].map(|time| self.clock.edge_from(time));
+            counts.waiting += edges[1].saturating_sub(edges[0]);
+        }
+    }
 }
 
 /// Cycles of a thread up to a time.
@@ -47,6 +88,9 @@ impl<T> Hardware<T> {
         let Self { context, .. } = self;
         let wait = std::mem::take(&mut context.wait);
         let waited = outside.now.since(context.since);
+        if let Some(profile) = &mut self.profile {
+            profile.waited(context.since, outside.now);
+        }
         let label = if wait.is_idle() {
             context.idle += waited;
             outside.labels.idle
@@ -57,6 +101,15 @@ impl<T> Hardware<T> {
         self.show(label, outside.now, outside.timeline);
         self.context.since = outside.now;
         wait
+    }
+
+    /// What it did at each instruction up to a time; `None` if that is not counted.
+    pub(super) fn profile(&self, now: Time) -> Option<Vec<LineCounts>> {
+        let mut profile = self.profile.as_deref()?.clone();
+        if self.context.wait != Wait::Nothing {
+            profile.waited(self.context.since, now);
+        }
+        Some(profile.counts)
     }
 
     /// The cost of its issued instructions, if so much of the work is not yet issued.

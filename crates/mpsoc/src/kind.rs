@@ -12,8 +12,9 @@ use wireloom_description::Description;
 use wireloom_ir as ir;
 use wireloom_machine::watch::Watched;
 use wireloom_machine::{
-    Capabilities, Configured, Error, Kind, Knob, Line, Machine, Milestone, Passage, Program,
-    Recordings, Refusal, Result, Settled, Sink, Snapshot, Throughput, UpdateError, thousands,
+    Capabilities, Configured, Error, Kind, Knob, Line, Machine, Milestone, Passage, Profile,
+    Program, Recordings, Refusal, Result, Settled, Sink, Snapshot, Throughput, UpdateError,
+    thousands,
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
@@ -26,7 +27,7 @@ use crate::engine::{self, Engine};
 use crate::machine::Totals;
 use crate::program::{Elements, build};
 use crate::toolchain::BuildError;
-use crate::watch::Watching;
+use crate::watch::{PROGRAM, Watching};
 use crate::{Options, RunError, Spec};
 
 /// The machine kind `mpsoc`.
@@ -94,7 +95,15 @@ impl Configured for Spec {
     }
 
     fn knobs(&self) -> &'static [Knob] {
-        &[Knob::Rate, Knob::Buffer, Knob::Warm, Knob::Timeline, Knob::Series, Knob::Seed]
+        &[
+            Knob::Rate,
+            Knob::Buffer,
+            Knob::Warm,
+            Knob::Timeline,
+            Knob::Series,
+            Knob::Seed,
+            Knob::Profile,
+        ]
     }
 
     fn sections_without_effect(&self, program: &ir::Program) -> Vec<String> {
@@ -132,13 +141,14 @@ impl Configured for Spec {
         progress(&format!("compiling for {}", self.name));
         let recording = Options::recording(options.timeline_ns, options.interval_ns);
         let seed = options.seed.unwrap_or(recording.seed);
-        let effort = if options.watched { Effort::Naive } else { recording.effort };
+        let profile = options.profile;
+        let effort = if options.watched || profile { Effort::Naive } else { recording.effort };
         let mut spec = self.clone();
         if let Some(packets) = options.buffer {
             spec.io.input.queue_packets = packets.into();
         }
         let (warm, rate) = (options.warm, options.rate);
-        let options = Options { seed, warm, rate, effort, ..recording };
+        let options = Options { seed, warm, rate, effort, profile, ..recording };
         let engine = Engine::new(&spec, &for_threads(program.lowered.clone()), store, options)
             .map_err(Error::new)?;
         Ok(Box::new(Mpsoc { engine, watching: Watching::new(&spec) }))
@@ -280,6 +290,10 @@ impl Machine for Mpsoc {
             statistics: self.engine.record(),
         };
         Some(values.record(&energy))
+    }
+
+    fn profile(&self) -> Option<Profile> {
+        self.engine.profile(PROGRAM)
     }
 
     fn watch(&mut self) -> Option<&mut dyn Watched> {

@@ -42,6 +42,7 @@ pub mod program;
 mod sampler;
 pub mod services;
 mod shared;
+mod sources;
 pub mod spec;
 pub mod synthetic;
 mod tally;

@@ -33,6 +33,8 @@ pub struct Options {
     pub seed: u64,
     /// The simulation effort of the kernel.
     pub effort: Effort,
+    /// Whether instructions and cycles are counted by source line, which needs [`Effort::Naive`].
+    pub profile: bool,
     /// The timeline that records what threads do.
     pub timeline: Timeline,
     /// Whether data races in shared memory are detected.
@@ -60,6 +62,7 @@ impl Default for Options {
         Self {
             seed: 1,
             effort: Effort::Active,
+            profile: false,
             timeline: Timeline::off(),
             races: false,
             sampling: None,

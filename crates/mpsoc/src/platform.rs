@@ -127,7 +127,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 &spec.processor,
                 (number, spec.threads),
                 &workload,
-                (seed, options.effort),
+                (seed, options.effort, options.profile),
                 &mut timeline,
             )
         });

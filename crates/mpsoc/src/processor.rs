@@ -3,6 +3,7 @@
 mod every_cycle;
 mod executing;
 
+use wireloom_machine::LineCounts;
 use wireloom_sim::parts::issue::{Barrel, IssueSlots, SwitchOnWait, threads_of};
 use wireloom_sim::stats::Record;
 use wireloom_sim::timeline::Label;
@@ -10,7 +11,7 @@ use wireloom_sim::{Effort, SpecError, Time, Timeline};
 
 use super::caches::Caches;
 use super::context::{Context, Wait};
-use super::hardware::{Before, Hardware};
+use super::hardware::{Before, Hardware, ThreadProfile};
 use super::machine::Problem;
 use super::mpe::Spent;
 use super::noc_payload::{Line, Request, Which};
@@ -80,7 +81,7 @@ impl<T> Processor<T> {
         spec: &ProcessorSpec,
         (number, threads): (u32, u32),
         workload: &W,
-        (seed, effort): (u64, Effort),
+        (seed, effort, is_profiled): (u64, Effort, bool),
         timeline: &mut Timeline,
     ) -> Result<Self, SpecError> {
         let begins = |lane: u32| !workload.is_application() || number + lane == 0;
@@ -100,6 +101,8 @@ impl<T> Processor<T> {
                 track: timeline.track(&format!("processor {number}"), &format!("thread {lane}")),
                 shown: Time::ZERO,
                 before: Before::default(),
+                profile: is_profiled
+                    .then(|| Box::new(ThreadProfile::new(workload.instructions(), spec.clock))),
             }
         };
         let ready =
@@ -397,6 +400,11 @@ impl<T> Processor<T> {
     /// The number of instructions of all threads, possibly with some that are not yet issued.
     pub(super) fn progress(&self) -> u64 {
         self.core.threads.iter().map(|hardware| hardware.context.spent.instructions).sum()
+    }
+
+    /// What each thread did at each instruction up to a time; `None` if that is not counted.
+    pub(super) fn profiles(&self, now: Time) -> impl Iterator<Item = Option<Vec<LineCounts>>> {
+        self.core.threads.iter().map(move |hardware| hardware.profile(now))
     }
 
     /// What the instructions of all threads have used, possibly with some that are not yet issued.

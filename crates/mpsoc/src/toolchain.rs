@@ -25,6 +25,8 @@ const FLAGS: &[&str] = &[
     "-ffreestanding",
     "-nostdlib",
     "-static",
+    // Lines of the source for each instruction; the code is the same.
+    "-g1",
     "-fno-tree-loop-distribute-patterns",
     "-fno-asynchronous-unwind-tables",
     "-Werror=frame-larger-than=2048",

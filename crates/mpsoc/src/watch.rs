@@ -24,7 +24,7 @@ use crate::spec::Set;
 const EVENTS: usize = 1 << 14;
 /// The name of the memory, and of the program of all threads.
 const MEMORY: &str = "shared";
-const PROGRAM: &str = "threads";
+pub(super) const PROGRAM: &str = "threads";
 
 /// What a machine keeps for who watches it.
 pub struct Watching {

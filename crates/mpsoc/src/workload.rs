@@ -54,6 +54,16 @@ pub trait Workload {
         None
     }
 
+    /// The number of instructions of its program; 0 if it has none.
+    fn instructions(&self) -> usize {
+        0
+    }
+
+    /// The number of a thread's next instruction in its program.
+    fn index(&self, _thread: &Self::Thread) -> usize {
+        0
+    }
+
     /// The place of a thread in its program, for reports.
     fn place(&self, thread: &Self::Thread) -> String;
 

@@ -305,6 +305,7 @@ fn a_stack_that_overflows_and_null_pointers_are_told_with_thread_and_function() 
             let failure = failure(fault).expect_err(fault);
             assert!(failure.starts_with("processor 0 thread 1 at "), "{failure}");
             assert!(failure.contains(place) && failure.contains(said), "{failure}");
+            assert!(failure.contains(".c:"), "the line of the source: {failure}");
         }
     }
 }

@@ -8,7 +8,9 @@ use wireloom_console::{Working, bar, load_store, memory, output, thousands};
 use wireloom_io::{CaptureSink, Sink, Source};
 use wireloom_ir as ir;
 use wireloom_ir::Output;
-use wireloom_machine::{Knob, Profile, Record, Recordings, Wanted, described, find_offload};
+use wireloom_machine::{
+    Knob, Options, Profile, Record, Recordings, Wanted, described, find_offload,
+};
 use wireloom_report::{Page, Section};
 
 use crate::captures::{warn_of, warn_of_left_out};
@@ -94,7 +96,7 @@ impl Run {
         }
         let places = self.updates.places(job.places()).writes("--out", self.out.as_deref());
         places.check()?;
-        let options = job.simulation.options()?;
+        let options = Options { profile: self.profile, ..job.simulation.options()? };
         let (compiled, own) = self.on.program(&job.program, &options)?;
         let program = &compiled.optimised;
         let mut updates = self.updates.open(&compiled)?;

@@ -97,7 +97,11 @@ fn a_profile_has_the_lines_of_the_program() {
     place.write("frames.pcap", &pcap(&vec![frame(0x0800); 3]));
     let run =
         |on: &str| format!("run hub.loom --on {on} --tables hub.tables --in frames.pcap --profile");
-    for on in ["ixp1200", "raw-3"] {
+    place.write(
+        "riscv.toml",
+        b"extends = \"mpsoc-oc48\"\n[processor]\ninstruction_set = \"rv32im\"\n",
+    );
+    for on in ["ixp1200", "raw-3", "mpsoc-oc48", "riscv.toml"] {
         let ran = place.wireloom(&format!("{} --rows 2 --json profile.json", run(on)));
         ran.status(0).says(&["instructions", "waiting", "all lines", "--rows 0 shows all"]);
         let json: serde_json::Value =
@@ -106,6 +110,9 @@ fn a_profile_has_the_lines_of_the_program() {
         for key in ["instructions", "executing", "waiting"] {
             let all: u64 = lines.iter().map(|line| line[key].as_u64().expect("a number")).sum();
             assert_eq!(json["profile"]["total"][key], all, "{on}, {key}");
+        }
+        if let Some(all) = json["simulation"]["instructions"].as_u64() {
+            assert_eq!(json["profile"]["total"]["instructions"], all, "{on}");
         }
         // The line that counts, in Loom C, is executed at least once a packet.
         let line = lines.iter().find(|line| line["place"] == "hub.loom:13").expect("a line");

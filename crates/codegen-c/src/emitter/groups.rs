@@ -66,7 +66,8 @@ impl Emitter<'_> {
             return None;
         }
         self.last_line = Some(op.loc);
-        short_place(self.scope.program, op.loc).map(Stmt::Comment)
+        let place = short_place(self.scope.program, op.loc);
+        place.map(|place| Stmt::Located(place, op.loc))
     }
 
     /// Writes the earlier reads whose results an effect would invalidate and that later operations
@@ -194,7 +195,8 @@ impl Local {
                 vec![Stmt::Assign(name, class.value_of(value))]
             }
             Content::Initialiser(value) => {
-                vec![Declaration::new(class.c_type().constant(), self.name).with(value).into()]
+                let declaration = Declaration::new(class.c_type().constant(), self.name);
+                vec![declaration.with(value).at(self.loc).into()]
             }
             Content::Statements(fill) => {
                 let declaration =

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use wireloom_bits::Bits;
 use wireloom_codegen::resources::reads;
-use wireloom_ir::{Engine, Meta, Op, OpKind, Program, Step, Value};
+use wireloom_ir::{Engine, Loc, Meta, Op, OpKind, Program, Step, Value};
 
 use super::names::Names;
 use super::ops::{Fill, Form, Operand, Place};
@@ -101,6 +101,7 @@ struct Local {
     value: Value,
     name: String,
     content: Content,
+    loc: Loc,
 }
 
 /// The source of a local's value.
@@ -433,7 +434,7 @@ impl<'a> Emitter<'a> {
     fn define(&mut self, value: Value, op: &Op, content: Content) {
         let name = self.local_name(value, op);
         self.provide(value, Expr::name(&name));
-        let local = Local { value, name, content };
+        let local = Local { value, name, content, loc: op.loc };
         match &mut self.group {
             Some(group) if self.only[value.index()] == Some(group.guard) => {
                 group.lines.push(Line::Define(local));

@@ -9,6 +9,8 @@ mod flat;
 
 pub use flat::width;
 
+use wireloom_ir::Loc;
+
 use super::tree::{Aggregate, Declaration, Expr, Field, Item, Signature, Stmt};
 use flat::{Flat, declared, designator_text};
 
@@ -17,9 +19,22 @@ const COLUMNS: usize = 100;
 
 /// The text of a file.
 pub fn file(items: &[Item]) -> String {
-    let mut out = Writer { text: String::new(), level: 0 };
+    located(items).text
+}
+
+/// The text of a file, and where its lines come from.
+pub struct Located {
+    /// The text.
+    pub text: String,
+    /// The source line of each line of the text; line 0 if it is not known.
+    pub lines: Vec<Loc>,
+}
+
+/// Prints a file and notes the source line of each line.
+pub fn located(items: &[Item]) -> Located {
+    let mut out = Writer::default();
     items.iter().for_each(|item| out.item(item));
-    out.text
+    Located { text: out.text, lines: out.lines }
 }
 
 /// Returns the text with all ends of comments broken up.
@@ -27,9 +42,13 @@ fn harmless(text: &str) -> String {
     text.replace("*/", "* /")
 }
 
+#[derive(Default)]
 struct Writer {
     text: String,
     level: usize,
+    lines: Vec<Loc>,
+    /// The source line of the next lines.
+    loc: Loc,
 }
 
 impl Writer {
@@ -39,6 +58,7 @@ impl Writer {
             self.text.push_str(line);
         }
         self.text.push('\n');
+        self.lines.push(self.loc);
     }
 
     fn flat(&mut self, flat: &Flat) {
@@ -101,6 +121,7 @@ impl Writer {
                 self.signature(signature, "");
                 self.line("{");
                 self.body(body);
+                self.loc = Loc::default();
                 self.line("}");
             }
         }
@@ -144,6 +165,15 @@ impl Writer {
     }
 
     fn declaration(&mut self, head: &str, declaration: &Declaration) {
+        let around = self.loc;
+        if declaration.loc.line != 0 {
+            self.loc = declaration.loc;
+        }
+        self.declaration_at_loc(head, declaration);
+        self.loc = around;
+    }
+
+    fn declaration_at_loc(&mut self, head: &str, declaration: &Declaration) {
         let mut flat = Flat::of(&format!("{head}{}", declared(&declaration.ty, &declaration.name)));
         flat.sizes(&declaration.sizes);
         if let Some(Expr::Designated(items)) = &declaration.value {
@@ -174,7 +204,7 @@ impl Writer {
                 Stmt::Label(name) => {
                     let next = statements[index + 1..]
                         .iter()
-                        .find(|next| !matches!(next, Stmt::Comment(_)));
+                        .find(|next| !matches!(next, Stmt::Comment(_) | Stmt::Located(..)));
                     let is_labelled = !matches!(
                         next,
                         None | Some(Stmt::Declare(_) | Stmt::Static(_) | Stmt::DeclareStruct(..))
@@ -244,6 +274,10 @@ impl Writer {
             Stmt::Goto(label) => self.line(&format!("goto {label};")),
             Stmt::Return(value) => self.with("return ", value, ";"),
             Stmt::Comment(text) => self.comment(text),
+            Stmt::Located(text, loc) => {
+                self.loc = *loc;
+                self.comment(text);
+            }
         }
     }
 

@@ -94,10 +94,45 @@ fn labels_stand_in_front_of_statements() {
         Stmt::Break,
         Stmt::Label("c".into()),
     ];
-    let mut out = Writer { text: String::new(), level: 0 };
+    let mut out = Writer::default();
     out.body(&body);
     assert_eq!(
         out.text,
         "    a:;\n    struct s *p; /* of u8 */\n    b:\n    /* here */\n    break;\n    c:;\n"
     );
+}
+
+#[test]
+fn lines_have_the_source_lines_of_their_statements() {
+    let loc = |line| Loc { file: 0, line };
+    let value = |loc| Declaration::new("uint32_t", "v").with(Expr::number(1)).at(loc);
+    let body = vec![
+        Stmt::Located("first".into(), loc(3)),
+        Stmt::If(Expr::name("a"), vec![value(loc(7)).into(), Stmt::Break]),
+        Stmt::Located("second".into(), loc(4)),
+        value(Loc::default()).into(),
+    ];
+    let signature = Signature {
+        storage: "static",
+        returns: Type::named("void"),
+        name: "f".into(),
+        parameters: Vec::new(),
+    };
+    let items = [Item::Function(signature, body), Item::Comment("end".into())];
+    let Located { text, lines } = located(&items);
+    let lines: Vec<(&str, u32)> = text.lines().zip(lines.iter().map(|loc| loc.line)).collect();
+    let wanted = [
+        ("static void f(void)", 0),
+        ("{", 0),
+        ("    /* first */", 3),
+        ("    if (a) {", 3),
+        ("        uint32_t v = 1;", 7),
+        ("        break;", 3),
+        ("    }", 3),
+        ("    /* second */", 4),
+        ("    uint32_t v = 1;", 4),
+        ("}", 0),
+        ("/* end */", 0),
+    ];
+    assert_eq!(lines, wanted);
 }

@@ -133,11 +133,8 @@ impl<'a> EngineFunction<'a> {
         let targets: Vec<bool> = range.clone().map(|step| is_target(&self.labels[step])).collect();
         for ((index, statements), is_target) in range.zip(steps).zip(targets) {
             let step = &self.engine.steps[index];
-            body.push(Stmt::Comment(format!(
-                "Step `{}`{}.",
-                step.name,
-                source_line(self.program, step)
-            )));
+            let heading = format!("Step `{}`{}.", step.name, source_line(self.program, step));
+            body.push(Stmt::Located(heading, step.loc));
             body.extend(is_target.then(|| Stmt::Label(self.labels[index].clone())));
             body.push(Stmt::call("WL_STEP", [Expr::Text(symbol(step))]));
             let released = self.releases.at(index).into_iter().map(release);

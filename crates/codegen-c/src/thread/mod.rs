@@ -35,6 +35,7 @@ use super::{
 pub use self::elements::{Elements, Messages};
 pub use self::order::ordered_objects;
 pub use self::partition::{PARTS, Partition};
+pub use super::print::Located;
 
 /// The runtime: names and texts of its headers and of the linker script.
 pub const RUNTIME: &[(&str, &str)] = &[
@@ -100,7 +101,7 @@ impl Refused {
     }
 }
 
-/// Returns the text of one C file for a program whose steps are in the form of regions. The file
+/// Returns one C file for a program whose steps are in the form of regions. The file
 /// includes `thread.h` of [`RUNTIME`]. The main engine is cut according to `partition`, and calls
 /// of `elements` are messages; both must belong to this program. The result depends on the
 /// arguments alone.
@@ -114,7 +115,7 @@ pub fn generate(
     program: &Program,
     partition: &Partition,
     elements: &Elements,
-) -> Result<String, Refused> {
+) -> Result<Located, Refused> {
     check(program, elements)?;
     let mut names = Names::default();
     let own: Vec<String> = program.engines.iter().map(|engine| names.give(&engine.name)).collect();
@@ -142,7 +143,7 @@ pub fn generate(
             items.extend(function.items());
         }
     }
-    Ok(print::file(&items))
+    Ok(print::located(&items))
 }
 
 /// Whether the thread executes a call itself.

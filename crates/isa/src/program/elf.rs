@@ -6,7 +6,7 @@ use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _,
 use object::{LittleEndian, SectionIndex};
 
 use super::symbols::Kind;
-use super::{Error, MOST_MEMORY, Machine, Place, Program, Segment, Symbols};
+use super::{Error, Lines, MOST_MEMORY, Machine, Place, Program, Segment, Symbols};
 
 type Header = elf::FileHeader32<LittleEndian>;
 
@@ -30,7 +30,8 @@ pub(super) fn parse(file: &[u8]) -> Result<Program, Error> {
         ));
     }
     let symbols = symbols(header, file)?;
-    Ok(Program { machine, entry, segments, symbols })
+    let lines = lines(header, file, &segments);
+    Ok(Program { machine, entry, segments, symbols, lines })
 }
 
 fn at(byte: u64, what: impl Into<String>) -> Error {
@@ -230,4 +231,17 @@ fn symbols(header: &Header, file: &[u8]) -> Result<Symbols, Error> {
         ));
     }
     Ok(Symbols::new(found))
+}
+
+/// The source lines of the executable segment's instructions.
+fn lines(header: &Header, file: &[u8], segments: &[Segment]) -> Lines {
+    let Ok(sections) = header.sections(ENDIAN, file) else { return Lines::default() };
+    let section = |name: &str| -> &[u8] {
+        let section = sections.section_by_name(ENDIAN, name.as_bytes());
+        section.and_then(|(_, section)| section.data(ENDIAN, file).ok()).unwrap_or_default()
+    };
+    let Some(text) = segments.iter().find(|segment| segment.is_executable) else {
+        return Lines::default();
+    };
+    Lines::read(section, text.address, (text.bytes.len() / 4) as u32)
 }

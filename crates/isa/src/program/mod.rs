@@ -1,6 +1,7 @@
 //! Programs: statically linked executables for a simulated processor.
 
 mod elf;
+mod lines;
 mod symbols;
 mod text;
 
@@ -9,6 +10,7 @@ use std::path::Path;
 
 use crate::Compiled;
 
+pub use lines::{Lines, SourceLine};
 pub use symbols::{Function, Symbols};
 pub use text::{End, Runner, Text};
 
@@ -22,6 +24,7 @@ pub struct Program {
     /// In the order of their addresses, without overlaps; one of them is executable.
     pub segments: Vec<Segment>,
     pub symbols: Symbols,
+    pub lines: Lines,
 }
 
 /// A range of memory.

@@ -2,6 +2,7 @@
 
 use wireloom_isa::{Compiled, Thread};
 use wireloom_machine::watch::{Instruction, Listing};
+use wireloom_machine::{Profile, Profiler};
 use wireloom_sim::Time;
 use wireloom_sim::parts::network::Network;
 use wireloom_sim::stats::{Record, Value};
@@ -155,6 +156,19 @@ impl<S: Compiled, O: Objects> Platform<Code<S>, O> {
         self.workload.listing(name)
     }
 
+    /// What all threads have done so far at each line of the program, up to a time; `None` if that
+    /// is not counted.
+    pub(in super::super) fn profile(&self, name: &str, now: Time) -> Option<Profile> {
+        let mut profiler = Profiler::default();
+        let listing = self.workload.listing(name);
+        for processor in &self.processors {
+            for counts in processor.profiles(now) {
+                profiler.add(&listing, true, counts?);
+            }
+        }
+        Some(profiler.profile())
+    }
+
     /// The registers of a thread, by number, and the next instruction's address at the end.
     pub(in super::super) fn registers(&self, thread: u32, count: usize) -> Vec<u32> {
         let processor = &self.processors[(thread / self.threads) as usize];
@@ -184,9 +198,9 @@ impl<S: Compiled> Code<S> {
     }
 
     fn listing(&self, name: &str) -> Listing {
-        let instruction = |(address, instruction): (u32, &S::Instruction)| Instruction {
-            text: S::disassemble(S::word(instruction), address),
-            places: Vec::new(),
+        let instruction = |(index, (address, instruction)): (usize, (u32, &S::Instruction))| {
+            let places = self.sources().places(index).to_vec();
+            Instruction { text: S::disassemble(S::word(instruction), address), places }
         };
         let functions = self.symbols().functions().iter();
         let labels = functions.filter_map(|function| {
@@ -196,9 +210,9 @@ impl<S: Compiled> Code<S> {
         });
         Listing {
             name: name.to_owned(),
-            instructions: self.text().instructions().map(instruction).collect(),
+            instructions: self.text().instructions().enumerate().map(instruction).collect(),
             labels: labels.collect(),
-            sources: Vec::new(),
+            sources: self.sources().sources.clone(),
         }
     }
 }

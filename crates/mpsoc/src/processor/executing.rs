@@ -53,6 +53,9 @@ impl<W: Workload> Executing<'_, '_, W> {
         let (issued, behind, request) = self.issue_at(slots, slots.edge, thread);
         let Self { core, outside, .. } = self;
         let hardware = &mut core.threads[thread as usize];
+        if let Some(profile) = &mut hardware.profile {
+            profile.executed(issued.cycles);
+        }
         let spent = &mut hardware.context.spent;
         spent.add(behind);
         spent.cycles += u64::from(issued.cycles);
@@ -91,7 +94,8 @@ impl<W: Workload> Executing<'_, '_, W> {
         thread: u32,
     ) -> (Issued, Run, Option<Request>) {
         let core = &mut *self.core;
-        let Hardware { registers, context, .. } = &mut core.threads[thread as usize];
+        let Hardware { registers, context, profile, .. } = &mut core.threads[thread as usize];
+        let index = profile.as_ref().map(|_| self.workload.index(registers));
         let mut port = Port {
             context,
             caches: &mut core.caches,
@@ -102,6 +106,9 @@ impl<W: Workload> Executing<'_, '_, W> {
         };
         let issued = self.workload.issue(registers, &mut port);
         let (behind, request) = (port.behind, port.request);
+        if let (Some(profile), Some(index)) = (profile, index) {
+            profile.issued(index, issued.outcome);
+        }
         // A missing line evicts another one.
         if let Some(Request::Line(line)) = request {
             if core.is_ahead {

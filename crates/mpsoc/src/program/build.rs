@@ -7,12 +7,16 @@ use wireloom_codegen_c::thread::{Elements, LINKER_SCRIPT, Partition, RUNTIME, Re
 use wireloom_install::Cache;
 use wireloom_isa::program::Machine;
 
+use crate::sources::Sources;
 use crate::toolchain::{
     BuildError, Optimisation, STACK_BYTES, Toolchain, file_error, frame_in, is_too_large,
 };
 
 /// The program file in a cache folder.
 const PROGRAM: &str = "engine.elf";
+
+/// The generated C in a cache folder.
+pub const ENGINE_SOURCE: &str = "engine.c";
 
 /// The options of a build.
 #[derive(Clone, Debug)]
@@ -42,6 +46,8 @@ pub struct Built {
     pub path: PathBuf,
     /// The number of parts of its main engine.
     pub parts: usize,
+    /// The source lines of its instructions.
+    pub sources: Sources,
 }
 
 /// Builds the program of an engine, or takes it from the cache. Its steps are in region form, and
@@ -58,17 +64,19 @@ pub fn build(
     elements: &Elements,
     options: &BuildOptions,
 ) -> Result<Built, BuildError> {
-    let text = generate(program, partition, elements)?;
+    let generated = generate(program, partition, elements)?;
+    let text = &generated.text;
     let toolchain = Toolchain::of(options.machine);
     let folder =
-        options.cache.entry(&key(&text, toolchain, options.optimisation)?, |_, finished| {
-            compile(&text, toolchain, options.optimisation, finished)
+        options.cache.entry(&key(text, toolchain, options.optimisation)?, |_, finished| {
+            compile(text, toolchain, options.optimisation, finished)
         });
     let folder = folder.map_err(|error| refusal(program, error))?;
     let path = folder.join(PROGRAM);
-    let program = wireloom_isa::Program::read(&path)
+    let built = wireloom_isa::Program::read(&path)
         .map_err(|source| BuildError::Program { path: path.clone(), source })?;
-    Ok(Built { program, path, parts: partition.parts() })
+    let sources = Sources::of_engine(&program.files, &generated, &built);
+    Ok(Built { program: built, path, parts: partition.parts(), sources })
 }
 
 /// The error of a program whose generated C the compiler rejects: variables that exceed a thread's
@@ -97,7 +105,7 @@ fn compile(
     optimisation: Optimisation,
     folder: &Path,
 ) -> Result<(), BuildError> {
-    let source = folder.join("engine.c");
+    let source = folder.join(ENGINE_SOURCE);
     let files = RUNTIME.iter().map(|(name, text)| (folder.join(name), *text));
     for (path, text) in files.chain([(source.clone(), text)]) {
         fs::write(&path, text).map_err(file_error(&path))?;

@@ -10,6 +10,7 @@ pub mod marshal;
 mod memory;
 mod profile;
 
+pub(super) use build::ENGINE_SOURCE;
 pub use build::{BuildOptions, Built, build};
 pub use functional::Functional;
 pub use profile::{Count, Profile};
