@@ -1,16 +1,16 @@
-//! The push and pull buses between engines and units. Words of all units share them; where several
-//! have words, they take turns.
+//! The push and pull buses between engines and units. All units share them; units with words ready
+//! take turns.
 
 use std::collections::VecDeque;
 
 use crate::request::{Handle, Pool};
 use crate::spec::DataBusSpec;
 
-/// Words on their way over a bus, in one direction.
+/// Words in flight over a bus, in one direction.
 #[derive(Clone, Copy, Debug)]
 struct Burst {
     handle: Handle,
-    /// The cycle in which the first granule can go.
+    /// The first cycle in which the first granule can go.
     from: u64,
     interval: u64,
     granule: u64,
@@ -18,7 +18,7 @@ struct Burst {
 }
 
 impl Burst {
-    /// Words that could go by this cycle.
+    /// Words that could have gone by this cycle.
     fn available(&self, now: u64) -> u64 {
         match now.checked_sub(self.from) {
             None => 0,
@@ -30,16 +30,16 @@ impl Burst {
     }
 }
 
-/// Words that a bus has carried in a cycle.
+/// The words that a bus carried in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
-    /// Whose they are.
+    /// The command that they belong to.
     pub handle: Handle,
-    /// The first of them.
+    /// The index of the first word within the command.
     pub first: u8,
-    /// How many.
+    /// The number of words.
     pub words: u8,
-    /// Whether they are the last.
+    /// Whether these are the last words of the burst.
     pub is_last: bool,
 }
 
@@ -47,27 +47,27 @@ pub struct Carried {
 #[derive(Clone, Debug)]
 pub struct Bus {
     width: u8,
-    /// Bursts by unit, each unit's in their order.
+    /// Bursts of each unit, in order.
     waiting: Vec<VecDeque<Burst>>,
     next: usize,
     count: usize,
-    /// Cycles in which it carried words.
+    /// Cycles in which the bus carried words.
     pub busy: u64,
-    /// Words that it carried.
+    /// The count of carried words.
     pub words: u64,
-    /// Whether it carries twice as many words as it can: a fault, for tests.
+    /// A fault for tests: the bus carries twice as many words as its width allows.
     pub is_doubled: bool,
 }
 
 impl Bus {
-    /// Creates an idle bus for this number of units.
+    /// Creates an idle bus for `units` units.
     pub fn new(spec: DataBusSpec, units: usize) -> Self {
         let waiting = vec![VecDeque::new(); units];
         let width = spec.words_per_cycle as u8;
         Self { width, waiting, next: 0, count: 0, busy: 0, words: 0, is_doubled: false }
     }
 
-    /// Adds words of a unit after those that it has added before.
+    /// Appends a burst of a unit to the unit's earlier ones.
     pub fn add(
         &mut self,
         unit: usize,
@@ -81,12 +81,12 @@ impl Bus {
         self.count += 1;
     }
 
-    /// Whether it has nothing to carry, now or later.
+    /// Whether the bus has no burst, now or later.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// When it can carry something again.
+    /// The next cycle in which the bus can carry something.
     pub fn next_cycle(&self, now: u64) -> Option<u64> {
         let heads = self.waiting.iter().filter_map(VecDeque::front);
         heads.map(|burst| burst.from.max(now + 1)).min()

@@ -1,5 +1,5 @@
-//! Programs that are written in microcode: a `.uc` or `.uo` file for all contexts of all engines, or
-//! a TOML file that says which program each engine runs and what the memories hold.
+//! Programs written in microcode: either a `.uc` or `.uo` file for all contexts of all engines, or
+//! a TOML file that assigns a program to each engine and gives the memory contents.
 
 use std::path::{Path, PathBuf};
 
@@ -15,51 +15,51 @@ use crate::machine::Ixp;
 use crate::processor::Processor;
 use crate::spec::Spec;
 
-/// What a chip runs.
+/// The TOML description of a chip's programs and memories.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Chip {
-    /// Its name in reports.
+    /// The name in reports.
     name: Option<String>,
-    /// Groups of engines with the same program.
+    /// Groups of engines that share a program.
     #[serde(default)]
     engines: Vec<Group>,
-    /// What is in memories at the start.
+    /// The initial memory contents.
     #[serde(default)]
     memory: Vec<Block>,
-    /// Names for the numbers of reasons in control words.
+    /// The names of the reason numbers in control words.
     #[serde(default)]
     reasons: Vec<String>,
 }
 
-/// Engines with a program.
+/// Engines with the same program.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Group {
-    /// Their numbers.
+    /// The engine numbers.
     numbers: Vec<u32>,
-    /// Their contexts that run; all, if it is not given.
+    /// The active contexts; all of them if it is absent.
     contexts: Option<Vec<u32>>,
-    /// The program's file, from the folder of this one.
+    /// The program's file, relative to the folder of the TOML file.
     program: PathBuf,
-    /// Values of imported names, and names that are defined.
+    /// Values of imported names, and names to define.
     #[serde(default)]
     set: std::collections::BTreeMap<String, u32>,
-    /// Whether defer slots are filled.
+    /// Whether the assembler fills defer slots.
     #[serde(default)]
     optimise: bool,
 }
 
-/// Words in a memory.
+/// Words of a memory.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Block {
     unit: MemoryUnit,
-    /// The first word.
+    /// The index of the first word.
     word: u64,
-    /// The words,
+    /// The words.
     words: Option<Vec<u32>>,
-    /// or a file with them, in hexadecimal.
+    /// A file with the words in hexadecimal, instead of `words`.
     file: Option<PathBuf>,
 }
 
@@ -71,7 +71,7 @@ enum MemoryUnit {
     Scratch,
 }
 
-/// Whether a file holds a program of this kind.
+/// Whether a file holds a program in microcode.
 pub fn is_by_hand(file: &Path) -> bool {
     let extension = file.extension().and_then(|extension| extension.to_str());
     matches!(extension, Some("uc" | "uo" | "toml"))
@@ -82,11 +82,11 @@ fn text(file: &Path) -> Result<String> {
         .map_err(|error| Error::new(format!("{}: {error}", file.display())))
 }
 
-/// Starts a chip with a program in microcode. Returns it with a description of the program: its name
-/// and its reasons.
+/// Starts a chip with a program in microcode. Returns the chip and the description of the program:
+/// its name and its reasons.
 ///
 /// # Errors
-/// If a file cannot be read or has a mistake, or an engine, a context or a word does not exist.
+/// If a file is unreadable or has a mistake, or if an engine, a context or a word does not exist.
 pub fn start(
     spec: &Spec,
     source: &Source,
@@ -149,7 +149,8 @@ pub fn start(
     }
     let stem = || file.file_stem().map_or_else(String::new, |name| name.display().to_string());
     let name = chip.name.unwrap_or_else(stem);
-    // The numbers of reasons that control words can have in their own seven bits, named or not.
+    // Every number that fits into the seven reason bits of a control word gets a name, listed or
+    // not.
     let names = (0..chip.reasons.len().max(128)).map(|number| {
         chip.reasons.get(number).cloned().unwrap_or_else(|| format!("REASON_{number}"))
     });
@@ -175,12 +176,12 @@ pub fn start(
     Ok((program, Box::new(machine)))
 }
 
-/// Assembles the program of a group of engines.
+/// Assembles the program for a group of engines.
 fn assembled(spec: &Spec, source: &Source, folder: &Path, group: &Group) -> Result<Stored> {
     let file = folder.join(&group.program);
     let name = file.display().to_string();
-    // Errors quote the files that they are about: a description of a chip must not be able to show
-    // files that its author cannot read.
+    // Errors quote the source text. A chip description must not reveal files that its author cannot
+    // read.
     let end = file.extension().and_then(|end| end.to_str());
     if !matches!(end, Some("uc" | "uo")) {
         return Err(Error::new(format!("{name} is not named as a program is"))
@@ -193,7 +194,7 @@ fn assembled(spec: &Spec, source: &Source, folder: &Path, group: &Group) -> Resu
         values.push((name, number(value).map_err(|why| Error::new(format!("{name}: {why}")))?));
     }
     let content = text(&file)?;
-    // What the program imports is supplied to the image; other names are defined in the text.
+    // Imported names get their values in the image; other names are defined in the source text.
     let imports = content.lines().filter_map(|line| line.trim_start().strip_prefix(".import_var"));
     let imported: Vec<&str> = imports.flat_map(str::split_whitespace).collect();
     let mut image: Image = if file.extension().is_some_and(|extension| extension == "uo") {
@@ -228,7 +229,7 @@ fn assembled(spec: &Spec, source: &Source, folder: &Path, group: &Group) -> Resu
         .map_err(|refused| Error::new(format!("{name}: {}", refused.0)))
 }
 
-/// A number, as in C.
+/// Parses a number in C notation.
 fn number(text: &str) -> std::result::Result<u32, String> {
     let parsed = match text.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16),
@@ -237,7 +238,7 @@ fn number(text: &str) -> std::result::Result<u32, String> {
     parsed.map_err(|_| format!("{text} is no number of 32 bits"))
 }
 
-/// Puts words into a memory.
+/// Writes words into a memory.
 fn fill<E>(processor: &mut Processor<E>, folder: &Path, block: &Block) -> Result<()> {
     let words = match (&block.words, &block.file) {
         (Some(words), None) => words.clone(),

@@ -1,4 +1,4 @@
-//! The line cards and the bus between them and the FIFOs.
+//! The line cards, and the bus between them and the FIFOs.
 
 mod outputs;
 mod requests;
@@ -20,59 +20,58 @@ use crate::units::fbi::{ELEMENT_WORDS, Element, Fbi};
 pub use outputs::Outputs;
 use requests::Requests;
 
-/// Packets of a line that come: a queue to which the machine adds.
+/// Packets still to arrive on a line; the machine appends to this queue.
 type Feed = VecDeque<Offered>;
 
-/// The queue of a part of the kit that does not limit here: a port counts MPKTs.
+/// The buffer of the line model in bytes, too large to fill: ports count MPKTs themselves.
 const UNLIMITED: u64 = 1 << 24;
 
 /// The most status words that are kept for a thread.
 const STATUSES: usize = 64;
 
-/// A packet that is on the line or in the machine.
+/// A packet on a line or in the machine.
 #[derive(Clone, Debug, Default)]
 struct Packet {
-    /// The number by which it was offered.
+    /// The number under which it was offered.
     offered: u64,
     arrival_ns: u64,
     bytes: Vec<u8>,
-    /// When a port had it as a whole.
+    /// The time at which the port had received all of it.
     came: Time,
-    /// The thread that took its beginning.
+    /// The thread that took its first MPKT.
     thread: u8,
 }
 
-/// What has left the machine.
+/// An output that has left the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivered {
-    /// The number by which the packet was offered.
+    /// The number under which the packet was offered.
     pub offered: u64,
-    /// The port on which it came; for a packet that was parked, its own.
+    /// The ingress port; for a parked packet, the port on which it originally arrived.
     pub ingress: u16,
-    /// When it came, as it was offered.
+    /// The arrival time under which it was offered.
     pub arrival_ns: u64,
-    /// The port, and the way with its reason.
+    /// The control word: port, destination and reason.
     pub control: Control,
-    /// The bytes.
     pub bytes: Vec<u8>,
-    /// When it left.
+    /// The time at which it left.
     pub at: Time,
-    /// Whether it is all that becomes of the packet.
+    /// Whether this is the packet's last output.
     pub is_last: bool,
 }
 
-/// What comes for the line cards.
+/// Events of the line cards.
 #[derive(Clone, Copy, Debug)]
 pub enum CardEvent {
-    /// A line brings the last bit of a packet.
+    /// The last bit of a packet arrives on a line.
     Line(u8, LineEvent),
-    /// The bus has carried an MPKT, in or out.
+    /// The bus has carried an MPKT; true if inward.
     Carried(bool),
-    /// A packet has left by a port, and its MPKTs have places.
+    /// A packet has left by a port and frees its MPKTs.
     Departed(u8, u32),
 }
 
-/// What the bus carries.
+/// A transfer on the bus.
 #[derive(Clone, Copy, Debug)]
 enum Transfer {
     In { port: u8, wanted: Wanted, element: u16 },
@@ -89,93 +88,94 @@ impl Transfer {
 struct Port {
     source: LineSource<std::vec::IntoIter<Offered>>,
     feed: Feed,
-    /// Packets that have come and wait for the bus, with the bytes that it has carried.
+    /// Packets that have arrived and wait for the bus, with the bytes that it has already carried.
     waiting: VecDeque<(u64, u32)>,
-    /// MPKTs that wait.
+    /// MPKTs that wait for the bus.
     held_in: u32,
-    /// The thread that gets the rest of the packet that has begun.
+    /// The thread that gets the rest of the packet in transfer.
     bound: Option<u8>,
     sink: LineSink,
     held_out: u32,
     lost: u64,
 }
 
-/// An output under assembly: packets of all ports and ways can be under way at a time.
+/// An output under assembly. Packets of different ports and destinations may interleave.
 #[derive(Clone, Debug)]
 struct Open {
     number: u32,
     control: Control,
     bytes: Vec<u8>,
-    /// The port on which the packet came, if the program says so.
+    /// The ingress port, if the program sets it.
     ingress: Option<u16>,
 }
 
-/// The line cards and their bus.
 #[derive(Clone, Debug)]
 pub struct Cards {
     spec: PortsSpec,
     bus: IxBusSpec,
     /// Bytes of an MPKT.
     mpkt: u32,
-    /// Lists of threads that ports go round, if threads do not ask for a port (version 2).
+    /// The number of thread lists to which ports are assigned in rotation, if threads do not ask
+    /// for a port (version 2).
     lists: Option<u8>,
     ports: Vec<Port>,
-    /// Packets by their number on the lines, the first of them `first`.
+    /// Packets by line number; the front one has the number `first`.
     packets: VecDeque<Option<(u16, Packet)>>,
     first: u64,
-    /// The numbers on the lines of packets that the chip has taken, by its own number from
-    /// `taken_from` on; none once they have left.
+    /// The line numbers of packets that the chip has taken, indexed by the chip's packet number
+    /// less `taken_from`; `None` once the packet has left.
     taken: VecDeque<Option<u64>>,
     taken_from: u32,
     open: Vec<Open>,
     requests: Requests,
-    /// What the bus carries: one in all, or one in each direction.
+    /// The transfers under way: at most one in all, or with a duplex bus one in each direction.
     transfers: Vec<Transfer>,
-    /// The cycle of the bus in which it has carried the last MPKT in and out.
+    /// The bus cycles in which the last MPKTs in and out end.
     ends: [u64; 2],
     was_in: bool,
     next_port: usize,
-    /// When packets come: at their own times, or as the options say; and when the last one does.
+    /// The arrival process (times of the packets, or a rate from the options), and the last
+    /// arrival.
     arrivals: Arrivals,
     last_arrival: Time,
-    /// Whether a packet comes only when its port has room for it.
+    /// Whether a packet arrives only when its port has room for it.
     waits: bool,
-    /// Packets that a port holds, if that is not counted in MPKTs.
+    /// The capacity of a port in packets, if it is not counted in MPKTs.
     buffer: Option<usize>,
-    /// Packets that are done before packets count, and whether they are.
+    /// The number of warm-up packets, and whether all of them are done.
     warm: u64,
     is_warm: bool,
-    /// The time in the machine of packets that came from a time on.
+    /// The latency through the machine of packets that arrived at or after `measured_from`.
     latency: Histogram,
     measured_from: Time,
-    /// When the last packet left, or was dropped.
+    /// The time at which the last packet left or was dropped.
     last_left: Time,
-    /// What has left since it was last asked.
+    /// Outputs that have left since the machine last took them.
     pub delivered: Vec<Delivered>,
-    /// Packets that found no room since it was last asked.
+    /// Packets that found no room since the machine last took them.
     pub lost: Vec<u64>,
-    /// Packets that the chip began to take, by the number of their offer, since it was last asked.
+    /// Packets that the chip began to take, by offer number, since the machine last took them.
     pub accepted: Vec<u64>,
-    /// Packets that are done: all their outputs have left.
+    /// Packets whose outputs have all left.
     pub left: u64,
-    /// Counts of outputs by destination.
     pub outputs: Outputs,
-    /// The MPKTs in a port from which on `is_marked` is set.
+    /// The backlog of a port, in MPKTs, that sets `is_marked`.
     pub mark: u32,
-    /// Whether a packet came to a port that has filled to the mark, since it was last asked.
+    /// Whether a packet has come to a port with a backlog at the mark since the chip last cleared
+    /// it.
     pub is_marked: bool,
-    /// MPKTs that a port holds beyond those of its description.
+    /// MPKTs that a port holds beyond `ports.receive_mpkts`.
     pub extra_mpkts: u32,
-    /// MPKTs that the bus has carried in and out, and its own cycles for them.
+    /// MPKTs that the bus has carried in and out, and the bus cycles that they took.
     carried: [u64; 2],
     cycles: [u64; 2],
 }
 
 impl Cards {
-    /// Creates idle lines of a chip.
+    /// Creates idle line cards.
     ///
     /// # Errors
-    /// If a number of the description is out of its range.
+    /// If a number of the description is out of range.
     pub fn new(chip: &Spec, options: &Options) -> Result<Self, SpecError> {
         let mut spec = chip.ports;
         if options.rate.is_some() {
@@ -235,8 +235,8 @@ impl Cards {
         })
     }
 
-    /// Puts packets on the line of a port: the number of the offer, the time in nanoseconds and
-    /// the bytes. [`begin`](Self::begin) lets them come.
+    /// Queues a packet on the line of a port, with its offer number and its arrival time in
+    /// nanoseconds. It arrives only after a call of [`begin`](Self::begin).
     pub fn offer(&mut self, port: u16, offered: u64, arrival_ns: u64, bytes: &[u8]) {
         let at = Time(self.arrivals.next(arrival_ns));
         self.last_arrival = at;
@@ -247,7 +247,7 @@ impl Cards {
         self.ports[usize::from(port)].feed.push_back(Offered { number, bytes, at });
     }
 
-    /// Lets packets come on lines that are idle.
+    /// Starts arrivals on idle lines.
     pub fn begin(&mut self, events: &mut impl EventSink<CardEvent>) {
         for number in 0..self.ports.len() {
             self.begin_port(number, events);
@@ -269,13 +269,13 @@ impl Cards {
         }
     }
 
-    /// The MPKTs of a packet.
+    /// The length of a packet in MPKTs.
     fn size(&self, bytes: u32) -> u32 {
         bytes.div_ceil(self.mpkt).max(1)
     }
 
-    /// Whether a port has room for a packet of so many MPKTs. One that holds nothing else takes a
-    /// packet of any length, as the bus carries it.
+    /// Whether a port has room for a packet of `mpkts` MPKTs. An empty port accepts a packet of any
+    /// length, as the bus drains it meanwhile.
     fn has_room(&self, port: &Port, mpkts: u32) -> bool {
         let places = self.spec.receive_mpkts + self.extra_mpkts;
         match self.buffer {
@@ -284,44 +284,44 @@ impl Cards {
         }
     }
 
-    /// Whether the packets that do not count are done, the first time that it is asked then.
+    /// Returns true once, on the first call after all warm-up packets are done.
     pub fn becomes_warm(&mut self) -> bool {
         let becomes = self.warm > 0 && !self.is_warm && self.left >= self.warm;
         self.is_warm |= becomes;
         becomes
     }
 
-    /// When the last packet comes that was offered, if its time is given.
+    /// The arrival time of the last offered packet, if arrival times are given.
     pub fn last_arrival(&self) -> Time {
         self.last_arrival
     }
 
-    /// Whether packets at the start do not count.
+    /// Whether the run has warm-up packets.
     pub fn has_warm_up(&self) -> bool {
         self.warm > 0
     }
 
-    /// Whether packets at the start do not count, and these are done.
+    /// Whether the run had warm-up packets and all of them are done.
     pub fn is_warm(&self) -> bool {
         self.is_warm
     }
 
-    /// Packets on the lines and in the machine.
+    /// The count of packets on the lines and in the machine.
     pub fn to_come(&self) -> u64 {
         self.packets.iter().filter(|packet| packet.is_some()).count() as u64
     }
 
-    /// Whether a packet waits for the machine or is in it.
+    /// Whether a packet waits for the machine or is inside it.
     pub fn is_inside(&self) -> bool {
         !self.taken.is_empty() || self.ports.iter().any(|port| !port.waiting.is_empty())
     }
 
-    /// When the next packet has come on some line.
+    /// The earliest next arrival over all lines.
     pub fn next_arrival(&self) -> Option<Time> {
         self.ports.iter().filter_map(|port| port.source.next_arrival()).min()
     }
 
-    /// Handles an event. Returns the thread whose MPKT has come, if one has, and its element.
+    /// Handles an event. If an MPKT has arrived for a thread, returns the thread and the element.
     pub fn arrive(
         &mut self,
         event: CardEvent,
@@ -353,7 +353,8 @@ impl Cards {
         signalled
     }
 
-    /// A thread asks for an MPKT of a port. Returns whether there is such a port and element.
+    /// Handles a thread's request for an MPKT of a port. Returns false if the port or the element
+    /// does not exist.
     pub fn want(
         &mut self,
         wanted: Wanted,
@@ -400,7 +401,8 @@ impl Cards {
         self.begin_port(number, events);
     }
 
-    /// Lets the bus carry the next MPKT, if it is idle: in and out take turns where both can go.
+    /// Starts the next transfer if the bus is idle. Where both directions are possible, they
+    /// alternate.
     pub fn kick(&mut self, fbi: &mut Fbi, events: &mut impl EventSink<CardEvent>) {
         self.tell(fbi);
         let carries = |is_in| self.transfers.iter().any(|carried| carried.is_in() == is_in);
@@ -438,7 +440,7 @@ impl Cards {
         events.send_at(self.bus.clock.edge(start + cycles), CardEvent::Carried(transfer.is_in()));
     }
 
-    /// Sets the lines that registers show.
+    /// Updates the port lines that registers show.
     fn tell(&self, fbi: &mut Fbi) {
         let mut lines = fbi.lines;
         (lines.receive_ready, lines.transmit_ready) = (0, 0);
@@ -453,7 +455,8 @@ impl Cards {
         fbi.lines = lines;
     }
 
-    /// The port from which an MPKT can come, the request for it, and its length.
+    /// The port that can deliver an MPKT next, the request that it serves, and the MPKT's length in
+    /// bytes.
     fn next_in(&self, fbi: &Fbi) -> Option<(u8, Wanted, u32)> {
         if self.lists.is_some() && fbi.free.is_empty() {
             return None;
@@ -468,7 +471,7 @@ impl Cards {
                 (None, Assignment::Fixed) => Some(number as u8),
             };
             let wanted = match port.bound {
-                // The rest of a packet goes to the thread that has its beginning.
+                // The thread that took the first MPKT of a packet gets the rest.
                 Some(thread) => self.requests.of_thread(thread, asked)?,
                 None => self.requests.first(asked)?,
             };
@@ -504,7 +507,7 @@ impl Cards {
             last,
             port,
             element: wanted.element,
-            // RBUF has more elements than the field of the FIFO can tell apart.
+            // The field of the receive FIFO is too small for the number of an RBUF element.
             reason: if self.lists.is_some() { place as u8 } else { 0 },
             valid: true,
             ..Control::default()
@@ -521,7 +524,7 @@ impl Cards {
         line.held_in -= 1;
         self.carried[0] += 1;
         if let Some(statuses) = fbi.arrived.get_mut(usize::from(wanted.thread)) {
-            // A program that never reads them loses the oldest.
+            // If a program never reads its statuses, the oldest one is lost.
             if statuses.len() == STATUSES {
                 statuses.pop_front();
             }
@@ -530,7 +533,7 @@ impl Cards {
         Some((wanted.thread, place))
     }
 
-    /// The bytes of the element that leaves next, if it can.
+    /// The length in bytes of the next element to leave, if it can leave now.
     fn can_send(&self, fbi: &Fbi, now: Time) -> Option<u32> {
         let element = &fbi.transmit[fbi.next_out];
         let control = Control::from_word(element.control[0]);
@@ -538,7 +541,7 @@ impl Cards {
             return None;
         }
         let has_room = match (control.way, self.ports.get(usize::from(control.egress()))) {
-            // A packet that alone fills the port goes out as it comes.
+            // A packet that is larger than an empty port's buffer leaves while it still arrives.
             (Way::Port, Some(port)) => {
                 let is_alone = !control.first && port.sink.next_departure(now).is_none();
                 port.held_out < self.spec.transmit_mpkts || is_alone
@@ -585,7 +588,7 @@ impl Cards {
         }
     }
 
-    /// An output is whole, and its last bit departs from its line later.
+    /// Delivers a complete output. Its last bit leaves the line later, at `departs`.
     fn deliver(&mut self, out: Open, at: Time, departs: Time) {
         let Some(place) = out.number.checked_sub(self.taken_from) else { return };
         let Some(Some(number)) = self.taken.get(place as usize).copied() else { return };
@@ -620,7 +623,7 @@ impl Cards {
         }
     }
 
-    /// Gives up the room of packets that have left or were lost.
+    /// Frees the slots of packets that have left or were lost.
     fn forget(&mut self) {
         while let Some(None) = self.packets.front() {
             self.packets.pop_front();
@@ -629,7 +632,7 @@ impl Cards {
     }
 }
 
-/// Bytes as the words of an element.
+/// Packs bytes into the words of an element.
 fn words(bytes: &[u8]) -> [u32; ELEMENT_WORDS] {
     let mut words = [0; ELEMENT_WORDS];
     for (word, bytes) in words.iter_mut().zip(bytes.chunks(4)) {

@@ -1,4 +1,4 @@
-//! The chip: engines, units, buses and line cards, and what goes from one to another.
+//! The chip: engines, units, buses and line cards, and the transfers between them.
 
 mod commands;
 mod control;
@@ -22,89 +22,81 @@ use crate::units::{Fbi, HashUnit, Msf, Refused, Scratch, Sdram, Sram};
 
 pub use control::{Control, Did};
 
-/// Units on the pair of buses of SRAM.
+/// Units that share the SRAM pair of buses.
 const SRAM_BUS_UNITS: usize = 5;
-/// Words of the status that a thread of version 2 gets with an MPKT.
+/// Words of status that a thread of version 2 gets with an MPKT.
 const STATUS_WORDS: u8 = 4;
 
 /// Events of the chip.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// A command comes to its unit.
+    /// A command arrives at its unit.
     Arrive(Handle),
-    /// A unit is done with a command.
+    /// A unit has finished a command.
     Done(Handle),
-    /// Something happens at the line cards.
+    /// An event of the line cards.
     Card(CardEvent),
-    /// A period of the governor ends.
+    /// A governor period ends.
     Tick,
-    /// An engine has its new voltage and clock.
+    /// An engine has reached its new voltage and clock.
     Settled(u8),
-    /// An interval of the energy's record ends.
+    /// A sampling interval of the energy record ends.
     Sample,
-    /// A context gets a signal for which it set a time.
+    /// The timer of a context expires: engine, context and signal.
     Signal(u8, u8, Signal),
 }
 
-/// A pair of buses.
+/// A pair of data buses.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    /// Words from engines.
+    /// Carries words from engines.
     pub pull: Bus,
-    /// Words to engines.
+    /// Carries words to engines.
     pub push: Bus,
     push_cycles: u64,
     pull_cycles: u64,
 }
 
-/// The chip.
 #[derive(Clone, Debug)]
 pub struct Chip<E = ()> {
-    /// Its description.
+    /// The machine description.
     pub spec: Spec,
     pool: Pool,
-    /// The engines.
     pub engines: Vec<Engine>,
-    /// The edge of its clock at which each engine fell asleep.
+    /// For each sleeping engine, the edge of its clock at which it fell asleep.
     asleep: Vec<Option<u64>>,
-    /// SRAM.
     pub sram: Sram,
-    /// SDRAM.
     pub sdram: Sdram,
-    /// The scratchpad.
     pub scratch: Scratch,
-    /// The hash unit.
     pub hash: HashUnit,
-    /// FIFOs and registers.
+    /// The FIFO and bus interface, with the chip's registers.
     pub fbi: Fbi,
-    /// The way to RBUF and TBUF (version 2).
+    /// The command path to RBUF and TBUF (version 2).
     pub msf: Msf,
-    /// The line cards.
     pub cards: Cards,
-    /// The buses of SRAM, scratchpad, hash unit, FBI and MSF of each cluster.
+    /// The buses that SRAM, scratchpad, hash unit, FBI and MSF share, one pair for each cluster.
     pub sram_bus: Vec<Pair>,
-    /// The buses of SDRAM of each cluster.
+    /// The SDRAM buses, one pair for each cluster.
     pub sdram_bus: Vec<Pair>,
-    /// The network of commands.
+    /// The command network.
     pub network: Network,
     effects: Vec<Effect>,
-    /// Events.
     pub trace: Trace,
-    /// The energy sink.
     pub energy: E,
-    /// What the energy sink has heard of.
+    /// The counts that the energy sink has already received.
     pub(crate) ledger: Ledger,
     /// Voltages and clocks of engines.
     pub control: Control,
-    /// The intervals of the energy's record, if it has some.
+    /// The sampling interval of the energy record, if it has one.
     sample: Option<Time>,
     fault: Option<Fault>,
-    /// Why it cannot go on, and if an instruction is why, its engine and address.
+    /// The reason why the run failed, with the engine and the address of the instruction at fault,
+    /// if there is one.
     pub failed: Option<(Refused, Option<(usize, u16)>)>,
 }
 
 impl<E: EnergySink> Chip<E> {
-    /// Creates a chip with a program for each engine, of whose contexts those of the mask run.
+    /// Creates a chip. `programs` holds a program and a mask of active contexts for each engine.
     pub(crate) fn new(
         spec: &Spec,
         programs: Vec<(Program, u8)>,
@@ -173,17 +165,17 @@ impl<E: EnergySink> Chip<E> {
         Ok(chip)
     }
 
-    /// The cycle of the core clock at or after a time.
+    /// The first cycle of the core clock at or after a time.
     pub fn core_cycle(&self, now: Time) -> u64 {
         self.spec.core.clock.edge_from(now)
     }
 
-    /// The intervals of the energy's record, if it has some.
+    /// The sampling interval of the energy record, if it has one.
     pub(crate) fn sample(&self) -> Option<Time> {
         self.sample
     }
 
-    /// The buses of data of all clusters: push and pull of SRAM, push and pull of SDRAM.
+    /// The data buses of all clusters: SRAM push and pull, SDRAM push and pull.
     pub fn data_buses(&self) -> [Vec<&Bus>; 4] {
         [
             self.sram_bus.iter().map(|pair| &pair.push).collect(),
@@ -193,12 +185,12 @@ impl<E: EnergySink> Chip<E> {
         ]
     }
 
-    /// Commands on their way.
+    /// The count of commands in flight.
     pub fn commands(&self) -> usize {
         self.pool.len()
     }
 
-    /// The idle cycles of an engine that are not counted yet.
+    /// The idle cycles of a sleeping engine that its counters do not include yet.
     pub(crate) fn unslept(&self, engine: usize, kernel: &Kernel<Event>) -> u64 {
         self.asleep[engine].map_or(0, |since| kernel.edges(engine + 1).saturating_sub(since))
     }
@@ -222,7 +214,7 @@ impl<E: EnergySink> Chip<E> {
         kernel.stop();
     }
 
-    /// A context gets a signal.
+    /// Delivers a signal to a context.
     fn signal(&mut self, engine: u8, context: u8, signal: Signal, kernel: &mut Kernel<Event>) {
         if self.trace.is_on() {
             self.trace.add(Traced {
@@ -243,7 +235,7 @@ impl<E: EnergySink> Chip<E> {
         }
     }
 
-    /// Refuses a thread that the chip does not have, which a write to a register names.
+    /// Refuses a register write that names a thread which the chip does not have.
     fn has_thread(&self, register: &str, thread: u32) -> Result<(), Refused> {
         let share = self.threads_each();
         let engine = self.engines.get(thread as usize / share);
@@ -253,13 +245,13 @@ impl<E: EnergySink> Chip<E> {
         }
     }
 
-    /// A thread of the chip gets a signal.
+    /// Delivers a signal to a thread, by its number on the chip.
     fn signal_thread(&mut self, thread: u8, signal: Signal, kernel: &mut Kernel<Event>) {
         let share = self.threads_each() as u8;
         self.signal(thread / share, thread % share, signal, kernel);
     }
 
-    /// A cycle of everything but the engines.
+    /// Runs a core cycle: everything except the engines.
     fn core(&mut self, kernel: &mut Kernel<Event>) -> Result<Activity, Refused> {
         let now = kernel.now();
         let cycle = self.core_cycle(now);
@@ -288,7 +280,7 @@ impl<E: EnergySink> Chip<E> {
         }))
     }
 
-    /// Does what writes to registers ask for.
+    /// Carries out the effects of register writes.
     fn make_effects(&mut self, kernel: &mut Kernel<Event>) -> Result<(), Refused> {
         let mut effects = std::mem::take(&mut self.effects);
         for effect in effects.drain(..) {
@@ -325,7 +317,7 @@ impl<E: EnergySink> Chip<E> {
         Ok(())
     }
 
-    /// A thread of version 2 gets the status of an MPKT: a push of words that no command asked for.
+    /// Pushes the status of an MPKT to a thread of version 2. No command asked for these words.
     fn push_status(&mut self, thread: u8, element: u16, kernel: &mut Kernel<Event>) {
         let share = self.threads_each() as u8;
         let (engine, context) = (thread / share, thread % share);

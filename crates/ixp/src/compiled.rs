@@ -1,4 +1,4 @@
-//! Engines in Loom C on the chip: their microcode in the control stores, their tables in the
+//! Engines in Loom C on the chip: their microcode in the control stores, and their tables in the
 //! memories.
 
 use std::collections::HashMap;
@@ -22,32 +22,32 @@ use crate::spec::{Assignment, MPKT_BYTES, Spec};
 use crate::tables::Tables;
 use crate::watch::Sources;
 
-/// Threads on version 1 at most: two for each element of the receive FIFO.
+/// The most threads on version 1: two for each element of the receive FIFO.
 const THREADS: u32 = 32;
-/// Threads on version 2 at most: the chip's requests can name so many.
+/// The most threads on version 2: a request can name no more.
 const THREADS_2: u32 = 128;
 
-/// An engine in Loom C for this chip.
+/// An engine in Loom C, compiled for this chip.
 pub struct Compiled {
-    /// For each part.
+    /// The image of each part.
     images: Vec<Image>,
-    /// Whether engines of different parts take turns.
+    /// Whether the parts form a chain, in which each packet moves from part to part.
     is_chain: bool,
-    /// Engines of each part, and their contexts.
+    /// The number of engines for each part, and the number of contexts that they run.
     engines: u32,
     contexts: u32,
     layout: Layout,
     reasons: Vec<(u32, u16)>,
-    /// The texts that the images are assembled from.
+    /// The assembler texts of the images.
     texts: Vec<String>,
-    /// The files in Loom C.
+    /// The source files in Loom C.
     files: Vec<String>,
 }
 
 /// Compiles an engine, with the contents of its tables.
 ///
 /// # Errors
-/// What has no place.
+/// The parts of the program that do not fit, each with the reason.
 pub fn compile(
     spec: &Spec,
     program: &Program,
@@ -81,11 +81,12 @@ pub fn compile(
         Target::One { .. } => Local::of_scratchpad(layout.near),
         Target::Two { .. } => Local::of(target.local()),
     };
-    // For each step: with fewer registers for its values, the assembler finds places for all.
+    // The number of values that each step keeps in registers. With fewer, the assembler finds a
+    // register for all others.
     let mut kept = vec![microengine::KEPT[0]; steps];
     let mut assembled = HashMap::new();
-    // What a step takes is known only when its registers have places, and is less than it seems:
-    // first there is a little more room, then less.
+    // The size of a step is known only after register allocation, and is at first overestimated: so
+    // the budget starts a little above the control store and shrinks.
     let mut room = words + words / 16;
     let mut microcode = microengine::generate(&inlined, &layout, &kept, local)?;
     loop {
@@ -95,7 +96,7 @@ pub fn compile(
             microcode = microengine::generate(&inlined, &layout, &kept, local)?;
             continue;
         }
-        // In a chain each context of every part has a packet.
+        // In a chain each context of every part holds a packet.
         let chained = spec.engines.min(most / contexts);
         let cut = microcode.cut(room, chained, target).map_err(|refused| vec![refused])?;
         let parts = cut.parts.len() as u32;
@@ -142,7 +143,7 @@ pub fn compile(
                     continue;
                 }
                 let Some(error) = is(CROWDED) else { return Err(whole(why)) };
-                // A register that steps share with a routine is crowded by any of them.
+                // A register that steps share with a routine may be crowded by any of these steps.
                 let steps = match Microcode::step_at(&texts[part], error.place.bytes.start) {
                     Some(step) => step..step + 1,
                     None => 0..kept.len(),
@@ -157,10 +158,10 @@ pub fn compile(
     }
 }
 
-/// The microengines of a chip, if they run programs in Loom C.
+/// The target that the microengines of a chip are for programs in Loom C.
 ///
 /// # Errors
-/// What they lack.
+/// A sentence that says what the chip lacks.
 fn target(spec: &Spec) -> Result<Target, String> {
     let [_, elements] = spec.elements();
     let target = match spec.engine.version {
@@ -178,7 +179,7 @@ fn target(spec: &Spec) -> Result<Target, String> {
         ));
     }
     match target {
-        // One stays free.
+        // One element must stay free.
         Target::One { elements: ..=1 } => {
             Err("programs in Loom C take two elements of the transmit FIFO at least \
                  (`fbi.transmit_elements`)"
@@ -201,11 +202,11 @@ fn target(spec: &Spec) -> Result<Target, String> {
     }
 }
 
-/// The assembler's errors for a full control store, and for too many registers.
+/// The assembler's codes for a full control store and for too many registers.
 const FULL: &str = "U0304";
 const CROWDED: &str = "U0305";
 
-/// Assembles the texts of parts, if that was not done before. The error has the part.
+/// Assembles the texts of the parts that are not in `assembled` yet. An error names the part.
 fn assemble(
     spec: &Spec,
     texts: &[String],
@@ -223,7 +224,7 @@ fn assemble(
             images.push(image.clone());
             continue;
         }
-        // A text says which part of how many it is, so a known one has its name.
+        // The text says which part it is and of how many, so an equal text also has an equal name.
         let name = file_name(part, texts.len());
         let image = wireloom_microcode::assemble(&name, text, &options, &mut none)
             .map_err(|refused| (part, refused))?;
@@ -233,33 +234,33 @@ fn assemble(
     Ok(images)
 }
 
-/// The name of the text of a part.
+/// The file name of a part's text.
 fn file_name(part: usize, parts: usize) -> String {
     if parts == 1 { "engine.uc".to_owned() } else { format!("part{part}.uc") }
 }
 
 impl Compiled {
-    /// The texts that the images are assembled from, with their names.
+    /// The assembler texts, with their names.
     pub fn named(&self) -> Vec<(String, String)> {
         let texts = self.texts.iter().enumerate();
         texts.map(|(part, text)| (file_name(part, self.texts.len()), text.clone())).collect()
     }
 
-    /// The instructions of each part.
+    /// The number of instructions of each part.
     pub fn words(&self) -> Vec<usize> {
         self.images.iter().map(|image| image.words.len()).collect()
     }
 
-    /// How many packets are worked on at a time.
+    /// The most packets in flight.
     pub fn threads(&self) -> u32 {
         let parts = if self.is_chain { self.images.len() as u32 } else { 1 };
         parts * self.engines * self.contexts
     }
 
-    /// Starts a machine with it.
+    /// Starts a machine that runs the engine.
     ///
     /// # Errors
-    /// If a number of the description is out of its range.
+    /// If a number of the description is out of range.
     pub fn start(
         self,
         spec: &Spec,
@@ -281,7 +282,7 @@ impl Compiled {
         };
         let mut spec = spec.clone();
         if engines as u32 * self.contexts < spec.ports.count {
-            // No thread would ask for some of the ports.
+            // With fixed assignment, some ports would have no thread.
             spec.ports.assignment = Assignment::Any;
         }
         let (mut processor, rules) = started(&spec, programs, options)?;
@@ -300,11 +301,11 @@ impl Compiled {
     }
 }
 
-/// Events that rules are checked over, at least.
+/// The least number of events that are kept when rules are checked.
 const CHECKED: usize = 1 << 20;
 
-/// Makes a chip with a program for each engine, and reads the rules that its run is held to: they are
-/// checked over the events that are kept.
+/// Creates a chip with a program for each engine, and reads the assertions of the run. They are
+/// checked over the events that the trace keeps.
 pub(crate) fn started(
     spec: &Spec,
     programs: Vec<(Stored, u8)>,
@@ -326,7 +327,7 @@ pub(crate) fn started(
     Ok((processor, rules))
 }
 
-/// The rules that a run is held to.
+/// The assertions of a run.
 fn checked_rules(options: &Options) -> wireloom_machine::Result<Vec<Rule>> {
     let mut rules = match options.assertions || options.rules.is_some() {
         true => assertions::rules(),

@@ -1,4 +1,4 @@
-//! Whether traces keep rules.
+//! Checks traces against rules.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,11 @@ use wireloom_isa::microengine::Unit;
 use super::{Broken, Demand, Group, Limit, Rule, Selection};
 use crate::trace::{Event, Trace, Traced, What, operation_name, unit_name};
 
-/// Rules that are broken are reported this often each.
+/// The most violations that are reported for each rule.
 const MOST: usize = 8;
 
-/// Returns how a trace breaks rules. Commands that are under way when the trace ends need not be
-/// answered, unless `is_over` says that the machine has come to rest.
+/// Returns how a trace breaks rules. Commands in flight at the end of the trace may lack an answer,
+/// unless `is_over` says that the machine is idle.
 pub fn check(rules: &[Rule], trace: &Trace, is_over: bool) -> Vec<Broken> {
     let events = trace.events();
     let is_over = is_over && trace.omitted() == 0;

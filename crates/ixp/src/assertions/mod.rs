@@ -1,4 +1,4 @@
-//! Assertions over traces, in a small language of their own.
+//! Assertions over traces, in a small rule language.
 //!
 //! ```text
 //! # Comments go to the end of the line.
@@ -9,9 +9,9 @@
 //! width:     push of sdram by bus carries at most 2
 //! ```
 //!
-//! A rule has a name and one of five forms. `EVENT` is one of the events of a trace (`issue`,
-//! `arrive`, `start`, `pull`, `push`, `done`, `signal`, `run`); words after `of` select commands by
-//! unit, operation or promised order, and all of them must hold. The page docs/machines/ixp.md
+//! A rule has a name and one of five forms. `EVENT` is an event of the trace (`issue`, `arrive`,
+//! `start`, `pull`, `push`, `done`, `signal`, `run`). Words after `of` select commands by unit,
+//! operation or promised order; a command must match all of them. The page docs/machines/ixp.md
 //! explains each form.
 
 mod check;
@@ -24,76 +24,67 @@ use wireloom_isa::microengine::{Order, Unit};
 
 use crate::trace::{Event, What};
 
-/// The rules of every machine, whatever its description and program.
+/// The rules that hold on every machine, whatever its description and program.
 pub const RULES: &str = include_str!("rules.txt");
 
-/// Returns the rules of every machine.
+/// Returns the rules that hold on every machine.
 pub fn rules() -> Vec<Rule> {
     parse(RULES).expect("rules.txt has rules: a test holds it")
 }
 
-/// A rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Its name.
     pub name: String,
-    /// What it demands.
     pub demand: Demand,
 }
 
-/// What a rule demands.
+/// The condition that a rule demands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// Each command with the first event has the second one once, unless the trace ends before.
+    /// Each command with the first event has the second event once, unless the trace ends before.
     Once(Selection, What),
-    /// From the first event of a command to the second one there are at least, or at most, this
-    /// many cycles.
+    /// At least, or at most, this many cycles pass between the first event of a command and the
+    /// second.
     Takes { from: What, to: Selection, limit: Limit },
-    /// Commands have the event in the order in which they had the other, in each group.
+    /// In each group, commands have the event `what` in the order in which they had the event
+    /// `before`.
     Follows { what: Selection, before: What, by: Group },
-    /// A context runs only after the signals that it waited for.
+    /// A context runs only after it has received the signals that it waited for.
     Signalled,
-    /// In a cycle the events of a group have at most this many words in all.
+    /// The events of a group carry at most this many words in a cycle.
     Carries { what: Selection, by: Group, most: u64 },
 }
 
 /// A limit on cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// At least.
     Least(u64),
-    /// At most.
     Most(u64),
 }
 
-/// Events of some commands.
+/// Events of the commands that match all given properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
-    /// The event.
     pub what: What,
-    /// The unit.
     pub unit: Option<Unit>,
-    /// The name of the operation.
     pub operation: Option<String>,
-    /// The promised order.
     pub order: Option<Order>,
 }
 
-/// What is looked at apart from others.
+/// The groups into which a rule splits events; it checks each group separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// Everything together.
+    /// All events form one group.
     All,
-    /// Units.
     Unit,
-    /// Pairs of buses: that of SDRAM, and that of all others.
+    /// Pairs of buses: the SDRAM pair, and the pair that all other units share.
     Bus,
-    /// Contexts, at each unit.
+    /// Contexts, separately at each unit.
     Context,
 }
 
 impl Selection {
-    /// Whether an event is among them.
+    /// Whether the selection includes an event.
     pub fn has(&self, event: &Event) -> bool {
         let Some(command) = &event.command else { return false };
         event.what == self.what
@@ -109,8 +100,7 @@ impl Selection {
 /// A rule that a trace breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// The name of the rule.
     pub rule: String,
-    /// Where and how, as a sentence.
+    /// Place and kind of the violation, as a sentence.
     pub message: String,
 }

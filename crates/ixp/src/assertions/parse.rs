@@ -1,21 +1,21 @@
-//! The text of rules.
+//! Parses the text of rules.
 
 use wireloom_isa::microengine::Order;
 
 use super::{Demand, Group, Limit, Rule, Selection};
 use crate::trace::{UNITS, What};
 
-/// A rule that cannot be read.
+/// A syntax error in a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct Malformed {
-    /// The line, from 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// A description of the error.
     pub problem: String,
 }
 
-/// The names of operations that a selection can use.
+/// The operation names that a selection accepts.
 const OPERATIONS: [&str; 14] = [
     "read",
     "write",
@@ -33,10 +33,10 @@ const OPERATIONS: [&str; 14] = [
     "fast_wr",
 ];
 
-/// Reads rules, one a line.
+/// Parses rules, one on each line.
 ///
 /// # Errors
-/// The first line that is no rule.
+/// Returns the first line that is not a rule.
 pub fn parse(text: &str) -> Result<Vec<Rule>, Malformed> {
     let mut rules = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -74,7 +74,7 @@ impl<'a> Words<'a> {
         Ok(word)
     }
 
-    /// Takes words that stand for themselves.
+    /// Takes the given keywords.
     fn literal(&mut self, text: &str) -> Result<(), String> {
         for expected in text.split(' ') {
             let word = self.next(&format!("`{expected}`"))?;
@@ -105,7 +105,7 @@ impl<'a> Words<'a> {
         word.parse().map_err(|_| format!("`{word}` is no number"))
     }
 
-    /// The words after `of`, if there are any.
+    /// Parses the words after `of`, if there are any.
     fn selection(&mut self, what: What) -> Result<Selection, String> {
         let mut selection = Selection { what, unit: None, operation: None, order: None };
         if !self.is("of") {

@@ -1,7 +1,7 @@
-//! The automaton of `url` in SDRAM: a row of 256 words for each state, by the next byte.
+//! The automaton of `url` in SDRAM: a row of 256 words for each state, indexed by the next byte.
 //!
-//! A word is the granule at which the next state's row begins, or bit 31 and the port of a pattern
-//! that ends with the byte.
+//! A word holds the granule at which the next state's row begins, or bit 31 and the output port of
+//! a pattern that ends with the byte.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,11 +14,12 @@ const GRANULES: u32 = 128;
 /// The bit of a word that ends the search.
 pub const FOUND: u32 = 1 << 31;
 
-/// The rows of the automaton whose first row begins at this granule: that of the start.
+/// Returns the rows of the automaton. The first row is the start state's and begins at the granule
+/// `base`.
 ///
 /// # Errors
-/// If a pattern is empty, or is contained in another one: then the first match to end would not be
-/// the leftmost.
+/// If a pattern is empty or contained in another one: the first match to end would not be the
+/// leftmost.
 pub fn rows(base: u32, patterns: &[Pattern]) -> Result<Vec<u32>, String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     for (place, pattern) in patterns.iter().enumerate() {
@@ -36,7 +37,8 @@ pub fn rows(base: u32, patterns: &[Pattern]) -> Result<Vec<u32>, String> {
             ));
         }
     }
-    // The trie of the patterns: for each state its successors, and the port if a pattern ends.
+    // The trie of the patterns. Each state has its successors, and the port if a pattern ends
+    // there.
     let mut nodes: Vec<(BTreeMap<u8, usize>, Option<u16>)> = vec![Default::default()];
     for pattern in patterns {
         let mut at = 0;
@@ -51,7 +53,8 @@ pub fn rows(base: u32, patterns: &[Pattern]) -> Result<Vec<u32>, String> {
         }
         nodes[at].1 = Some(pattern.port);
     }
-    // Breadth first: a state's row is that of its longest proper suffix, and its own successors.
+    // Breadth first. A state's row is the row of its longest proper suffix, with the state's own
+    // successors written over it.
     let mut words = vec![base; nodes.len() * ROW];
     let mut queue = VecDeque::from([(0, 0)]);
     while let Some((node, suffix)) = queue.pop_front() {
@@ -61,7 +64,7 @@ pub fn rows(base: u32, patterns: &[Pattern]) -> Result<Vec<u32>, String> {
         let successors = nodes[node].0.clone();
         for (byte, next) in successors {
             let place = node * ROW + usize::from(byte);
-            // The row has the suffix's successor so far.
+            // At this point the row holds the suffix's successor.
             let after = if node == 0 { 0 } else { state(base, words[place]) };
             words[place] = match nodes[next].1 {
                 Some(port) => FOUND | u32::from(port),
@@ -73,7 +76,7 @@ pub fn rows(base: u32, patterns: &[Pattern]) -> Result<Vec<u32>, String> {
     Ok(words)
 }
 
-/// The state of a word; 0 where a pattern ends, since the search ends there.
+/// The state that a word names; 0 where a pattern ends, since the search ends there.
 fn state(base: u32, word: u32) -> usize {
     if word & FOUND != 0 { 0 } else { ((word - base) / GRANULES) as usize }
 }

@@ -1,27 +1,27 @@
-//! What the memories of a benchmark hold before the first packet.
+//! The initial memory contents of a benchmark.
 
 use super::Benchmark;
 
-/// What the memories of a benchmark hold.
+/// The initial memory contents of a benchmark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// Tables of [`Benchmark::Ipfwdr`].
+    /// Tables for [`Benchmark::Ipfwdr`].
     Ipfwdr {
-        /// The addresses of ports 0, 1 and so on.
+        /// The addresses of the ports, from port 0.
         ports: Vec<PortAddress>,
         /// Routes of destinations and sources.
         routes: Vec<Route>,
-        /// Neighbours, by their number in routes.
+        /// Neighbours, indexed by [`Route::next_hop`].
         next_hops: Vec<NextHop>,
     },
-    /// Patterns of [`Benchmark::Url`].
+    /// Patterns for [`Benchmark::Url`].
     Url(Vec<Pattern>),
-    /// [`Benchmark::Nat`]: the outside address, whose ports from
-    /// [`FIRST_PORT`](Self::FIRST_PORT) on are for bindings.
+    /// [`Benchmark::Nat`]: the outside address. Its ports from [`FIRST_PORT`](Self::FIRST_PORT) are
+    /// for bindings.
     Nat {
-        /// The address.
         outside: [u8; 4],
-        /// Bindings that are there from the start: the first one has the port after the first.
+        /// Bindings that exist at the start. The first one has the port after
+        /// [`FIRST_PORT`](Self::FIRST_PORT).
         bindings: Vec<Binding>,
     },
     /// [`Benchmark::Md4`] has no tables.
@@ -29,12 +29,12 @@ pub enum Contents {
 }
 
 impl Contents {
-    /// Binding n of [`Benchmark::Nat`], from 1 on, has the outside port that is this plus n.
+    /// Binding n of [`Benchmark::Nat`], from 1, has the outside port `FIRST_PORT + n`.
     pub const FIRST_PORT: u16 = 0x4000;
-    /// Its bindings are those below this number.
+    /// The exclusive upper bound on binding numbers of [`Benchmark::Nat`].
     pub const BINDINGS: u32 = 0x8000;
 
-    /// The benchmark.
+    /// The benchmark that these contents are for.
     pub fn benchmark(&self) -> Benchmark {
         match self {
             Self::Ipfwdr { .. } => Benchmark::Ipfwdr,
@@ -45,64 +45,60 @@ impl Contents {
     }
 }
 
-/// The link address of a port.
+/// The link-layer address of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortAddress {
     /// The address, 48 bits.
     pub mac: u64,
-    /// Whether it takes frames for any station.
+    /// Whether the port accepts frames for any station.
     pub any_station: bool,
 }
 
-/// What a route means, by its number in programs/include/forwarding.loom.
+/// The kind of a route, with its number in programs/include/forwarding.loom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteKind {
-    /// To the next hop.
+    /// Forwarded to the next hop.
     Forward = 1,
-    /// An address of the router.
+    /// An address of the router itself.
     Own = 2,
     /// The broadcast address of a link.
     DirectedBroadcast = 3,
-    /// A link without a known neighbour.
+    /// A directly connected link, without a known neighbour.
     Connected = 4,
-    /// Refused with a message.
+    /// Refused with an ICMP message.
     Reject = 5,
     /// Dropped.
     Blackhole = 6,
 }
 
-/// A route of IPv4.
+/// An IPv4 route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The address.
     pub address: [u8; 4],
-    /// Bits of the prefix, 1 to 32.
+    /// The prefix length in bits, 1 to 32.
     pub length: u8,
-    /// What it means.
     pub kind: RouteKind,
-    /// The number of the next hop.
+    /// An index into the next hops.
     pub next_hop: u16,
 }
 
 /// A neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextHop {
-    /// The port.
+    /// The egress port.
     pub port: u16,
-    /// Its link address; 0 if it is not known.
+    /// The neighbour's link-layer address; 0 if it is not known.
     pub neighbour: u64,
-    /// The router's own link address.
+    /// The router's own link-layer address.
     pub own: u64,
-    /// The longest packet.
+    /// The length of the longest packet in bytes.
     pub mtu: u16,
 }
 
-/// A pattern, and the port of packets that have it.
+/// A pattern, and the egress port of packets that contain it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// The bytes.
     pub bytes: Vec<u8>,
-    /// The port.
     pub port: u16,
 }
 
@@ -111,8 +107,6 @@ pub struct Pattern {
 pub struct Binding {
     /// 6 for TCP, 17 for UDP.
     pub protocol: u8,
-    /// The address.
     pub address: [u8; 4],
-    /// The port.
     pub port: u16,
 }

@@ -1,4 +1,5 @@
-//! Packets of a benchmark for a running chip: as many as it takes, or at a rate.
+//! Feeds a benchmark's packets to a running chip, either as fast as the chip takes them or at a
+//! given rate.
 
 use std::collections::VecDeque;
 
@@ -9,32 +10,33 @@ use super::traffic::{Generated, Traffic};
 use crate::processor::{Processor, RunError};
 use crate::spec::MPKT_BYTES;
 
-/// How far ahead packets are offered.
+/// The time by which packets are offered in advance.
 const STEP: Time = Time(10_000_000);
-/// MPKTs of the largest packet.
+/// MPKTs of the longest packet.
 const LARGEST: u32 = 24;
 
-/// Offers packets.
+/// Offers packets to the ports.
 ///
-/// A port that is full loses large packets before small ones, so a chip under overload would see
-/// another mix than one below it. [`full`](Self::full) therefore offers what ports have room
-/// for, and nothing is lost.
+/// A full port loses large packets before small ones, so an overloaded chip would see another mix
+/// than one below saturation. [`full`](Self::full) therefore offers only packets for which the
+/// ports have room, and nothing is lost.
 pub struct Feed {
     packets: Box<dyn Iterator<Item = Generated>>,
-    /// Packets of each port that were drawn before it had room.
+    /// Packets that were drawn for each port and wait for room there.
     drawn: Vec<VecDeque<Vec<u8>>>,
     rng: Rng,
-    /// When the next packet comes, in nanoseconds, and the bits of a packet, on average.
+    /// The arrival time of the next packet, in nanoseconds, and the mean length of a packet in
+    /// bits.
     at: f64,
     bits: f64,
-    /// Packets that were offered.
+    /// The count of offered packets.
     pub offered: u64,
-    /// The bytes of each, by its number.
+    /// The length of each packet in bytes, indexed by its number.
     lengths: Vec<u32>,
 }
 
 impl Feed {
-    /// The packets of this traffic.
+    /// Creates a feed of this traffic.
     pub fn new(traffic: &Traffic) -> Self {
         let weights: f64 = traffic.sizes.iter().map(|(_, weight)| f64::from(*weight)).sum();
         let bytes = traffic.sizes.iter().map(|(size, weight)| *size as f64 * f64::from(*weight));
@@ -55,15 +57,15 @@ impl Feed {
         self.lengths.push(packet.bytes.len() as u32);
     }
 
-    /// The bytes of a packet that was offered, as it came.
+    /// The length of an offered packet on arrival, in bytes.
     pub fn length(&self, number: u64) -> u32 {
         self.lengths.get(number as usize).copied().unwrap_or_default()
     }
 
-    /// Keeps all ports filled for some time. The lines must be faster than the chip.
+    /// Keeps all ports full for `time`. The lines must be faster than the chip.
     ///
     /// # Errors
-    /// If a program does something without a meaning.
+    /// If a program does something undefined.
     pub fn full<E: EnergySink>(
         &mut self,
         processor: &mut Processor<E>,
@@ -91,10 +93,10 @@ impl Feed {
         Ok(())
     }
 
-    /// Packets of a Poisson process with so many Gb/s of frames on average, for some time.
+    /// Offers packets of a Poisson process for `time`, at this mean rate in Gb/s of frames.
     ///
     /// # Errors
-    /// If a program does something without a meaning.
+    /// If a program does something undefined.
     pub fn poisson<E: EnergySink>(
         &mut self,
         processor: &mut Processor<E>,

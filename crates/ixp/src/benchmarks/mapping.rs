@@ -1,23 +1,24 @@
-//! Which engines receive, which send and in which turns, and the ports of their threads.
+//! The mapping of a benchmark: which engines receive and which send, the turns of sending threads,
+//! and the ports of receiving threads.
 
 use crate::mpkt::Wanted;
 use crate::spec::Spec;
 
-/// What an engine does.
+/// The role of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
-    /// It has no program.
+    /// The engine has no program.
     Idle,
-    /// Its contexts receive and process.
+    /// All contexts receive and process.
     Receive,
-    /// Its contexts send.
+    /// All contexts send.
     Transmit,
     /// Contexts 0 and 1 receive and process, contexts 2 and 3 send.
     Both,
 }
 
 impl Role {
-    /// The names that are defined for its program.
+    /// The names that are defined when the role's program is assembled.
     pub(super) fn definitions(self) -> &'static [&'static str] {
         match self {
             Self::Idle => &[],
@@ -36,21 +37,21 @@ impl Role {
     }
 }
 
-/// The packets for which a sending thread takes elements of the transmit FIFO with one turn, at most:
-/// as many consecutive places of the ring belong to it.
+/// The most packets for which a sending thread takes elements of the transmit FIFO in one turn.
+/// Each thread owns as many consecutive places of the ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Turn {
     /// One packet, of any length.
     #[default]
     One = 1,
-    /// A packet and the next one, if that is ready and has at most 64 bytes.
+    /// A packet, and the next one if that is ready and has at most 64 bytes.
     Two = 2,
-    /// A packet and up to three such ones.
+    /// A packet, and up to three further ready ones of at most 64 bytes.
     Four = 4,
 }
 
 impl Turn {
-    /// All of them.
+    /// All turns.
     pub const ALL: [Self; 3] = [Self::One, Self::Two, Self::Four];
 
     /// The number of packets.
@@ -59,7 +60,7 @@ impl Turn {
     }
 }
 
-/// The roles of engines, from engine 0 on, and the turns of those that send.
+/// The roles of engines, from engine 0, and the turns of sending engines.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mapping {
     roles: Vec<Role>,
@@ -67,25 +68,26 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Creates a mapping of these roles with turns for one packet.
+    /// Creates a mapping of these roles. A turn sends one packet.
     pub fn new(roles: Vec<Role>) -> Self {
         Self { roles, turn: Turn::One }
     }
 
-    /// The same roles with other turns.
+    /// Returns the same mapping with other turns.
     pub fn with_turn(self, turn: Turn) -> Self {
         Self { turn, ..self }
     }
 
-    /// Engines that receive, and after them engines that send.
+    /// Creates a mapping in which the first engines receive and the next ones send.
     pub fn split(receiving: usize, sending: usize) -> Self {
         let mut roles = vec![Role::Receive; receiving];
         roles.resize(receiving + sending, Role::Transmit);
         Self::new(roles)
     }
 
-    /// A number of engines as the field's programs use them: two thirds receive, rounded to the
-    /// nearest, so that six are four and two. A single engine does both.
+    /// Creates the usual mapping of published programs for this number of engines: two thirds
+    /// receive, rounded to the nearest, so six engines become four and two. A single engine does
+    /// both.
     pub fn usual(engines: usize) -> Self {
         match engines {
             0 | 1 => Self::new(vec![Role::Both; engines]),
@@ -96,17 +98,15 @@ impl Mapping {
         }
     }
 
-    /// The roles.
     pub fn roles(&self) -> &[Role] {
         &self.roles
     }
 
-    /// The turns of sending threads.
     pub fn turn(&self) -> Turn {
         self.turn
     }
 
-    /// Such as `4+2`, `1` for an engine that does both.
+    /// The mapping's name, such as `4+2`, or `1` for one engine that does both.
     pub fn name(&self) -> String {
         let count = |role| self.roles.iter().filter(|other| **other == role).count();
         match (count(Role::Both), count(Role::Receive), count(Role::Transmit)) {
@@ -116,12 +116,13 @@ impl Mapping {
         }
     }
 
-    /// The threads of a chip. Ports go round the receiving threads; each of these has an element of
-    /// the receive FIFO, so engines run fewer contexts if there are more than elements.
+    /// Assigns the threads of a chip. Receiving threads serve the ports in rotation. Each needs its
+    /// own element of the receive FIFO, so engines run fewer contexts if there are fewer elements
+    /// than threads.
     ///
     /// # Errors
-    /// If the chip has too few engines or contexts, or the mapping no thread of either kind, or
-    /// fewer receiving threads than ports.
+    /// If the chip has too few engines or contexts, if the mapping has no receiving or no sending
+    /// thread, or if it has fewer receiving threads than ports.
     pub(super) fn threads(&self, spec: &Spec) -> Result<Threads, String> {
         let contexts = spec.engine.contexts;
         if self.roles.len() > spec.engines as usize {
@@ -141,7 +142,7 @@ impl Mapping {
         let elements = spec.fbi.receive_elements;
         let mut receiving = Vec::new();
         let mut sending = Vec::new();
-        // Context by context, so that engines share elements evenly.
+        // Context by context, so that engines get even shares of the elements.
         for context in 0..contexts {
             for (engine, role) in self.roles.iter().enumerate() {
                 let thread = Thread { engine, context };
@@ -183,13 +184,13 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// Its number on the chip.
+    /// The thread's number on the chip.
     pub fn number(self) -> u32 {
         self.engine as u32 * 4 + self.context
     }
 }
 
-/// The threads that run.
+/// The active threads.
 #[derive(Clone, Debug)]
 pub(super) struct Threads {
     receiving: Vec<Thread>,
@@ -199,13 +200,13 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    /// The contexts of an engine that run, a bit for each.
+    /// The active contexts of an engine, as a bit mask.
     pub fn contexts(&self, engine: usize) -> u8 {
         let all = self.receiving.iter().chain(&self.sending);
         all.filter(|thread| thread.engine == engine).map(|thread| 1 << thread.context).sum()
     }
 
-    /// The receiving threads with their requests.
+    /// The receiving threads, each with its request for MPKTs.
     pub fn requests(&self) -> impl Iterator<Item = (Thread, Wanted)> {
         let ports = self.ports;
         self.receiving.iter().enumerate().map(move |(place, thread)| {
@@ -218,8 +219,8 @@ impl Threads {
         })
     }
 
-    /// The sending threads with their four words in memory: first place of the ring; places of all
-    /// of them in a round; the next thread, and the first one.
+    /// The sending threads, each with its four words in memory: its first place in the ring, the
+    /// places of all threads in a round, the next thread, and the first thread.
     pub fn senders(&self) -> impl Iterator<Item = (Thread, [u32; 4])> {
         let packets = self.turn.packets();
         let threads = self.sending.len();

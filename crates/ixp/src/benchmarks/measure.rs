@@ -1,4 +1,5 @@
-//! A benchmark under load: what leaves in a time, and what is in use meanwhile.
+//! Measures a benchmark under load: the packets that leave in a time window, and the use of each
+//! part.
 
 use wireloom_sim::{EnergySink, Time};
 
@@ -8,32 +9,32 @@ use crate::mpkt::Way;
 use crate::processor::{Processor, RunError};
 use crate::report::Shares;
 
-/// The interval of samples.
+/// The interval between samples.
 const STEP: Time = Time(10_000_000);
 
-/// What was measured in the window of a run.
+/// The measurements over the time window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// The time that counts, in seconds.
+    /// The length of the window in seconds.
     pub seconds: f64,
     /// Packets that left by a port.
     pub packets: u64,
-    /// The bytes of these packets as they had come, without overhead of the line.
+    /// The length of these packets on arrival in bytes, without line overhead.
     pub bytes: u64,
-    /// Packets that left by no port: dropped, or handed to the processor core.
+    /// Packets that left by no port: the program dropped them or handed them to the processor core.
     pub dropped: u64,
     /// The shares of each engine's cycles.
     pub engines: Vec<Shares>,
-    /// The share of time in which each unit and bus was in use: `sdram` counts its data, `sdram with
-    /// rows` the time to open rows and to turn as well.
+    /// The share of time in which each unit and bus was in use. `sdram` counts its data only;
+    /// `sdram with rows` adds the time for opening rows and for bus turnaround.
     pub use_of: Vec<(&'static str, f64)>,
-    /// Buffers that were free on average.
+    /// The mean number of free buffers.
     pub free_buffers: f64,
 }
 
-/// What a chip has counted so far.
+/// The chip's counters at one time.
 struct Counts {
-    /// Busy, aborted, stalled, idle cycles of each engine.
+    /// Busy, aborted, stalled and idle cycles of each engine.
     engines: Vec<[f64; 4]>,
     units: Vec<(&'static str, f64)>,
     at: Time,
@@ -59,13 +60,14 @@ impl Counts {
     }
 }
 
-/// Lets a chip run with its ports always full, first for some time that does not count.
+/// Runs a chip with its ports always full. An initial time does not count.
 ///
-/// The description must let packets come when they are offered
-/// ([`Pace::Given`](wireloom_sim::parts::line::Pace::Given)), on lines that are faster than the chip.
+/// The description must accept packets at the times at which they are offered
+/// ([`Pace::Given`](wireloom_sim::parts::line::Pace::Given)), on lines that are faster than the
+/// chip.
 ///
 /// # Errors
-/// If a program does something without a meaning.
+/// If a program does something undefined.
 pub fn measure<E: EnergySink>(
     processor: &mut Processor<E>,
     traffic: &Traffic,
@@ -102,7 +104,7 @@ pub fn measure<E: EnergySink>(
     })
 }
 
-/// What has left, and the buffers that were free at samples.
+/// The packets that have left, and the free buffers at each sample.
 #[derive(Default)]
 struct Left {
     packets: u64,

@@ -1,4 +1,4 @@
-//! Where the benchmarks have what, in the memories of the chip.
+//! The memory layout of the benchmarks.
 
 use super::contents::Contents;
 use super::mapping::Threads;
@@ -12,7 +12,7 @@ const NEXT_HOPS: u32 = 0x200;
 const THREADS: u32 = 0x800;
 const FRAMES: u32 = 0x900;
 const RING: u32 = 0x1000;
-/// Buffers are numbers, not addresses; 256 times one is a granule of SDRAM.
+/// Buffers have numbers, not addresses: buffer n begins at granule 256 n of SDRAM.
 const BUFFERS: u32 = 0x1000;
 const BUCKETS: u32 = 0x1_0000;
 const BUCKET_COUNT: u32 = 0x4000;
@@ -21,12 +21,12 @@ const TRIE: u32 = 0x1_0000;
 /// The granule of SDRAM at which the automaton begins.
 const AUTOMATON: u32 = 0x18_0000;
 
-/// The number of buffers: fewer than places of the ring.
+/// The number of buffers, less than the places of the ring.
 const BUFFER_COUNT: u32 = 1000;
 /// Places of the ring.
 const RING_PLACES: u32 = 1024;
 
-/// Lists of SRAM: free buffers, and free bindings.
+/// The SRAM lists of free buffers and free bindings.
 pub const FREE_BUFFERS: usize = 0;
 const FREE_BINDINGS: usize = 1;
 
@@ -53,7 +53,7 @@ pub fn imports(contents: &Contents) -> Vec<(&'static str, u32)> {
 /// Fills the memories.
 ///
 /// # Errors
-/// If something does not fit, as a sentence.
+/// A sentence that says what does not fit.
 pub fn fill<E>(chip: &mut Chip<E>, threads: &Threads, contents: &Contents) -> Result<(), String> {
     let sram = chip.sram.words_mut();
     for (thread, wanted) in threads.requests() {
@@ -97,14 +97,14 @@ pub fn fill<E>(chip: &mut Chip<E>, threads: &Threads, contents: &Contents) -> Re
                 put("sram", sram, at, &[address, key, head])?;
                 put("sram", sram, bucket, &[at])?;
             }
-            // The first binding is the last one on the list.
+            // The first binding goes last onto the list: a pop takes the newest entry.
             let free = (first..Contents::BINDINGS).rev().map(|binding| BINDINGS + 4 * binding);
             fill_list(chip, FREE_BINDINGS, free)?;
         }
         Contents::Md4 => {}
     }
     fill_list(chip, FREE_BUFFERS, (0..BUFFER_COUNT).map(|buffer| BUFFERS + buffer))?;
-    // The last buffer has its place.
+    // The buffer with the highest number must fit.
     let words = 512 * (BUFFERS + BUFFER_COUNT);
     if words as usize > chip.sdram.words().len() {
         return Err(format!("sdram: the buffers end at word {words}, beyond the memory"));

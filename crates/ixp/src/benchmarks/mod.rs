@@ -1,9 +1,9 @@
-//! The benchmarks of NePSim, written anew in microcode: programs/microcode/benchmarks.
+//! The NePSim benchmarks, rewritten in microcode: programs/microcode/benchmarks.
 //!
-//! *Receiving* engines take packets and process them, *transmitting* engines send them; a
-//! [`Mapping`] says which do what, and for how many packets a [`Turn`] of a sending thread is.
-//! [`processor`] makes a chip from a benchmark's [`Contents`], a mapping and a description;
-//! [`Traffic`] makes packets from a seed.
+//! *Receiving* engines take packets and process them; *transmitting* engines send them. A
+//! [`Mapping`] assigns the roles, and a [`Turn`] is the number of packets that a sending thread
+//! sends in one turn. [`processor`] builds a chip from a benchmark's [`Contents`], a mapping and a
+//! description; [`Traffic`] generates packets from a seed.
 
 mod automaton;
 mod contents;
@@ -30,24 +30,22 @@ pub use mapping::{Mapping, Role, Turn};
 pub use measure::{Measured, measure};
 pub use traffic::{Generated, Traffic};
 
-/// A benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Benchmark {
-    /// IPv4 forwarding: header validation and two lookups in a trie, in SRAM.
+    /// IPv4 forwarding: header validation, and two trie lookups in SRAM.
     Ipfwdr,
-    /// Search for patterns in TCP payloads: the packet and the automaton are in SDRAM.
+    /// Pattern search in TCP payloads. Packet and automaton are in SDRAM.
     Url,
-    /// Translation of addresses and ports: hash unit and chains in SRAM.
+    /// Translation of addresses and ports (NAT), with the hash unit and chains in SRAM.
     Nat,
-    /// The MD4 digest of the packet, appended: computation, and the packet from SDRAM.
+    /// Appends the MD4 digest of the packet: computation, with reads of the packet from SDRAM.
     Md4,
 }
 
 impl Benchmark {
-    /// All of them, in the order of the talk.
+    /// All benchmarks, in the order of the NePSim talk.
     pub const ALL: [Self; 4] = [Self::Ipfwdr, Self::Url, Self::Nat, Self::Md4];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ipfwdr => "ipfwdr",
@@ -57,7 +55,7 @@ impl Benchmark {
         }
     }
 
-    /// Its program.
+    /// The text of its program.
     fn text(self) -> &'static str {
         match self {
             Self::Ipfwdr => include_str!("../../../../programs/microcode/benchmarks/ipfwdr.uc"),
@@ -68,7 +66,7 @@ impl Benchmark {
     }
 }
 
-/// Files that the programs include.
+/// The files that the programs include.
 const INCLUDES: &[(&str, &str)] = &[
     ("followers.inc", include_str!("../../../../programs/microcode/include/followers.inc")),
     ("ipv4.inc", include_str!("../../../../programs/microcode/include/ipv4.inc")),
@@ -85,7 +83,7 @@ const INCLUDES: &[(&str, &str)] = &[
 /// Returns a file that the programs of `programs/microcode` include.
 ///
 /// # Errors
-/// If there is no such file.
+/// If the file does not exist.
 pub(crate) fn included(path: &Path) -> Result<String, String> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let found = INCLUDES.iter().find(|(known, _)| *known == name);
@@ -96,17 +94,17 @@ pub(crate) fn included(path: &Path) -> Result<String, String> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{benchmark}: {message}", benchmark = .benchmark.name())]
 pub struct SetupError {
-    /// The benchmark.
     pub benchmark: Benchmark,
-    /// What is wrong, as a sentence.
+    /// The reason, as a sentence.
     pub message: String,
 }
 
 impl Benchmark {
-    /// Assembles its program for engines of a role. Addresses in memory are not supplied yet.
+    /// Assembles the program for engines of a role. Memory addresses stay unresolved imports.
     ///
     /// # Errors
-    /// If the program does not fit into a control store of this size, or does not receive or send.
+    /// If the program does not fit into a control store of this size, or if the role neither
+    /// receives nor sends.
     pub fn assemble(self, role: Role, turn: Turn, control_store: u32) -> Result<Image, SetupError> {
         let error = |message: String| SetupError { benchmark: self, message };
         let definitions = role.definitions();
@@ -128,11 +126,11 @@ impl Benchmark {
     }
 }
 
-/// Makes a chip that runs a benchmark: programs in its engines, tables in its memories.
+/// Builds a chip that runs a benchmark, with programs in its engines and tables in its memories.
 ///
 /// # Errors
-/// If the mapping does not fit the chip, the contents do not fit into its memories, or a number of
-/// the description is out of its range.
+/// If the mapping does not fit the chip, if the contents do not fit into its memories, or if a
+/// number of the description is out of range.
 pub fn processor<E: EnergySink>(
     contents: &Contents,
     mapping: &Mapping,

@@ -4,7 +4,7 @@ use wireloom_codegen::trie;
 
 use super::contents::{NextHop, PortAddress, Route};
 
-/// Words of a trie at most: a pointer has 31 bits. Whether the memory has room is looked at later.
+/// The most words of a trie, as a pointer has 31 bits. The memory's size is checked later.
 const MOST: usize = 1 << 31;
 
 /// The two words of a port.
@@ -22,7 +22,7 @@ pub fn next_hop(hop: &NextHop) -> [u32; 4] {
     ]
 }
 
-/// The words of a trie that begins at word address `base`: that of engines in Loom C.
+/// The words of a trie that begins at word address `base`. Engines in Loom C use the same trie.
 ///
 /// # Errors
 /// If a prefix has no bits, or more than 32.

@@ -1,51 +1,50 @@
-//! Packets of the benchmarks, from a seed.
+//! Packets of the benchmarks, generated from a seed.
 
 use wireloom_sim::Rng;
 
 use super::Benchmark;
 use super::contents::{Binding, Contents, NextHop, Pattern, PortAddress, Route, RouteKind};
 
-/// Bytes of Ethernet, IPv4, and UDP or TCP headers.
+/// Lengths in bytes of the Ethernet, IPv4, and UDP or TCP headers.
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
 const TCP: usize = 20;
 
-/// Routes, patterns and flows of a workload.
+/// The numbers of routes, patterns and flows of a workload.
 const ROUTES: usize = 1000;
 const NEXT_HOPS: u16 = 64;
 const PATTERNS: usize = 64;
 const FLOWS: u64 = 2000;
 
-/// What makes packets.
+/// Generates packets.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// The benchmark that they are for.
+    /// The benchmark that receives them.
     pub benchmark: Benchmark,
-    /// Ports of the chip.
+    /// The number of ports of the chip.
     pub ports: u16,
-    /// Lengths of frames without their check sequence, 60 to 1,514 bytes, and how often each comes.
+    /// Frame lengths without the check sequence, 60 to 1,514 bytes, each with its weight.
     pub sizes: Vec<(usize, u32)>,
-    /// The seed.
+    /// The seed of the generator.
     pub seed: u64,
 }
 
-/// A packet.
+/// A generated packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generated {
-    /// The port on which it comes.
+    /// The ingress port.
     pub port: u16,
-    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
 impl Traffic {
-    /// Seven frames of 64 bytes, four of 594 and one of 1,518, with their check sequence: the mix
-    /// by which the field compares routers.
+    /// The simple IMIX: seven frames of 64 bytes, four of 594 and one of 1,518, check sequence
+    /// included.
     pub fn mix() -> Vec<(usize, u32)> {
         vec![(60, 7), (590, 4), (1514, 1)]
     }
 
-    /// What the memories hold for this traffic.
+    /// The memory contents for this traffic.
     pub fn contents(&self) -> Contents {
         let mut rng = Rng::new(self.seed, "contents");
         match self.benchmark {
@@ -69,7 +68,7 @@ impl Traffic {
         });
         let mut routes: Vec<Route> = Vec::new();
         while routes.len() < ROUTES {
-            // Lengths as in routing tables: half are of 24 bits, the others of 12 to 30.
+            // Prefix lengths resemble routing tables: half have 24 bits, the others 12 to 30.
             let length = if rng.below(2) == 0 { 24 } else { 12 + rng.below(19) as u8 };
             let first = 1 + rng.below(100) as u32;
             let address = (first << 24 | rng.below(1 << 24) as u32) & (u32::MAX << (32 - length));
@@ -85,7 +84,7 @@ impl Traffic {
     fn patterns(&self, rng: &mut Rng) -> Vec<Pattern> {
         let mut patterns: Vec<Pattern> = Vec::new();
         for number in 0..PATTERNS {
-            // The number keeps any from containing another.
+            // The number makes sure that no pattern contains another.
             let mut bytes = format!("/{number:02}").into_bytes();
             let length = 8 + rng.below(13);
             bytes.extend((0..length).map(|_| b'a' + rng.below(26) as u8));
@@ -94,7 +93,7 @@ impl Traffic {
         patterns
     }
 
-    /// The packets, ports taking turns, without end.
+    /// An endless sequence of packets. The ports take turns.
     pub fn packets(&self) -> impl Iterator<Item = Generated> + use<> {
         let traffic = self.clone();
         let contents = self.contents();
@@ -133,7 +132,7 @@ impl Traffic {
                 header.protocol = 6;
                 let text = ETHERNET + IPV4 + TCP;
                 bytes[text..].iter_mut().for_each(|byte| *byte = 32 + *byte % 95);
-                // One packet in eight has a pattern, if it has room for one.
+                // One packet in eight contains a pattern, if it has room for one.
                 let pattern = &patterns[rng.below(patterns.len() as u64) as usize].bytes;
                 let room = (size - text).checked_sub(pattern.len());
                 if rng.below(8) == 0
@@ -164,13 +163,13 @@ impl Traffic {
     }
 }
 
-/// An address of a route.
+/// A random address within a route.
 fn within(route: &Route, rng: &mut Rng) -> [u8; 4] {
     let host = rng.below(1 << (32 - route.length)) as u32;
     (u32::from_be_bytes(route.address) | host).to_be_bytes()
 }
 
-/// The inside endpoint of a flow: no two are equal.
+/// The inside endpoint of a flow. No two flows have the same one.
 fn flow_of(seed: u64, flow: u64) -> Binding {
     let mut rng = Rng::new(seed, &format!("flow {flow}"));
     Binding {
@@ -180,7 +179,7 @@ fn flow_of(seed: u64, flow: u64) -> Binding {
     }
 }
 
-/// What the headers of a packet say.
+/// The header fields of a packet.
 struct Header {
     source: [u8; 4],
     destination: [u8; 4],
@@ -189,7 +188,7 @@ struct Header {
 }
 
 impl Header {
-    /// Writes headers of IPv4 and of TCP or UDP, with right check sums.
+    /// Writes IPv4 and TCP or UDP headers with correct checksums.
     fn write(&self, bytes: &mut [u8]) {
         let total = (bytes.len() - ETHERNET) as u16;
         let (header, segment) = bytes[ETHERNET..].split_at_mut(IPV4);
@@ -223,13 +222,13 @@ impl Header {
     }
 }
 
-/// The sum of the words of 16 bits.
+/// The sum of the 16-bit words.
 fn sum_of(bytes: &[u8]) -> u32 {
     let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
     bytes.chunks(2).map(word).sum()
 }
 
-/// The Internet checksum (RFC 1071) of bytes and a sum.
+/// The Internet checksum (RFC 1071) over bytes and an initial sum.
 fn checksum(bytes: &[u8], sum: u32) -> u16 {
     let mut sum = sum + sum_of(bytes);
     while sum >> 16 != 0 {

@@ -1,10 +1,10 @@
-//! Counts of packets by destination.
+//! Counts of outputs by destination.
 
 use serde::Serialize;
 
 use crate::mpkt::{Control, Way};
 
-/// Counts of outputs by destination. A packet has one output, and one more for each copy.
+/// Counts of outputs by destination. Each packet has one output, and one more for each copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outputs {
     /// Outputs that left by a port.
@@ -13,18 +13,18 @@ pub struct Outputs {
     pub sent_bytes: u64,
     /// Outputs for the processor core.
     pub to_core: u64,
-    /// Outputs that were dropped.
+    /// Dropped outputs.
     pub dropped: u64,
-    /// Outputs for a port that is not there.
+    /// Outputs for a port that does not exist.
     pub nowhere: u64,
-    /// Ends of packets without an output.
+    /// Packets that ended without an output.
     pub consumed: u64,
-    /// Outputs after which their packet has further ones.
+    /// Outputs that are not the last one of their packet.
     pub further: u64,
 }
 
 impl Outputs {
-    /// Counts an output of so many bytes, for a port that may not be there.
+    /// Counts an output of `bytes` bytes. `has_port` is whether its port exists.
     pub(super) fn count(&mut self, control: &Control, has_port: bool, bytes: usize) {
         self.further += u64::from(control.more);
         match control.way {

@@ -1,4 +1,5 @@
-//! Requests of threads for MPKTs: who waits, for which port, and who has packets.
+//! Requests of threads for MPKTs: the waiting requests, their ports, and the threads that hold
+//! packets.
 
 use std::collections::VecDeque;
 
@@ -6,34 +7,34 @@ use wireloom_sim::Time;
 
 use crate::mpkt::Wanted;
 
-/// Threads that a request can name.
+/// The number of threads that a request can name.
 const THREADS: usize = 128;
 
-/// The requests that wait, in their order, and what is known of each thread.
+/// The waiting requests in order, and the state of each thread.
 #[derive(Clone, Debug)]
 pub struct Requests {
     waiting: VecDeque<Wanted>,
     threads: Vec<Thread>,
-    /// Threads of an engine, by which threads are numbered.
+    /// Threads of an engine: the thread number is `share * engine + context`.
     share: usize,
-    /// Engines that get no new packets, a bit each.
+    /// A bit mask of the engines that get no new packets.
     withheld: u32,
-    /// The integral of [`waiting`](Self::waiting) over time, and up to when.
+    /// The integral of [`waiting`](Self::waiting) over time, and the time of its last update.
     integral: (u128, Time),
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Thread {
-    /// The port of its last request.
+    /// The port of the thread's last request.
     port: Option<u8>,
-    /// Packets that it took and that have not left.
+    /// Packets that the thread took and that have not left.
     open: u32,
-    /// Whether the rest of a packet comes to it.
+    /// Whether the thread still gets the rest of a packet.
     is_bound: bool,
 }
 
 impl Requests {
-    /// Creates a list without requests, for engines of so many threads.
+    /// Creates an empty list for engines of `share` threads.
     pub(super) fn new(share: usize) -> Self {
         Self {
             share,
@@ -51,14 +52,15 @@ impl Requests {
         self.threads[usize::from(wanted.thread)].port = Some(wanted.port);
     }
 
-    /// The first request that a packet may answer, of a port or of any.
+    /// The first request for `port`, or for any port if it is `None`, whose thread may begin a
+    /// packet.
     pub(super) fn first(&self, port: Option<u8>) -> Option<Wanted> {
         self.waiting.iter().copied().find(|wanted| {
             port.is_none_or(|port| wanted.port == port) && self.may_begin(wanted.thread)
         })
     }
 
-    /// The first request of a thread, for a port or for any.
+    /// The first request of a thread for `port`, or for any port if it is `None`.
     pub(super) fn of_thread(&self, thread: u8, port: Option<u8>) -> Option<Wanted> {
         self.waiting
             .iter()
@@ -66,7 +68,8 @@ impl Requests {
             .find(|wanted| wanted.thread == thread && port.is_none_or(|port| wanted.port == port))
     }
 
-    /// A request was answered, by the first or a later MPKT of a packet, which may be its last.
+    /// Removes a request that an MPKT has answered. The flags say whether it was the first and the
+    /// last MPKT of its packet.
     pub(super) fn take(&mut self, wanted: Wanted, is_first: bool, is_last: bool, now: Time) {
         self.integrate(now);
         if let Some(place) = self.waiting.iter().position(|other| *other == wanted) {
@@ -77,7 +80,7 @@ impl Requests {
         thread.is_bound = !is_last;
     }
 
-    /// A packet that a thread took has left.
+    /// Notes that a packet of a thread has left.
     pub(super) fn done(&mut self, thread: u8) {
         let open = &mut self.threads[usize::from(thread)].open;
         *open = open.saturating_sub(1);
@@ -99,7 +102,7 @@ impl Requests {
         self.withheld >> engine & 1 != 0
     }
 
-    /// Whether a thread has no packet and has asked for one.
+    /// Whether a thread holds no packet and has a request waiting.
     pub fn is_parked(&self, thread: u8) -> bool {
         let Thread { open, is_bound, .. } = self.threads[usize::from(thread)];
         open == 0 && !is_bound && self.of_thread(thread, None).is_some()
@@ -110,19 +113,19 @@ impl Requests {
         self.threads[usize::from(thread)].port
     }
 
-    /// The threads that have asked for packets, with the port of their last request.
+    /// The threads that have ever asked for packets, each with the port of its last request.
     pub fn threads(&self) -> impl Iterator<Item = (u8, u8)> {
         let threads = self.threads.iter().enumerate();
         threads.filter_map(|(thread, known)| Some((thread as u8, known.port?)))
     }
 
-    /// Threads of an engine that have asked for packets.
+    /// The count of an engine's threads that have ever asked for packets.
     pub fn receivers(&self, engine: usize) -> u32 {
         let threads = self.threads.iter().skip(self.share * engine).take(self.share);
         threads.filter(|thread| thread.port.is_some()).count() as u32
     }
 
-    /// Threads that wait for a packet, of engines that get packets.
+    /// The count of threads that wait for a packet, without those of withheld engines.
     pub fn waiting(&self) -> u32 {
         self.waiting.iter().filter(|wanted| self.may_begin(wanted.thread)).count() as u32
     }
@@ -137,7 +140,7 @@ impl Requests {
         self.integral = (self.waited(now), now);
     }
 
-    /// Whether a thread may get the beginning of a packet.
+    /// Whether a thread may take the first MPKT of a packet.
     fn may_begin(&self, thread: u8) -> bool {
         !self.is_withheld(self.engine(thread)) && !self.threads[usize::from(thread)].is_bound
     }

@@ -1,4 +1,5 @@
-//! What reports, governors and monitors ask the line cards, and what governors tell them.
+//! The state that line cards show to reports, governors and monitors, and the controls that
+//! governors have over them.
 
 use wireloom_net::packet::MAX_LENGTH;
 use wireloom_sim::Time;
@@ -9,17 +10,17 @@ use super::{Cards, Transfer};
 use crate::spec::Assignment;
 
 impl Cards {
-    /// Packets that were offered to the lines.
+    /// The count of packets that were offered to the lines.
     pub fn offered(&self) -> u64 {
         self.first + self.packets.len() as u64
     }
 
-    /// Packets that found no room at a port.
+    /// The count of packets that found no room at a port.
     pub fn lost_at_input(&self) -> u64 {
         self.ports.iter().map(|port| port.lost).sum()
     }
 
-    /// `mpkts_in`, `mpkts_out`, `bus_use`, and the lines by port.
+    /// The statistics: `mpkts_in`, `mpkts_out`, `bus_use`, and the lines by port.
     pub fn record(&self, now: Time) -> Record {
         let [inward, outward] = self.carried;
         let mut lines = Record::new();
@@ -37,7 +38,7 @@ impl Cards {
             .with("lines", lines)
     }
 
-    /// The most MPKTs that can wait at a port: those that it has room for, or one longer packet.
+    /// The most MPKTs that can wait at a port: its capacity, or one longer packet.
     pub fn places(&self) -> u32 {
         let longest = (MAX_LENGTH as u32).div_ceil(self.mpkt);
         match self.buffer {
@@ -46,34 +47,34 @@ impl Cards {
         }
     }
 
-    /// The time in the machine of packets that came while packets counted: from the last bit in to the
-    /// last bit out.
+    /// The latency through the machine, from the last bit in to the last bit out, without packets
+    /// that arrived in the warm-up.
     pub fn latency(&self) -> &Histogram {
         &self.latency
     }
 
-    /// When the last packet so far left, or was dropped.
+    /// The time at which the last packet so far left or was dropped.
     pub fn last_left(&self) -> Time {
         self.last_left
     }
 
-    /// Restricts the latencies to packets that come from now on.
+    /// Restarts the latency measurement; only packets that arrive from now on count.
     pub fn measure_latencies(&mut self, now: Time) {
         (self.latency, self.measured_from) = (Histogram::times(), now);
     }
 
-    /// MPKTs that wait at a port, and packets that it has lost.
+    /// The MPKTs that wait at a port, and the count of packets that it has lost.
     pub fn held(&self, port: usize) -> (u32, u64) {
         (self.ports[port].held_in, self.ports[port].lost)
     }
 
-    /// The time in which the bus carried MPKTs; if it carries both ways at a time, those of the way that was in use
-    /// more.
+    /// The time in which the bus carried MPKTs. On a duplex bus this is the time of the busier
+    /// direction.
     pub fn bus_time(&self) -> Time {
         self.bus.clock.cycles(self.bus_cycles(self.cycles))
     }
 
-    /// The same without the cycles to come of MPKTs that have begun.
+    /// [`bus_time`](Self::bus_time) without the cycles after `now` of MPKTs in transfer.
     pub fn bus_time_at(&self, now: Time) -> Time {
         let now = self.bus.clock.edge_from(now);
         let done = [0, 1].map(|way| self.cycles[way] - self.ends[way].saturating_sub(now));
@@ -84,27 +85,28 @@ impl Cards {
         if self.bus.duplex { inward.max(outward) } else { inward + outward }
     }
 
-    /// MPKTs that the bus has carried, in and out.
+    /// The count of MPKTs that the bus has carried, in and out.
     pub fn mpkts(&self) -> u64 {
         self.carried[0] + self.carried[1]
     }
 
-    /// MPKTs that ports have had room for.
+    /// The count of MPKTs that found room at the ports.
     pub fn came(&self) -> u64 {
         self.carried[0] + self.ports.iter().map(|port| u64::from(port.held_in)).sum::<u64>()
     }
 
-    /// Packets that the chip has taken and that have not left.
+    /// Packets in flight: taken by the chip, and not yet left.
     pub fn inside(&self) -> u64 {
         (u64::from(self.taken_from) + self.taken.len() as u64).saturating_sub(self.left)
     }
 
-    /// The most MPKTs that a port holds on the way in.
+    /// The largest backlog of a port on the way in, in MPKTs.
     pub fn backlog(&self) -> u32 {
         self.ports.iter().map(|port| port.held_in).max().unwrap_or(0)
     }
 
-    /// How long the oldest packet of all ports has waited for the chip to take it as a whole.
+    /// The longest time for which a packet has waited at a port without having been taken
+    /// completely.
     pub fn longest_wait(&self, now: Time) -> Time {
         let fronts = self.ports.iter().filter_map(|port| port.waiting.front());
         let packets =
@@ -117,13 +119,13 @@ impl Cards {
         &self.requests
     }
 
-    /// Keeps packets from an engine, or gives it packets again. The rest of a packet that one of
-    /// its threads has begun still comes.
+    /// Withholds new packets from an engine, or resumes them. The rest of a packet that one of its
+    /// threads has begun still arrives.
     pub fn withhold(&mut self, engine: usize, is_withheld: bool, now: Time) {
         self.requests.withhold(engine, is_withheld, now);
     }
 
-    /// Whether some port has no engine left if this one takes no packets.
+    /// Whether some port has no engine left if this engine takes no packets.
     pub fn would_orphan(&self, engine: usize) -> bool {
         let requests = &self.requests;
         let served = |port: Option<u8>| {
@@ -149,7 +151,7 @@ impl Cards {
         self.transfers.iter().any(is)
     }
 
-    /// The share of time of [`bus_time_at`](Self::bus_time_at).
+    /// [`bus_time_at`](Self::bus_time_at) as a share of the time.
     pub fn bus_use(&self, now: Time) -> f64 {
         self.bus_time_at(now).0 as f64 / now.0.max(1) as f64
     }

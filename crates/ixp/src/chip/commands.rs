@@ -1,5 +1,5 @@
-//! The way of a command: from its engine over the network to the queue of its unit, its words over the
-//! buses, and the answer.
+//! The path of a command: from its engine over the network to its unit's queue, its words over the
+//! data buses, and its completion.
 
 use wireloom_isa::microengine::{Operation, TransferFile, Unit};
 use wireloom_sim::{EnergySink, EventSink, Kernel};
@@ -23,7 +23,7 @@ struct Units<'a> {
 }
 
 impl Units<'_> {
-    /// Whether a channel of a unit has room for a command, and the number of both in the network.
+    /// Whether a request's unit has room for it, and the number of the target in the network.
     fn target(&self, request: &Request) -> (bool, usize) {
         let (channel, order) = (usize::from(request.channel), request.order);
         let (sram, sdram) = (self.sram.channels.len(), self.sdram.channels.len());
@@ -40,7 +40,7 @@ impl Units<'_> {
 }
 
 impl<E: EnergySink> Chip<E> {
-    /// The queues of a channel of a unit, which the chip has.
+    /// The queues of a channel of a unit. The chip has both.
     fn queues(&mut self, unit: Unit, channel: u8) -> &mut Queues {
         match unit {
             Unit::Sram => &mut self.sram.channels[usize::from(channel)].queues,
@@ -52,7 +52,7 @@ impl<E: EnergySink> Chip<E> {
         }
     }
 
-    /// The channel of a new command's address and the cluster of its engine.
+    /// Sets the channel that serves a new command's address, and the cluster of its engine.
     pub(super) fn locate(&mut self, handle: Handle) -> Result<(), Refused> {
         let request = &mut self.pool[handle];
         let channel = match request.unit {
@@ -72,7 +72,7 @@ impl<E: EnergySink> Chip<E> {
         Ok(())
     }
 
-    /// The pair of buses of a command, and the number of its unit there.
+    /// The pair of buses that a command uses, and its unit's number on them.
     pub(super) fn buses(&mut self, handle: Handle) -> (&mut Pair, usize) {
         let request = &self.pool[handle];
         let (cluster, channel) = (usize::from(request.cluster), usize::from(request.channel));
@@ -88,7 +88,7 @@ impl<E: EnergySink> Chip<E> {
         (&mut self.sram_bus[cluster], number)
     }
 
-    /// Lets engines send commands.
+    /// Grants engines the network to send commands.
     pub(super) fn grant(&mut self, cycle: u64, kernel: &mut Kernel<Event>) {
         let now = kernel.now();
         if self.engines.iter().all(|engine| engine.commands.is_empty()) {
@@ -122,7 +122,7 @@ impl<E: EnergySink> Chip<E> {
         }
     }
 
-    /// A command has come to its unit.
+    /// Queues a command that has arrived at its unit.
     pub(super) fn arrived(&mut self, handle: Handle, kernel: &mut Kernel<Event>) {
         let now = kernel.now();
         let request = &self.pool[handle];
@@ -185,7 +185,7 @@ impl<E: EnergySink> Chip<E> {
         }
     }
 
-    /// Lets units begin commands.
+    /// Starts commands in the units.
     pub(super) fn serve(&mut self, cycle: u64, kernel: &mut Kernel<Event>) -> Result<(), Refused> {
         for channel in 0..self.sdram.channels.len() {
             if !self.sdram.channels[channel].queues.is_empty() {
@@ -237,7 +237,7 @@ impl<E: EnergySink> Chip<E> {
         }
     }
 
-    /// A unit is done with a command.
+    /// Completes a command.
     pub(super) fn done(&mut self, handle: Handle, kernel: &mut Kernel<Event>) {
         let request = &self.pool[handle];
         let (id, engine, receiver, signal) =

@@ -1,4 +1,4 @@
-//! What the governor sees, and how the chip does what it wants.
+//! The governor's view of the chip, and the execution of its actions.
 
 use wireloom_isa::microengine::Signal;
 use wireloom_sim::energy::Class;
@@ -16,17 +16,18 @@ pub struct Control {
     governor: Option<Governor>,
     period: Time,
     modes: Vec<Mode>,
-    /// Whether the voltage of each engine changes; it may be stopped meanwhile.
+    /// Whether the voltage of each engine is changing. Stopped engines can change voltage too.
     changing: Vec<bool>,
     steps: Vec<usize>,
-    /// Whether an engine is stopping.
+    /// Whether at least one engine is stopping.
     is_stopping: bool,
-    /// The cycles and idle cycles of engines, the MPKTs that the bus carried, the busy time
-    /// of SDRAM and the bus in picoseconds, and the integral of threads that waited, at the last decision.
+    /// The values at the last decision: time, cycles and idle cycles of each engine, MPKTs that the
+    /// bus carried and that arrived, busy picoseconds of SDRAM and the bus, the integral of waiting
+    /// threads, and lost packets.
     before: Before,
     /// Whether an engine was stopped or slow after the last period.
     held_back: bool,
-    /// What the governor did.
+    /// The counts of the governor's actions and their costs.
     pub did: Did,
 }
 
@@ -41,21 +42,19 @@ struct Before {
     lost: u64,
 }
 
-/// What a governor did.
+/// The counts of a governor's actions and their costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Did {
-    /// Changes to a slower step.
     pub slower: u64,
-    /// Changes to a faster step.
     pub faster: u64,
-    /// Engines whose clock stopped.
+    /// The number of times that an engine's clock stopped.
     pub stopped: u64,
-    /// Engines whose clock started again.
+    /// The number of times that an engine's clock started again.
     pub started: u64,
-    /// The time in which a packet had waited at a port for longer than `governor.wait_ns` while an
-    /// engine was stopped or slow, in whole periods.
+    /// The time, in whole periods, in which a packet had waited at a port for longer than
+    /// `governor.wait_ns` while an engine was stopped or slow.
     pub late: Time,
-    /// Packets that ports had no room for in periods in which an engine was stopped or slow.
+    /// Packets that found no room at a port in periods with a stopped or slow engine.
     pub lost: u64,
 }
 
@@ -75,17 +74,16 @@ impl Control {
         }
     }
 
-    /// The time between two decisions, if there is a governor.
+    /// The time between two decisions; `None` without a governor.
     pub fn period(&self) -> Option<Time> {
         self.governor.as_ref().map(|_| self.period)
     }
 
-    /// The MPKTs in a port from which on the governor is asked at once.
+    /// The backlog of a port, in MPKTs, at which the governor is asked at once.
     pub(super) fn mark(&self, receive_mpkts: u32) -> u32 {
         self.governor.as_ref().map_or(u32::MAX, |governor| governor.mark(receive_mpkts))
     }
 
-    /// What an engine does.
     pub fn mode(&self, engine: usize) -> Mode {
         self.modes[engine]
     }
@@ -96,14 +94,14 @@ impl Control {
         self.modes.iter().any(is_off) || self.steps.iter().any(|step| *step > 0)
     }
 
-    /// The step of an engine.
+    /// The step of an engine, an index into `governor.steps`.
     pub fn step(&self, engine: usize) -> usize {
         self.steps[engine]
     }
 }
 
 impl<E: EnergySink> Chip<E> {
-    /// The end of a period.
+    /// Ends a period.
     pub(super) fn tick(&mut self, kernel: &mut Kernel<Event>) {
         self.count_late(kernel.now());
         self.govern(false, kernel);
@@ -111,7 +109,7 @@ impl<E: EnergySink> Chip<E> {
         kernel.send(self.control.period, Event::Tick);
     }
 
-    /// Counts what a period with engines that are stopped or slow has held up.
+    /// Counts delays and losses of a period in which an engine was stopped or slow.
     fn count_late(&mut self, now: Time) {
         let lost = self.cards.lost_at_input();
         if self.control.held_back || self.control.is_held_back() {
@@ -124,10 +122,10 @@ impl<E: EnergySink> Chip<E> {
         self.control.before.lost = lost;
     }
 
-    /// Hands what happened so far to the energy sink.
+    /// Posts the counts up to now to the energy sink.
     pub(crate) fn post(&mut self, kernel: &Kernel<Event>) {
         let mut ledger = std::mem::take(&mut self.ledger);
-        // It happened before now: in the interval that ends.
+        // The events happened before now, so they belong to the interval that ends now.
         let at = kernel.now().since(Time(1));
         for (component, class, events) in ledger.news(self, kernel) {
             self.energy.count(component, class, at, events);
@@ -135,7 +133,8 @@ impl<E: EnergySink> Chip<E> {
         self.ledger = ledger;
     }
 
-    /// Asks the governor, at the end of a period or because a port fills.
+    /// Asks the governor and carries out its actions, at the end of a period or because a port
+    /// fills.
     pub(super) fn govern(&mut self, is_urgent: bool, kernel: &mut Kernel<Event>) {
         let Some(mut governor) = self.control.governor.take() else { return };
         let seen = self.observe(is_urgent, kernel);
@@ -166,7 +165,7 @@ impl<E: EnergySink> Chip<E> {
         let waited = self.cards.requests().waited(now);
         let engines = counts.iter().zip(&before.engines).enumerate().map(|(number, (is, was))| {
             EngineSeen {
-                // Without a cycle it is no number.
+                // NaN if the engine had no cycle.
                 idle: (is.1 - was.1) as f64 / (is.0 - was.0) as f64,
                 step: self.control.steps[number],
                 mode: self.control.modes[number],
@@ -198,8 +197,8 @@ impl<E: EnergySink> Chip<E> {
         seen
     }
 
-    /// Whether all contexts of an engine that run take packets by themselves, and every port has
-    /// an engine left when it stops.
+    /// Whether every active context of an engine takes packets by itself, and every port keeps
+    /// another engine if this one stops.
     fn can_stop(&self, engine: usize) -> bool {
         let contexts = self.engines[engine].contexts().iter();
         let mut running =
@@ -213,7 +212,7 @@ impl<E: EnergySink> Chip<E> {
             && !self.cards.would_orphan(engine)
     }
 
-    /// Threads of an engine, by which threads are numbered.
+    /// Threads of an engine: the thread number is `threads_each * engine + context`.
     pub(super) fn threads_each(&self) -> usize {
         self.spec.engine.version.sizes().contexts
     }
@@ -231,7 +230,7 @@ impl<E: EnergySink> Chip<E> {
         self.energy.count(regulator(self.engines.len(), engine), class, now, 1);
         if step < old {
             self.control.did.faster += 1;
-            // The voltage rises before the clock.
+            // The voltage rises before the clock does.
             self.set_voltage(engine, step, now);
         } else {
             self.control.did.slower += 1;
@@ -246,7 +245,7 @@ impl<E: EnergySink> Chip<E> {
         kernel.send(change, Event::Settled(engine as u8));
     }
 
-    /// A change of voltage is over.
+    /// Completes a change of voltage.
     pub(super) fn settled(&mut self, engine: usize, kernel: &Kernel<Event>) {
         self.post(kernel);
         self.control.changing[engine] = false;
@@ -272,7 +271,7 @@ impl<E: EnergySink> Chip<E> {
         }
     }
 
-    /// Stops the clocks of engines that are to stop and have no packet left.
+    /// Stops the clocks of stopping engines that hold no packet.
     #[inline]
     pub(super) fn stop_drained(&mut self, kernel: &mut Kernel<Event>) {
         if self.control.is_stopping {
@@ -300,7 +299,7 @@ impl<E: EnergySink> Chip<E> {
         self.control.is_stopping = is_stopping;
     }
 
-    /// Whether all contexts of an engine wait for a packet that they have asked for, and have none.
+    /// Whether all contexts of an engine wait for a packet that they have asked for and hold none.
     fn is_drained(&self, number: usize) -> bool {
         let (engine, threads) = (&self.engines[number], self.threads_each());
         let mut contexts = engine.contexts().iter().enumerate();
@@ -314,7 +313,7 @@ impl<E: EnergySink> Chip<E> {
             })
     }
 
-    /// Whether a context waits for the signal that comes with a packet.
+    /// Whether a context waits for the signal that announces a packet.
     fn waits_for_packet(&self, engine: usize, context: usize) -> bool {
         let mask = self.engines[engine].contexts()[context].mask;
         let thread = self.threads_each() * engine + context;
@@ -336,7 +335,7 @@ impl<E: EnergySink> Chip<E> {
             }
             Mode::Running | Mode::Changing => return,
         }
-        // A stopped engine whose voltage changes has no edge before the change is over.
+        // A stopped engine that still changes its voltage gets no edge before the change is over.
         let is_changing = self.control.changing[engine];
         self.control.modes[engine] = if is_changing { Mode::Changing } else { Mode::Running };
         self.cards.withhold(engine, false, now);

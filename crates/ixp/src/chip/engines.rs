@@ -1,4 +1,4 @@
-//! Cycles of engines: what the chip shows them, and what it counts of them.
+//! Engine cycles: the chip's inputs to them, and the counts that it keeps.
 
 use wireloom_isa::microengine::Signal;
 use wireloom_sim::{Activity, EnergySink, EventSink, Kernel};
@@ -9,7 +9,7 @@ use crate::trace::{Event as Traced, What};
 use crate::units::Refused;
 
 impl<E: EnergySink> Chip<E> {
-    /// A cycle of an engine.
+    /// Runs a cycle of an engine.
     pub(super) fn engine_cycle(
         &mut self,
         number: usize,
@@ -65,7 +65,7 @@ impl<E: EnergySink> Chip<E> {
         })
     }
 
-    /// Does what an engine asks of itself and of its neighbours.
+    /// Carries out the actions that an engine requests for itself and its neighbours.
     fn outside(&mut self, number: usize, kernel: &mut Kernel<Event>) -> Result<(), Refused> {
         let asked = std::mem::take(&mut self.engines[number].second.outside);
         for outside in asked {

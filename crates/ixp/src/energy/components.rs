@@ -1,4 +1,4 @@
-//! The components whose energy is accounted for, with their models.
+//! The components that consume energy, and their models.
 
 use wireloom_power::datapath::Operation;
 use wireloom_power::{Arbiter, Array, Bus, Datapath, Process, RangeError, Reading, percent_of};
@@ -9,12 +9,11 @@ use super::spec::{ControlStore, PowerSpec};
 use crate::network::NetworkKind;
 use crate::spec::Spec;
 
-/// The kind of a component with its classes of events.
+/// A kind of component, with its classes of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its name.
     pub name: &'static str,
-    /// Its classes of events.
+    /// The names of its classes of events.
     pub classes: &'static [&'static str],
 }
 
@@ -22,8 +21,8 @@ const fn part(name: &'static str, classes: &'static [&'static str]) -> Part {
     Part { name, classes }
 }
 
-/// The components of an engine, in the order of their numbers. `idle` counts the cycles of ports
-/// without an access.
+/// The components of an engine, indexed by place. `idle` counts the cycles of ports without an
+/// access.
 pub const ENGINE_PARTS: [Part; 8] = [
     part("gpr", &["read", "write", "idle"]),
     part("xfer", &["access", "idle"]),
@@ -35,7 +34,7 @@ pub const ENGINE_PARTS: [Part; 8] = [
     part("context_arbiter", &["grant", "idle"]),
 ];
 
-/// The components of the rest of the chip and of its board, in the order of their numbers.
+/// The components of the rest of the chip and of its board, indexed by place.
 pub const CHIP_PARTS: [Part; 11] = [
     part("command_bus_arbiter", &["grant", "idle"]),
     part("command_bus", &["command"]),
@@ -50,35 +49,36 @@ pub const CHIP_PARTS: [Part; 11] = [
     part("sdram", &["activate", "burst", "refresh"]),
 ];
 
-/// The number of a component of an engine, by its place in [`ENGINE_PARTS`].
+/// The component number of a part of an engine, by its place in [`ENGINE_PARTS`].
 pub fn engine_part(engine: usize, place: usize) -> Component {
     Component((engine * ENGINE_PARTS.len() + place) as u32)
 }
 
-/// The number of a component of the chip, by its place in [`CHIP_PARTS`].
+/// The component number of a part of the chip, by its place in [`CHIP_PARTS`].
 pub fn chip_part(engines: usize, place: usize) -> Component {
     Component((engines * ENGINE_PARTS.len() + place) as u32)
 }
 
-/// The number of an engine's voltage regulator, whose classes are changes between the steps of the
-/// governor.
+/// The component number of an engine's voltage regulator. Its classes are the changes between two
+/// neighbouring steps of the governor.
 pub fn regulator(engines: usize, engine: usize) -> Component {
     Component((engines * ENGINE_PARTS.len() + CHIP_PARTS.len() + engine) as u32)
 }
 
-/// Ports of the register files of an engine: each bank of general-purpose registers is read and
-/// written in one cycle, each file of transfer registers is accessed once.
+/// The ports of an engine's register files. In each cycle each bank of general-purpose registers
+/// can be read and written, and each file of transfer registers can be accessed once.
 pub(super) const GPR_PORTS: u64 = 4;
 pub(super) const XFER_PORTS: u64 = 4;
-/// Units and channels with command queues.
+/// The number of units and channels with command queues.
 pub(super) fn queues(spec: &Spec) -> u64 {
     spec.targets().into()
 }
 
-/// The widths of transistors that are off in the hash unit, in um of the process of 0.8 um (assumed: a product of 64 bits, 16 bits a step).
+/// The total width of the off transistors in the hash unit, in um of the 0.8 um process. Assumed: a
+/// 64-bit product, 16 bits in a step.
 const HASH_LEAKS_UM: f64 = 64.0 * 16.0 * 12.0;
 
-/// What a model says of a component: the energy of each class, and its leakage in nanowatts.
+/// A component's model: the energy of each class, and the leakage in nanowatts.
 struct Model {
     energies: Vec<Energy>,
     nanowatts: u64,
@@ -95,12 +95,13 @@ impl Models<'_> {
         self.power.technology.leak(self.process, width_um)
     }
 
-    /// What a port without an access takes.
+    /// The energy of a port in a cycle without an access.
     fn idle(&self, access: Energy) -> Energy {
         percent_of(access, self.power.idle_percent)
     }
 
-    /// A register file: reads, writes and idle ports, `files` of them.
+    /// The array of a register file of `words` words, and the leakage of `files` of them in
+    /// nanowatts.
     fn registers(&self, words: u32, files: u32) -> Result<(Array, u64), RangeError> {
         let array = Array::new(self.process, words, 32, 1, Reading::FullSwing)?;
         Ok((array, self.leak(array.leaking_um() * f64::from(files))))
@@ -146,7 +147,7 @@ impl Models<'_> {
             6 => self.queue(engine.commands)?,
             _ => {
                 let arbiter = Arbiter::round_robin(self.process, engine.contexts)?;
-                // Half of the contexts are ready on average: assumed.
+                // Assumed: half of the contexts are ready on average.
                 let grant = arbiter.grant(engine.contexts.div_ceil(2));
                 let nanowatts = self.leak(arbiter.leaking_um());
                 Model { energies: vec![grant, self.idle(grant)], nanowatts }
@@ -154,7 +155,7 @@ impl Models<'_> {
         })
     }
 
-    /// A queue of commands.
+    /// The model of a command queue.
     fn queue(&self, entries: u32) -> Result<Model, RangeError> {
         let bits = self.power.command_bits;
         let array = Array::new(self.process, entries, bits, 2, Reading::FullSwing)?;
@@ -169,7 +170,8 @@ impl Models<'_> {
         let dynamic = |energy| Model { energies: vec![energy], nanowatts: 0 };
         Ok(match place {
             0 => {
-                // One for each bus, for each unit of a crossbar, and for each node of others.
+                // One arbiter for each bus, each unit of a crossbar, or each node of a ring or a
+                // mesh.
                 let (arbiters, entries) = match spec.command_bus.kind {
                     NetworkKind::Bus => (spec.clusters, spec.engines / spec.clusters),
                     NetworkKind::Crossbar => (spec.targets(), spec.engines),
@@ -183,7 +185,7 @@ impl Models<'_> {
             }
             1 => dynamic(bus(self.command_um(), power.command_bits)?),
             2 => {
-                // Three queues in each unit; an access goes to one of them.
+                // Each unit has three queues; an access goes to one of them.
                 let entries = [&spec.sram.queue, &spec.sdram.queue, &spec.scratch.queue];
                 let more = [&spec.hash.queue, &spec.fbi.queue, &spec.msf.queue];
                 let most = entries.into_iter().chain(more).max();
@@ -218,15 +220,15 @@ impl Models<'_> {
         })
     }
 
-    /// The length of wire that a command drives for each link, in micrometres.
+    /// The length of wire that a command drives on each link, in micrometres.
     fn command_um(&self) -> u32 {
         let (spec, side) = (self.spec, self.power.command_bus_um);
         let nodes = spec.engines + spec.targets();
         match spec.command_bus.kind {
             NetworkKind::Bus => side / spec.clusters,
-            // Along a row to the crosspoint, and along a column to the unit.
+            // Along a row to the crosspoint, and down a column to the unit.
             NetworkKind::Crossbar => 2 * side,
-            // The nodes stand round the chip, or in a square on it.
+            // The nodes of a ring are spaced round the chip, those of a mesh over its square area.
             NetworkKind::Ring => 4 * side / nodes,
             NetworkKind::Mesh => side / crate::network::columns(nodes as usize) as u32,
         }
@@ -251,10 +253,10 @@ impl Models<'_> {
     }
 }
 
-/// Creates the meter of a machine, with the energy of each interval if there is one.
+/// Creates the meter of a machine. With an interval it also records the energy over time.
 ///
 /// # Errors
-/// If a number of the description is out of its range.
+/// If a number of the description is out of range.
 pub fn meter(spec: &Spec, interval: Option<Time>) -> Result<EnergyMeter, SpecError> {
     let power = &spec.power;
     let wrong = |error: RangeError| error.in_table("power");

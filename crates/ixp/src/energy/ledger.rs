@@ -1,4 +1,4 @@
-//! What engines and units have done, handed on as events of energy.
+//! Converts the counters of engines and units into energy events.
 
 use wireloom_sim::energy::{Class, Component};
 use wireloom_sim::{EnergyMeter, EnergySink, Kernel};
@@ -7,7 +7,7 @@ use super::components::{GPR_PORTS, XFER_PORTS, queues};
 use super::{chip_part, engine_part};
 use crate::chip::{Chip, Event};
 
-/// The counts of which the energy sink has heard.
+/// The counts that the energy sink has already received.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     seen: Vec<u64>,
@@ -15,7 +15,7 @@ pub struct Ledger {
 
 /// An energy sink that may be a meter.
 pub trait Metered: EnergySink + Clone {
-    /// The meter, if it is one.
+    /// The meter; `None` for other sinks.
     fn meter(&self) -> Option<EnergyMeter> {
         None
     }
@@ -30,8 +30,8 @@ impl Metered for EnergyMeter {
 }
 
 impl Ledger {
-    /// Returns what happened since the last call. Counts that fell, which only cycles of ports
-    /// without an access can, wait until they rise again.
+    /// Returns the events since the last call. Only the cycles of ports without an access can fall;
+    /// such a count is held back until it rises above its old value.
     pub fn news<E: EnergySink>(
         &mut self,
         chip: &Chip<E>,
@@ -55,7 +55,7 @@ impl Ledger {
     }
 }
 
-/// Calls a function with the total of each class of each component.
+/// Calls a function with the total count of each class of each component.
 fn count<E: EnergySink>(
     chip: &Chip<E>,
     kernel: &Kernel<Event>,
@@ -68,7 +68,7 @@ fn count<E: EnergySink>(
         let moved = done.transfer + engine.registers.moved;
         let fetched = engine.used.busy + engine.used.aborted;
         let swaps: u64 = engine.contexts().iter().map(|context| context.swaps).sum();
-        // A change of context keeps one set of control registers and loads another.
+        // A change of context saves one set of control registers and loads another.
         let control = done.csr + 2 * swaps;
         let waiting = engine.commands.len() as u64;
         let mut part = |place, totals: &[u64]| {
@@ -123,7 +123,7 @@ fn count<E: EnergySink>(
     part(9, &[chip.sram.served().words]);
     let served = chip.sdram.served();
     let activations = served.commands - chip.sdram.sum(|channel| channel.row_hits);
-    // The simulation makes refreshes of idle time up when a command comes.
+    // The simulation catches up on refreshes in idle time only when a command arrives.
     let interval = u64::from(chip.spec.sdram.refresh_interval_cycles);
     let channels = chip.sdram.channels.len() as u64;
     let refreshes = channels * cycles.checked_div(interval).unwrap_or(0);

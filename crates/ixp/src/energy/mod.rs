@@ -1,8 +1,8 @@
-//! The energy of the chip: its components, their models, and what is counted of them.
+//! The energy of the chip: components, models and counts.
 //!
-//! Engines and units count what they do anyway. A [`Ledger`] hands the differences to the energy
-//! sink whenever a voltage changes, an interval ends or somebody asks, so a simulation does not
-//! become slower by its energy.
+//! Engines and units keep the needed counters anyway. A [`Ledger`] posts the differences to the
+//! energy sink whenever a voltage changes, an interval ends or the energy is read, so accounting
+//! does not slow the simulation down.
 
 mod components;
 mod ledger;
@@ -14,7 +14,7 @@ pub use ledger::{Ledger, Metered};
 pub use power::Power;
 pub use spec::{ControlStore, PowerSpec};
 
-/// The state of a component that works.
+/// The state of a component with a running clock.
 pub const ON: wireloom_sim::energy::PowerState = wireloom_sim::energy::PowerState(0);
-/// The state of a component whose clock is stopped.
+/// The state of a component with a stopped clock.
 pub const GATED: wireloom_sim::energy::PowerState = wireloom_sim::energy::PowerState(1);

@@ -1,4 +1,4 @@
-//! The energy of a run, summed up by component, by engine and over time.
+//! The energy of a run, by component, by engine and over time.
 
 use wireloom_sim::energy::{Class, Component, PowerState};
 use wireloom_sim::stats::{Record, Series};
@@ -6,7 +6,7 @@ use wireloom_sim::{Energy, EnergyMeter, Time};
 
 use super::{CHIP_PARTS, ENGINE_PARTS, GATED, ON, chip_part, engine_part, regulator};
 
-/// The first of the chip's parts that are chips of their own: memories.
+/// The first place in [`CHIP_PARTS`] of the external memory chips.
 const MEMORIES: usize = CHIP_PARTS.len() - 2;
 
 /// The energy of a run.
@@ -17,7 +17,7 @@ pub struct Power {
 }
 
 impl Power {
-    /// Takes a meter that is settled, of a machine with so many engines.
+    /// Takes a settled meter of a machine with this number of engines.
     pub fn new(meter: EnergyMeter, engines: usize) -> Self {
         Self { meter, engines }
     }
@@ -27,17 +27,17 @@ impl Power {
         &self.meter
     }
 
-    /// All energy.
+    /// The total energy.
     pub fn total(&self) -> Energy {
         self.meter.total()
     }
 
-    /// The energy of a part in all engines, by its place in [`ENGINE_PARTS`].
+    /// The energy of a part, summed over all engines, by its place in [`ENGINE_PARTS`].
     pub fn engine_parts(&self, place: usize) -> Energy {
         (0..self.engines).map(|engine| self.meter.energy(engine_part(engine, place))).sum()
     }
 
-    /// The energy of a part in all engines without its leakage.
+    /// The energy of a part without leakage, summed over all engines.
     pub fn engine_part_dynamic(&self, place: usize) -> Energy {
         let classes = ENGINE_PARTS[place].classes.len() as u32;
         let engines = (0..self.engines).map(|engine| engine_part(engine, place));
@@ -50,18 +50,18 @@ impl Power {
         self.meter.energy(chip_part(self.engines, place))
     }
 
-    /// The energy of an engine, without its regulator.
+    /// The energy of an engine without its voltage regulator.
     pub fn engine(&self, engine: usize) -> Energy {
         let parts = 0..ENGINE_PARTS.len();
         parts.map(|place| self.meter.energy(engine_part(engine, place))).sum()
     }
 
-    /// The energy of all changes of voltage.
+    /// The energy of all voltage changes.
     pub fn changes(&self) -> Energy {
         (0..self.engines).map(|engine| self.meter.energy(regulator(self.engines, engine))).sum()
     }
 
-    /// What engines leak.
+    /// The leakage energy of all engines.
     pub fn engines_leak(&self) -> Energy {
         let parts = (0..self.engines).flat_map(|engine| {
             (0..ENGINE_PARTS.len()).map(move |place| engine_part(engine, place))
@@ -70,7 +70,7 @@ impl Power {
         parts.map(|part| state(part, ON) + state(part, GATED)).sum()
     }
 
-    /// The energy of cycles without an access in a part of all engines, by its place in
+    /// The energy of idle port cycles of a part, summed over all engines, by its place in
     /// [`ENGINE_PARTS`].
     pub fn engine_part_idle(&self, place: usize) -> Energy {
         let class = Class(ENGINE_PARTS[place].classes.len() as u32 - 1);
@@ -78,26 +78,28 @@ impl Power {
         engines.map(|part| self.meter.events(part, class).1).sum()
     }
 
-    /// The energy of cycles without an access in engines.
+    /// The energy of idle port cycles in all engines.
     pub fn engines_idle(&self) -> Energy {
         (0..ENGINE_PARTS.len()).map(|place| self.engine_part_idle(place)).sum()
     }
 
-    /// Mean power in watts: of engines with their regulators, of the rest of the chip, of memory
-    /// chips.
+    /// The mean power in watts: of engines with their regulators, of the rest of the chip, and of
+    /// the memory chips.
     pub fn watts(&self, now: Time) -> [f64; 3] {
         self.groups().map(|energy| energy.mean_watts(now))
     }
 
-    /// The energy of engines with their regulators, of the rest of the chip, of memory chips.
+    /// The energy of engines with their regulators, of the rest of the chip, and of the memory
+    /// chips.
     pub fn groups(&self) -> [Energy; 3] {
         let engines: Energy = (0..self.engines).map(|engine| self.engine(engine)).sum();
         let parts = |range: std::ops::Range<usize>| range.map(|place| self.chip_part(place)).sum();
         [engines + self.changes(), parts(0..MEMORIES), parts(MEMORIES..CHIP_PARTS.len())]
     }
 
-    /// `energy` and `mean_w`; `parts` sums up each part over all engines, `engines` all parts of
-    /// each engine; `components` has every component with its events, states and voltages.
+    /// The energy record: `energy` and `mean_w`; `parts` sums each part over all engines, `engines`
+    /// sums all parts of each engine, and `components` lists every component with its events,
+    /// states and voltages.
     pub fn record(&self, now: Time) -> Record {
         let mut parts = Record::new();
         for (place, part) in ENGINE_PARTS.iter().enumerate() {
@@ -117,7 +119,8 @@ impl Power {
         all
     }
 
-    /// The power in each interval, in watts: `power_w`, and for each engine and part of the chip.
+    /// The power in each interval, in watts: `power_w` in total, and a column for each engine and
+    /// each part of the chip.
     pub fn over_time(&self, interval: Time, now: Time) -> Series {
         let mut series = Series::new(interval);
         let mut column = |name: &str, components: &[Component]| {

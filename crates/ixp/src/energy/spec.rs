@@ -1,22 +1,22 @@
-//! The description of a chip's energy in machine files.
+//! The energy section of a machine description.
 
 use serde::{Deserialize, Serialize};
 use wireloom_power::{DramChips, RangeError, Regulator, SramChips, Technology};
 use wireloom_sim::SpecError;
 use wireloom_sim::spec::within;
 
-/// The process, the voltages, and what the models of `wireloom-power` do not know by themselves.
+/// Process, voltages, and the parameters that the models of `wireloom-power` need.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PowerSpec {
-    /// Process, voltages and temperature; the supply voltage is that of engines and units.
+    /// Process, voltages and temperature. The supply voltage applies to engines and units.
     #[serde(flatten)]
     pub technology: Technology,
-    /// What a port that is not used in a cycle takes, in percent of an access, 0 to 100.
+    /// The energy of an unused port in a cycle, in percent of an access, 0 to 100.
     pub idle_percent: u32,
-    /// The array of a control store.
+    /// The array structure of a control store.
     pub control_store: ControlStore,
-    /// Bits of a command on its bus and in queues, 16 to 256.
+    /// Bits of a command on the command bus and in queues, 16 to 256.
     pub command_bits: u32,
     /// The length of the command bus, in micrometres, 0 to 100,000.
     pub command_bus_um: u32,
@@ -28,26 +28,26 @@ pub struct PowerSpec {
     pub ix_bus_pf: u32,
     /// The output capacitor of the voltage regulator of an engine, in microfarads, 0 to 1,000.
     pub regulator_uf: f64,
-    /// The efficiency of that regulator in a change of voltage, in percent, 0 to 100.
+    /// The efficiency of this regulator during a voltage change, in percent, 0 to 100.
     pub regulator_percent: u32,
-    /// The chips of SRAM.
+    /// The SRAM chips.
     pub sram: SramChips,
-    /// The chips of SDRAM.
+    /// The SDRAM chips.
     pub sdram: DramChips,
 }
 
-/// How the array of a control store is made.
+/// The array structure of a control store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ControlStore {
-    /// Cut into subarrays, in the way that takes the least energy.
+    /// Divided into subarrays, in the way that takes the least energy.
     Cut,
-    /// In one piece: a word in each row.
+    /// A single array with one word in each row.
     Whole,
 }
 
 impl PowerSpec {
-    /// Checks the range of all numbers.
+    /// Checks the ranges of all numbers.
     ///
     /// # Errors
     /// The first number out of range, by its key.
@@ -65,7 +65,7 @@ impl PowerSpec {
         self.sdram.check().map_err(|error| error.in_table("power.sdram"))
     }
 
-    /// The regulator of an engine.
+    /// The voltage regulator of an engine.
     pub(super) fn regulator(&self) -> Result<Regulator, RangeError> {
         Regulator::new(self.regulator_uf, f64::from(self.regulator_percent) / 100.0)
     }
