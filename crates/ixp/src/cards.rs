@@ -23,7 +23,7 @@ use requests::Requests;
 /// Packets still to arrive on a line; the machine appends to this queue.
 type Feed = VecDeque<Offered>;
 
-/// The buffer of the line model in bytes, too large to fill: ports count MPKTs themselves.
+/// The queue length of the line model in packets, too large to limit: ports count MPKTs themselves.
 const UNLIMITED: u64 = 1 << 24;
 
 /// The most status words that are kept for a thread.
@@ -541,7 +541,7 @@ impl Cards {
             return None;
         }
         let has_room = match (control.way, self.ports.get(usize::from(control.egress()))) {
-            // A packet that is larger than an empty port's buffer leaves while it still arrives.
+            // A packet longer than the port's transmit buffer passes if it is alone there.
             (Way::Port, Some(port)) => {
                 let is_alone = !control.first && port.sink.next_departure(now).is_none();
                 port.held_out < self.spec.transmit_mpkts || is_alone

@@ -81,8 +81,8 @@ pub fn compile(
         Target::One { .. } => Local::of_scratchpad(layout.near),
         Target::Two { .. } => Local::of(target.local()),
     };
-    // The number of values that each step keeps in registers. With fewer, the assembler finds a
-    // register for all others.
+    // The registers that each step may use for its values. The number falls while the assembler
+    // runs out of registers.
     let mut kept = vec![microengine::KEPT[0]; steps];
     let mut assembled = HashMap::new();
     // The size of a step is known only after register allocation, and is at first overestimated: so

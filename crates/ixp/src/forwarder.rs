@@ -1,6 +1,6 @@
 //! The hand-written IPv4 forwarders of both versions, `programs/microcode/ipv4.uc` and
-//! `ipv4_version2.uc`, with a small table of routes: a load for figures over several chips, and for
-//! tests that need no other program.
+//! `ipv4_version2.uc`, with a small routing table. They are the load for figures over several
+//! chips, and for tests that need no other program.
 
 use std::path::Path;
 
@@ -13,12 +13,13 @@ use crate::processor::Processor;
 use crate::spec::Spec;
 use crate::units::Refused;
 
-/// The programs of version 1 and 2.
+/// The source texts for versions 1 and 2.
 const TEXT: &str = include_str!("../../../programs/microcode/ipv4.uc");
 const TEXT_2: &str = include_str!("../../../programs/microcode/ipv4_version2.uc");
-/// Engines of version 1 that run it: sixteen threads, each with an element of the receive FIFO.
+/// The engines of version 1 that run it. They have sixteen threads, one for each element of the
+/// receive FIFO.
 const ENGINES: usize = 4;
-/// Elements of RBUF and TBUF that the program of version 2 knows.
+/// The elements of RBUF and TBUF that the version 2 program expects.
 const ELEMENTS_2: u32 = 128;
 
 // Word addresses in SRAM.
@@ -26,14 +27,16 @@ const PORTS_AT: u32 = 0x100;
 const NEXT_HOPS_AT: u32 = 0x200;
 const TRIE_AT: u32 = 0x1_0000;
 
-/// The first bits of the stations' addresses; the port is added.
+/// The MAC address of station 0. The port number is added to it.
 const STATION: u64 = 0x0200_0000_0001;
 
-/// Creates a chip that forwards, with engines 0 to 3 of version 1 or all of version 2: the network 10.N.0.0/16 is behind port N modulo
-/// the number of ports, and all sources are known.
+/// Creates a chip that forwards with engines 0 to 3 of version 1, or with all engines of version 2.
+/// The network 10.N.0.0/16 is reachable through port N modulo the number of ports, and all sources
+/// are known.
 ///
 /// # Errors
-/// If the chip lacks what the program needs, or a number of the description is out of its range.
+/// If the chip lacks a part that the program needs, or if a number of the description is out of
+/// range.
 pub fn processor<E: EnergySink>(
     spec: &Spec,
     options: &Options,
@@ -97,7 +100,7 @@ pub fn processor<E: EnergySink>(
     Ok(processor)
 }
 
-/// A frame of 60 bytes for a port, to a network chosen at random.
+/// A 60-byte frame for a port, addressed to a random network.
 pub fn frame(port: u16, rng: &mut Rng) -> Vec<u8> {
     let mut bytes = vec![0; 60];
     bytes[..6].copy_from_slice(&(STATION + u64::from(port)).to_be_bytes()[2..]);

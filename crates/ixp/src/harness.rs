@@ -1,5 +1,5 @@
-//! Runs unit tests in microcode: a program writes 1 into the mailbox if all is as expected, or a
-//! failure, and ends.
+//! Runs unit tests in microcode. A test program writes 1 into the mailbox on success, or a failure,
+//! and ends.
 
 use wireloom_isa::microengine::Image;
 use wireloom_sim::{SpecError, Stop};
@@ -11,53 +11,53 @@ use crate::processor::{Processor, RunError};
 use crate::spec::Spec;
 use crate::units::Refused;
 
-/// The value of the mailbox of a test that passed.
+/// The mailbox value of a passed test.
 pub const PASSED: u32 = 1;
 
-/// Events of a test over which assertions are checked.
+/// The number of events over which assertions are checked.
 const EVENTS: usize = 1 << 16;
 
-/// Cycles after which a test that has not ended has failed.
+/// The cycle limit of a test.
 const LIMIT: u64 = 1_000_000;
 
-/// Why a test in microcode has not passed.
+/// Why a test in microcode failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failed {
-    /// The machine cannot be made.
+    /// The description is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// The image cannot be loaded.
     #[error(transparent)]
     Load(#[from] Refused),
-    /// The program does something without a meaning.
+    /// The program did something undefined.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The program wrote something else into the mailbox, and into the two words after it.
+    /// The program wrote a failure into the mailbox and the two words after it.
     #[error(
         "the mailbox has {mailbox:#x} (expectation {}), the value was {value:#x}, expected was \
          {expected:#x}",
         mailbox >> 8
     )]
     Mailbox {
-        /// The mailbox: bits 15 to 8 are the number of the expectation.
+        /// The mailbox. Bits 15 to 8 are the number of the expectation.
         mailbox: u32,
-        /// The value.
+        /// The actual value.
         value: u32,
-        /// What was expected.
+        /// The expected value.
         expected: u32,
     },
-    /// The simulator broke a rule of its own.
+    /// An assertion over the events of the simulator failed.
     #[error("the simulator breaks the rule `{}`: {}", .0.rule, .0.message)]
     Broken(Broken),
-    /// It has not ended in time.
+    /// The test did not end within the cycle limit.
     #[error("the program has not ended after {LIMIT} cycles")]
     Endless,
 }
 
-/// Runs a test on these contexts of engine 0. Returns the machine after it.
+/// Runs a test on these contexts of engine 0. Returns the machine after the run.
 ///
 /// # Errors
-/// If it has not passed.
+/// If the test failed.
 pub fn run(spec: &Spec, image: Image, contexts: u8) -> Result<Processor, Failed> {
     let program = Program::load(image, spec.engine.control_store)?;
     let options = Options { trace_events: EVENTS, ..Options::default() };

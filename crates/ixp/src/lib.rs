@@ -6,8 +6,8 @@
 //! SRAM, SDRAM, scratchpad, hash unit ------------------------------ engines of four contexts
 //! ```
 //!
-//! [`Chip`] holds all of these, [`Processor`] the chip with its kernel. [docs/machines/ixp.md]
-//! states what is modelled and assumed.
+//! [`Chip`] holds all parts; [`Processor`] is the chip with its simulation kernel.
+//! [docs/machines/ixp.md] states what is modelled and assumed.
 
 pub mod assertions;
 pub mod benchmarks;

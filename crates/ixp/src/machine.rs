@@ -1,4 +1,4 @@
-//! Runs a program on the chip through the interface of all machines.
+//! Runs a program on the chip, behind the interface that all machines share.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -21,44 +21,44 @@ use crate::processor::{Processor, RunError};
 use crate::tables::Tables;
 use crate::watch::{Sources, listing};
 
-/// Packets that are offered before the machine begins to work on them.
+/// Packets that are queued before the machine starts to work on them.
 const AHEAD: u64 = 256;
-/// The same where packets wait for room: more than ports hold, so that a line that could bring one
-/// always has one.
+/// The same limit if packets wait for room. It exceeds the capacity of all ports, so that a line
+/// never lacks a packet.
 const WAITING: u64 = 1 << 14;
 
-/// A machine whose engines have their programs.
+/// A machine with programs in its engines.
 ///
-/// Outputs are passed on in the order in which the chip took their packets.
+/// It passes outputs on in the order in which the chip took their packets.
 pub struct Ixp<E = ()> {
     pub(crate) processor: Processor<E>,
     store: Store,
-    /// What the numbers of reasons in control words mean.
+    /// The meanings of the reason numbers in control words.
     reasons: Vec<Reason>,
     offered: u64,
-    /// Packets that the chip has taken and that have not been passed on, in its order.
+    /// Packets that the chip has taken and whose outputs were not passed on yet, in order.
     taken: VecDeque<u64>,
-    /// What has left of packets that have not been passed on, and whether that is all.
+    /// The outputs so far of these packets, and whether they are complete.
     left: BTreeMap<u64, (Vec<Delivered>, bool)>,
     pub(crate) lost: u64,
-    /// Where the offloads of an engine in Loom C are.
+    /// The memory layout of the offloads of an engine in Loom C.
     tables: Tables,
     /// The sources of the programs, for debuggers.
     pub(crate) sources: Sources,
-    /// Events that a debugger has not taken yet, if any are kept.
+    /// Events that a debugger has not fetched yet. Empty unless `keeps_events` is set.
     pub(crate) events: VecDeque<Event>,
     pub(crate) keeps_events: bool,
-    /// The power over time, once all packets have left.
+    /// The power over time. Set after all packets have left.
     series: Option<Series>,
-    /// Rules that its events must keep.
+    /// The assertions that its events must satisfy.
     rules: Vec<Rule>,
-    /// The arrival times of packets, if they are not those of the description.
+    /// The arrival rate of packets, if it is not the description's.
     rate: Option<Rate>,
 }
 
 impl<E: Metered> Ixp<E> {
-    /// Creates a machine from a processor with programs. `reasons` says what the numbers of
-    /// reasons in control words mean.
+    /// Creates a machine from a processor with programs. `reasons` gives the meanings of the reason
+    /// numbers in control words.
     pub fn new(processor: Processor<E>, store: Store, reasons: Vec<Reason>) -> Self {
         Self {
             processor,
@@ -78,25 +78,25 @@ impl<E: Metered> Ixp<E> {
         }
     }
 
-    /// The same, whose events are held to rules when it has finished.
+    /// Adds assertions that are checked when the run has finished.
     #[must_use]
     pub(crate) fn with_rules(self, rules: Vec<Rule>) -> Self {
         Self { rules, ..self }
     }
 
-    /// The same, whose packets arrive at a rate, as the options of its processor say.
+    /// Sets the arrival rate. The options of the processor must have the same rate.
     #[must_use]
     pub(crate) fn with_rate(self, rate: Option<Rate>) -> Self {
         Self { rate, ..self }
     }
 
-    /// The same, with the offloads of the store in these places of the memories.
+    /// Sets the memory layout of the store's offloads.
     #[must_use]
     pub(crate) fn with_tables(self, tables: Tables) -> Self {
         Self { tables, ..self }
     }
 
-    /// The same, with the sources of its programs for debuggers.
+    /// Adds the sources of the programs, for debuggers.
     #[must_use]
     pub fn with_sources(self, sources: Sources) -> Self {
         Self { sources, ..self }
@@ -107,7 +107,7 @@ impl<E: Metered> Ixp<E> {
         &self.processor
     }
 
-    /// Puts packets on the lines.
+    /// Queues packets on the lines.
     pub(crate) fn accept(&mut self, frames: &[Frame<'_>]) -> Result {
         let ports = self.processor.chip.spec.ports.count;
         for frame in frames {
@@ -126,12 +126,12 @@ impl<E: Metered> Ixp<E> {
         Ok(())
     }
 
-    /// Simulates until at most this many packets are left, and passes on what can be.
+    /// Simulates until at most `most` packets are left, and passes on outputs that are due.
     fn work(&mut self, most: u64, sink: Sink<'_>) -> Result<Settled> {
         self.simulate(|processor| processor.run_packets(most), sink)
     }
 
-    /// Simulates, and goes on if packets begin to count; passes on what can be.
+    /// Simulates, goes on after the warm-up ends, and passes on outputs that are due.
     fn simulate(
         &mut self,
         run: impl Fn(&mut Processor<E>) -> std::result::Result<(), RunError>,
@@ -146,7 +146,7 @@ impl<E: Metered> Ixp<E> {
         done.map(|()| settled)
     }
 
-    /// The error of a run, with lines of the sources.
+    /// Converts the error of a run, with source lines.
     pub(crate) fn failure(&self, error: RunError) -> Error {
         let line = |engine: usize, address: u16| {
             let engine = &self.processor.chip.engines[engine];
@@ -156,7 +156,7 @@ impl<E: Metered> Ixp<E> {
         Error::new(match error {
             RunError::Refused { at, message, instruction } => {
                 let line = instruction.and_then(|(engine, address)| line(engine, address));
-                // Microcode written by hand is named in the message.
+                // For microcode written by hand, the message already names the line.
                 let line = line.filter(|line| !message.contains(line.as_str()));
                 let from = line.map_or(String::new(), |line| format!(" (from {line})"));
                 let message = message + &from;
@@ -228,7 +228,7 @@ impl<E: Metered> Machine for Ixp<E> {
         match self.rate {
             None => self.work(AHEAD, sink),
             Some(Rate::Max) => self.work(WAITING, sink),
-            // The next packets may come at any time from then on.
+            // The next packets may arrive at any time from then on.
             Some(_) => {
                 let last = self.processor.chip.cards.last_arrival();
                 self.simulate(|processor| processor.run_to(last), sink)

@@ -1,8 +1,9 @@
-//! MPKTs: the pieces of 64 bytes (on version 2 also 128 or 256) in which packets cross the bus to the ports, with their status and
-//! control words. The layouts are assumed; docs/machines/ixp.md has them as tables.
+//! MPKTs: the pieces of 64 bytes (on version 2 also 128 or 256) in which packets cross the bus to
+//! the ports, with their status and control words. The layouts are assumed; docs/machines/ixp.md
+//! has them as tables.
 
-/// What is known of an MPKT: the status word of one that came in, and the control word of one that
-/// goes out.
+/// The description of an MPKT: the status word of an incoming one, or the control word of an
+/// outgoing one.
 ///
 /// | bits | meaning |
 /// |---|---|
@@ -18,42 +19,42 @@
 /// | 31 | in: an MPKT has come |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control {
-    /// Bytes.
+    /// The length in bytes.
     pub bytes: u16,
-    /// First of its packet.
+    /// Whether this is the first MPKT of its packet.
     pub first: bool,
-    /// Last of its packet.
+    /// Whether this is the last MPKT of its packet.
     pub last: bool,
-    /// The port.
+    /// The lowest bits of the port; see [`egress`](Self::egress).
     pub port: u8,
-    /// The packet has further outputs.
+    /// Whether the packet has further outputs.
     pub more: bool,
-    /// Where it goes.
+    /// The destination of the packet.
     pub way: Way,
     /// The element of the receive FIFO.
     pub element: u8,
-    /// The lowest seven bits of the reason's number; the element of RBUF.
+    /// The lowest seven bits of the reason's number, or the element of RBUF.
     pub reason: u8,
-    /// An MPKT has come.
+    /// Whether an MPKT has arrived.
     pub valid: bool,
 }
 
-/// Where a packet goes.
+/// The destination of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Way {
-    /// To its port.
+    /// A port.
     #[default]
     Port,
-    /// To the processor core.
+    /// The processor core.
     Core,
-    /// Nowhere, with a reason.
+    /// The packet is dropped, with a reason.
     Drop,
-    /// Nowhere: the packet is done and has no further output.
+    /// The packet is done and has no further output.
     Done,
 }
 
 impl Control {
-    /// Reads the word.
+    /// Decodes a word.
     pub fn from_word(word: u32) -> Self {
         let bit = |bit: u32| word >> bit & 1 != 0;
         Self {
@@ -74,17 +75,17 @@ impl Control {
         }
     }
 
-    /// The port by which a packet leaves.
+    /// The egress port.
     pub fn egress(&self) -> u16 {
         u16::from(self.port) | u16::from(self.element) << 5 | u16::from(self.reason) << 9
     }
 
-    /// The number of the reason for which a packet leaves that does not go to a port.
+    /// The number of the reason, if the packet does not leave by a port.
     pub fn reason_number(&self) -> u16 {
         u16::from(self.reason) | u16::from(self.port) << 7 | u16::from(self.element) << 12
     }
 
-    /// The word.
+    /// Encodes the word.
     pub fn word(&self) -> u32 {
         u32::from(self.bytes & 0x7f)
             | u32::from(self.bytes >> 7 & 3) << 9
@@ -99,20 +100,19 @@ impl Control {
     }
 }
 
-/// A request of a context for an MPKT: the value that it writes to `rcv_req`. Bits 4 to 0 are the
+/// A context's request for an MPKT: the value that it writes to `rcv_req`. Bits 4 to 0 are the
 /// port, 11 to 8 the element of the receive FIFO, 22 to 16 the thread (engine * 4 + context).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// The port.
     pub port: u8,
-    /// The element that takes it.
+    /// The element that receives the MPKT.
     pub element: u8,
     /// The thread that gets the signal.
     pub thread: u8,
 }
 
 impl Wanted {
-    /// Reads the word.
+    /// Decodes a word.
     pub fn from_word(word: u32) -> Self {
         Self {
             port: (word & 0x1f) as u8,
@@ -121,7 +121,7 @@ impl Wanted {
         }
     }
 
-    /// The word.
+    /// Encodes the word.
     pub fn word(&self) -> u32 {
         u32::from(self.port) | u32::from(self.element) << 8 | u32::from(self.thread) << 16
     }

@@ -7,8 +7,8 @@
 //! | `ring` | one on each link | the latency, and those of the links on the shorter way round |
 //! | `mesh` | one on each link | the latency, and those of the links, first along a row, then a column |
 //!
-//! Each engine and each channel of a unit is a node. A command books the links of its way when it
-//! leaves its engine; where one is taken, it waits before it.
+//! Each engine and each channel of a unit is a node. When a command leaves its engine, it books the
+//! links on its path; it waits before a link that is taken.
 
 use serde::{Deserialize, Serialize};
 use wireloom_sim::SpecError;
@@ -16,17 +16,17 @@ use wireloom_sim::parts::arbiter::{Arbiter, Requests};
 
 use crate::spec::CommandBusSpec;
 
-/// The kind of a network.
+/// The topology of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NetworkKind {
     /// A bus for each cluster of engines.
     Bus,
-    /// A way from every engine to every unit; a unit takes one command at a time.
+    /// A path from every engine to every unit; each unit takes one command at a time.
     Crossbar,
-    /// Nodes in a circle, with a link to each neighbour.
+    /// A ring of nodes, with a link to each neighbour.
     Ring,
-    /// Nodes in rows and columns, with a link to each neighbour.
+    /// A mesh of nodes in rows and columns, with a link to each neighbour.
     Mesh,
 }
 
@@ -40,31 +40,31 @@ impl NetworkKind {
     ];
 }
 
-/// The network.
 #[derive(Clone, Debug)]
 pub struct Network {
     spec: CommandBusSpec,
     engines: usize,
     targets: usize,
     clusters: usize,
-    /// For each lane who may send, and the first cycle in which it is free.
+    /// For each lane, its arbiter and the first cycle in which it is free.
     lanes: Vec<(Arbiter, u64)>,
-    /// The lane whose turn is first.
+    /// The lane that is served first.
     first: usize,
-    /// The first cycle in which each link is free: four of each node, by direction.
+    /// The first cycle in which each link is free. Each node has four links, by direction.
     links: Vec<u64>,
-    /// When the last command of each engine comes to each target: they keep their order.
+    /// The arrival cycle of the last command from each engine at each target: commands arrive in
+    /// order.
     last: Vec<u64>,
-    /// The cycle after that in which each engine sent.
+    /// For each engine, the cycle after its last send.
     sent: Vec<u64>,
     asking: Requests,
-    /// Commands that it carried.
+    /// The count of commands sent.
     pub granted: u64,
-    /// Links that they used; of a bus or a crossbar one each.
+    /// The count of links that these commands used; one each on a bus or a crossbar.
     pub hops: u64,
 }
 
-/// A direction of a link.
+/// The direction of a link.
 #[derive(Clone, Copy)]
 enum Direction {
     East,
@@ -74,10 +74,10 @@ enum Direction {
 }
 
 impl Network {
-    /// Creates an idle network for so many engines, in clusters, and targets.
+    /// Creates an idle network for this number of engines, clusters and targets.
     ///
     /// # Errors
-    /// If the arbiter is not one of so many engines.
+    /// If the arbiter does not suit this number of engines.
     pub fn new(
         spec: &CommandBusSpec,
         engines: usize,
@@ -106,26 +106,26 @@ impl Network {
         })
     }
 
-    /// Lanes: commands of different lanes do not wait for each other to enter the network.
+    /// The number of lanes. Commands on different lanes do not wait for each other to enter the
+    /// network.
     pub fn lanes(&self) -> usize {
         self.lanes.len()
     }
 
-    /// The cycles in which lanes were taken by a cycle, the sum of all: those still to come of
-    /// commands that were sent do not count.
+    /// The sum over all lanes of the cycles in which they were taken up to `now`.
     pub fn busy_at(&self, now: u64) -> u64 {
         let to_come: u64 = self.lanes.iter().map(|(_, free)| free.saturating_sub(now)).sum();
         self.granted * u64::from(self.spec.interval_cycles) - to_come
     }
 
-    /// The lane that is asked first: that after the last one that sent, so all get places at a unit
-    /// that is full.
+    /// The lane to serve first: the one after the last sender, so that all lanes get their share of
+    /// a full unit.
     pub fn first_lane(&self) -> usize {
         self.first
     }
 
-    /// Chooses the engine that sends on a lane in this cycle; `target` tells where the first command of
-    /// an engine goes, if it has one that can go.
+    /// Arbitrates a lane in this cycle and returns the engine that sends. `target` returns the
+    /// target of an engine's first command, if that can be sent.
     pub fn choose(
         &mut self,
         lane: usize,
@@ -147,7 +147,7 @@ impl Network {
         self.lanes[lane].0.grant(&self.asking)
     }
 
-    /// Sends a command. Returns the cycle in which it comes to its target.
+    /// Sends a command. Returns the cycle of its arrival at the target.
     pub fn send(&mut self, lane: usize, cycle: u64, engine: usize, target: usize) -> u64 {
         let interval = u64::from(self.spec.interval_cycles);
         self.granted += 1;
@@ -171,7 +171,7 @@ impl Network {
         *last
     }
 
-    /// The links between an engine and a target.
+    /// The number of links between an engine and a target.
     pub fn distance(&self, engine: usize, target: usize) -> usize {
         match self.spec.kind {
             NetworkKind::Bus | NetworkKind::Crossbar => 1,
@@ -187,17 +187,18 @@ impl Network {
         }
     }
 
-    /// The place of an engine and of a target among all nodes: targets are spread among engines.
+    /// The position of an engine or a target among all nodes. Targets are spread evenly among
+    /// engines.
     fn node(&self, engine: Option<usize>, target: usize) -> usize {
         let (engines, targets) = (self.engines, self.targets);
-        // Target t comes after the engines that are before it in a fair merge of both.
+        // In a fair merge of both lists, target t comes after the engines that precede it.
         match engine {
             Some(engine) => engine + (engine * targets) / engines,
             None => target + ((target + 1) * engines).div_ceil(targets).min(engines),
         }
     }
 
-    /// The links of the way, in order.
+    /// The links of the path, in order.
     fn way(&self, engine: usize, target: usize) -> Vec<usize> {
         let (from, to) = (self.node(Some(engine), 0), self.node(None, target));
         let nodes = self.engines + self.targets;
@@ -215,7 +216,7 @@ impl Network {
             return way;
         }
         let columns = columns(nodes);
-        // The last row may be short: a way along it to a column that it lacks goes up first.
+        // The last row may be short. A path along it to a missing column goes up first.
         while at != to {
             let (x, y) = (at % columns, at / columns);
             let (to_x, to_y) = (to % columns, to / columns);
@@ -237,7 +238,7 @@ impl Network {
     }
 }
 
-/// Columns of a mesh: the square root, rounded up.
+/// The number of columns of a mesh: the square root of the number of nodes, rounded up.
 pub fn columns(nodes: usize) -> usize {
     (1..=nodes).find(|side| side * side >= nodes).unwrap_or(1)
 }
@@ -296,7 +297,7 @@ mod tests {
     fn a_link_carries_a_command_in_each_interval() {
         let mut ring = network(NetworkKind::Ring, 6, 5);
         let first = ring.send(0, 0, 0, 0);
-        // The second one finds the first link taken.
+        // The second command finds the first link taken.
         assert_eq!(ring.send(0, 0, 0, 0), first + 2);
     }
 

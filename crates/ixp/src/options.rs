@@ -1,40 +1,39 @@
-//! Options of a run that are no part of a description.
+//! Run options that are not part of a machine description.
 
 use wireloom_machine::Rate;
 use wireloom_sim::Time;
 
-/// Options.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The seed of random arrivals.
     pub seed: u64,
-    /// The arrival times of packets, instead of those of the description.
+    /// The arrival rate of packets, instead of the description's.
     pub rate: Option<Rate>,
-    /// Packets that a port holds, instead of the MPKTs of the description.
+    /// The capacity of a port in packets, instead of the description's MPKTs.
     pub buffer: Option<u32>,
-    /// Packets at the start that count in no rate, utilisation or latency.
+    /// Warm-up packets: the first packets, which count in no rate, utilisation or latency.
     pub warm: u64,
-    /// Events that the trace keeps at most; 0 for no trace.
+    /// The maximum number of events in the trace; 0 turns tracing off.
     pub trace_events: usize,
-    /// The intervals of time whose energy is recorded, for a meter with the same intervals.
+    /// The interval of the energy record. The energy meter must have the same one.
     pub energy_interval: Option<Time>,
-    /// A fault in the simulator, for tests of assertions.
+    /// A fault to inject into the simulator, for tests of assertions.
     pub fault: Option<Fault>,
 }
 
-/// Deliberate faults, each of which an assertion must find.
+/// Deliberate faults. An assertion must find each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Some commands are never answered.
+    /// Some commands never complete.
     LostAnswer,
-    /// Some commands are answered twice.
+    /// Some commands complete twice.
     SecondAnswer,
-    /// Units answer at once.
+    /// Units complete commands at once.
     EarlyAnswer,
     /// Ordered commands of SRAM overtake each other.
     Overtaking,
-    /// A context runs although its signals have not come.
+    /// A context runs before its signals have arrived.
     NoWaiting,
-    /// The push bus of SRAM carries twice as many words in a cycle as it can.
+    /// The SRAM push bus carries twice as many words in a cycle as its width allows.
     WideBus,
 }

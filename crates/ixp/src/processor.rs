@@ -1,4 +1,4 @@
-//! A chip with its kernel: what runs.
+//! A runnable chip: the chip with its simulation kernel.
 
 use std::ops::ControlFlow;
 
@@ -17,54 +17,54 @@ use crate::options::Options;
 use crate::report::Baseline;
 use crate::spec::Spec;
 
-/// After this time without a packet that leaves, a machine that has packets is stuck: a thread that
-/// jumps back 65,535 times, through steps of a thousand cycles, is dropped before.
+/// The simulated time without a departing packet after which a machine that holds packets is stuck.
+/// It is long enough for a thread that jumps back 65,535 times through steps of a thousand cycles
+/// and is then dropped.
 const PATIENCE: Time = Time(300_000_000_000);
-/// The time that is simulated at once.
+/// The simulated time of one slice of a run.
 const STEP: Time = Time(20_000_000);
 
-/// A chip that runs. A clone is a checkpoint.
+/// A runnable chip. A clone is a checkpoint.
 #[derive(Clone, Debug)]
 pub struct Processor<E = ()> {
-    /// The chip.
     pub chip: Chip<E>,
     kernel: Kernel<Event>,
     until: Time,
-    /// What had happened when packets began to count, if some at the start do not.
+    /// The counters at the end of the warm-up, once it has ended.
     pub(crate) counted_from: Option<Baseline>,
 }
 
-/// Why a run has ended before its time.
+/// Why a run failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
-    /// A program asks for something that does not exist.
+    /// A program accesses something that does not exist.
     #[error("at {at}: {message}")]
     Refused {
-        /// When.
+        /// The simulated time.
         at: Time,
-        /// What, as a sentence.
+        /// The reason, as a sentence.
         message: String,
-        /// The engine and the address of the instruction, if one is the reason.
+        /// The engine and the address of the instruction at fault, if there is one.
         instruction: Option<(usize, u16)>,
     },
-    /// Packets do not get on.
+    /// Packets make no progress.
     #[error("at {at}: {packets} packets do not get on: {waits}")]
     Stuck {
-        /// When.
+        /// The simulated time.
         at: Time,
-        /// How many.
+        /// The number of packets on the lines and inside.
         packets: u64,
-        /// Who waits for what.
+        /// The wait graph, as text.
         waits: String,
     },
 }
 
 impl Processor {
-    /// Creates a chip that does not account for energy. There is a program for each engine, and a
-    /// bit for each of its contexts that run; engines without a program are idle.
+    /// Creates a chip without energy accounting. `programs` holds a program for each engine and a
+    /// bit mask of the contexts that run; an engine without a program is idle.
     ///
     /// # Errors
-    /// If a number of the description is out of its range.
+    /// If a number of the description is out of range.
     pub fn new(
         spec: &Spec,
         programs: Vec<(Program, u8)>,
@@ -75,11 +75,11 @@ impl Processor {
 }
 
 impl<E: EnergySink> Processor<E> {
-    /// Creates a chip with an energy sink, whose components are those of
+    /// Creates a chip with an energy sink. Its components must be the components of
     /// [`meter`](crate::energy::meter).
     ///
     /// # Errors
-    /// If a number of the description is out of its range.
+    /// If a number of the description is out of range.
     pub fn with_energy(
         spec: &Spec,
         mut programs: Vec<(Program, u8)>,
@@ -112,25 +112,25 @@ impl<E: EnergySink> Processor<E> {
         Ok(Self { chip, kernel, until: Time::ZERO, counted_from: None })
     }
 
-    /// The time.
+    /// The simulated time.
     pub fn now(&self) -> Time {
         self.kernel.now()
     }
 
-    /// The number of cycles of units and of events that it took, as the cost of the run.
+    /// The cost of the run: the numbers of simulated unit cycles and of events.
     pub fn work(&self) -> (u64, u64) {
         self.kernel.work()
     }
 
-    /// Puts a packet on the line of a port, from which it comes in the next run.
+    /// Queues a packet on the line of a port. It arrives in the next run.
     pub fn offer(&mut self, port: u16, number: u64, arrival_ns: u64, bytes: &[u8]) {
         self.chip.cards.offer(port, number, arrival_ns, bytes);
     }
 
-    /// Simulates this time from where it is.
+    /// Simulates for another `time`.
     ///
     /// # Errors
-    /// If a program does something without a meaning.
+    /// If a program does something undefined.
     pub fn run(&mut self, time: Time) -> Result<Stop, RunError> {
         self.until = self.until.max(self.kernel.now()) + time;
         self.chip.cards.begin(&mut self.kernel.wrapped(Event::Card));
@@ -148,7 +148,7 @@ impl<E: EnergySink> Processor<E> {
         }
     }
 
-    /// Simulates up to a time, or until packets begin to count.
+    /// Simulates up to a time, or until the warm-up ends.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -160,7 +160,7 @@ impl<E: EnergySink> Processor<E> {
         Ok(())
     }
 
-    /// Simulates this number of cycles of the core clock.
+    /// Simulates this number of core clock cycles.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -171,8 +171,8 @@ impl<E: EnergySink> Processor<E> {
         self.run(end - from)
     }
 
-    /// Simulates this number of cycles of the core clock under an observer that can break the run
-    /// between two events or cycles of units; the next run goes on exactly there.
+    /// Simulates this number of core clock cycles under an observer. The observer can break the run
+    /// between two events or unit cycles; the next run continues exactly there.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -197,15 +197,15 @@ impl<E: EnergySink> Processor<E> {
         }
     }
 
-    /// Simulates until at most this number of packets is left, on lines and inside, or until packets
-    /// begin to count.
+    /// Simulates until at most `most` packets are left on the lines and inside, or until the
+    /// warm-up ends.
     ///
     /// # Errors
-    /// As [`run`](Self::run), and if packets do not get on.
+    /// As [`run`](Self::run), or if packets make no progress.
     pub fn run_packets(&mut self, most: u64) -> Result<(), RunError> {
         let mut progress = (self.chip.cards.left, self.now());
         while self.chip.cards.to_come() > most {
-            // The time until the next packet comes is nobody's.
+            // The time until the next arrival is no delay of the machine.
             let was_empty = !self.chip.cards.is_inside();
             let next = self.chip.cards.next_arrival().filter(|_| was_empty);
             let stop = self.run(next.map_or(STEP, |next| STEP.max(next.since(self.now()))))?;
@@ -228,10 +228,10 @@ impl<E: EnergySink> Processor<E> {
         Ok(())
     }
 
-    /// Changes the clock of an engine: it has no edges until the time to settle has passed.
+    /// Changes the clock of an engine. The engine has no edges during the settling time.
     ///
     /// # Panics
-    /// If there is no such engine.
+    /// If the engine does not exist.
     pub fn set_engine_rate(&mut self, engine: usize, rate: Clock, settle: Time) {
         self.kernel.set_rate(engine + 1, rate, settle);
     }
@@ -239,25 +239,25 @@ impl<E: EnergySink> Processor<E> {
     /// Stops the clock of an engine, until [`ungate_engine`](Self::ungate_engine).
     ///
     /// # Panics
-    /// If there is no such engine.
+    /// If the engine does not exist.
     pub fn gate_engine(&mut self, engine: usize) {
         self.kernel.gate(engine + 1);
     }
 
-    /// Starts the clock of an engine again, after a time to settle.
+    /// Restarts the clock of an engine after a settling time.
     ///
     /// # Panics
-    /// If there is no such engine.
+    /// If the engine does not exist.
     pub fn ungate_engine(&mut self, engine: usize, settle: Time) {
         self.kernel.ungate(engine + 1, settle);
     }
 
-    /// Takes what has left since the last call.
+    /// Takes the outputs that have left since the last call.
     pub fn delivered(&mut self) -> Vec<Delivered> {
         std::mem::take(&mut self.chip.cards.delivered)
     }
 
-    /// The idle cycles of an engine that are not in its counts yet, because it sleeps.
+    /// The idle cycles of a sleeping engine that its counters do not include yet.
     pub fn sleeping(&self, engine: usize) -> u64 {
         self.chip.unslept(engine, &self.kernel)
     }
@@ -279,7 +279,7 @@ impl<E: EnergySink> Processor<E> {
         Some(self.power()?.over_time(interval, self.now()))
     }
 
-    /// The meter of energy up to now, if the sink is one.
+    /// The energy meter up to now, if the sink is one.
     pub fn meter(&self) -> Option<EnergyMeter>
     where
         E: Metered,
@@ -293,7 +293,8 @@ impl<E: EnergySink> Processor<E> {
         Some(meter)
     }
 
-    /// What contexts wait for. `line` returns the line of an instruction of an engine.
+    /// The wait graph of all contexts, as text. `line` returns the source line of an instruction of
+    /// an engine.
     pub(crate) fn waits(&self, line: &dyn Fn(usize, u16) -> Option<String>) -> String {
         let mut waits = Vec::new();
         let blocked = self.chip.sram.blocked();

@@ -1,4 +1,4 @@
-//! What a machine measured of itself.
+//! Measurements and reports of a run.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::units::Served;
 pub struct Shares {
     /// An instruction computed.
     pub busy: f64,
-    /// The slot was that of an aborted instruction.
+    /// The slot held an aborted instruction.
     pub aborted: f64,
     /// A command found no room.
     pub stalled: f64,
@@ -28,30 +28,30 @@ pub struct Shares {
     pub idle: f64,
 }
 
-/// What had happened up to a time: shares and rates are those of the time from then on.
+/// The counters at a start time. Shares and rates cover the time after it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Baseline {
     now: Time,
     totals: Totals,
     engines: Vec<Use>,
     units: Vec<Busy>,
-    /// The energy of engines, of the rest of the chip, and of memory chips.
+    /// The energy of the engines, of the rest of the chip, and of the memory chips.
     energy: [Energy; 3],
 }
 
-/// How long a unit or bus was in use.
+/// The time in use of a unit or bus.
 #[derive(Clone, Copy, Debug)]
 struct Busy {
     name: &'static str,
-    /// The time in use, of all its parts.
+    /// The time in use, summed over its parts.
     amount: u64,
-    /// The time up to now, in the same unit.
+    /// The elapsed time, in the same unit.
     whole: u64,
     parts: usize,
 }
 
 impl Busy {
-    /// The share of the time since an earlier look.
+    /// The share of the time since an earlier snapshot.
     fn share_since(self, earlier: Option<&Self>) -> f64 {
         let (amount, whole) = earlier.map_or((0, 0), |earlier| (earlier.amount, earlier.whole));
         let whole = (self.whole - whole).max(1) as f64;
@@ -72,7 +72,7 @@ struct Watts {
 pub struct Values {
     #[serde(flatten)]
     throughput: Throughput,
-    /// The simulated time of the whole run, in microseconds: some time passes after the last packet.
+    /// The simulated time of the whole run, in microseconds. It extends past the last packet.
     simulated_us: f64,
     /// Cycles of the core clock in that time.
     cycles: u64,
@@ -82,31 +82,31 @@ pub struct Values {
     outputs: Outputs,
     /// The shares of all engines' cycles.
     engines: Shares,
-    /// Instructions of all engines.
+    /// The count of instructions of all engines.
     instructions: u64,
-    /// Cycles of engines simulated in a second of the host's time.
+    /// Engine cycles that are simulated in a second of host time.
     engine_cycles_a_second: f64,
     /// The share of time in which each part was in use.
     use_of: Vec<(String, f64)>,
-    /// The mean power in watts, by group, and the energy shared out to all packets.
+    /// The mean power in watts in total and by group, and the energy for each packet.
     watts: Option<f64>,
     watts_of: Option<Watts>,
     nanojoules_a_packet: Option<f64>,
-    /// What the governor did, if there is one.
+    /// The actions of the governor, if there is one.
     #[serde(skip)]
     did: Option<Did>,
-    /// Everything else.
+    /// All other statistics.
     statistics: Record,
 }
 
 impl<E: EnergySink> Processor<E> {
-    /// What an engine did in its cycles so far.
+    /// The use of an engine's cycles so far, sleep included.
     fn used(&self, engine: usize) -> Use {
         let used = self.chip.engines[engine].used;
         Use { idle: used.idle + self.sleeping(engine), ..used }
     }
 
-    /// The shares of an engine's cycles since packets began to count.
+    /// The shares of an engine's cycles since the warm-up ended.
     pub fn shares(&self, engine: usize) -> Shares {
         let from =
             self.counted_from.as_ref().map_or_else(Use::default, |from| from.engines[engine]);
@@ -123,14 +123,14 @@ impl<E: EnergySink> Processor<E> {
         Shares { busy, aborted, stalled, idle }
     }
 
-    /// The share of time in which each unit and bus was in use, since packets began to count.
+    /// The share of time in which each unit and bus was in use since the warm-up ended.
     pub fn utilisation(&self) -> Vec<(&'static str, f64)> {
         let from = self.counted_from.as_ref().map_or(&[][..], |from| &from.units);
         let units = self.busy().into_iter().enumerate();
         units.map(|(place, unit)| (unit.name, unit.share_since(from.get(place)))).collect()
     }
 
-    /// How long each unit and bus was in use so far.
+    /// The time in use of each unit and bus so far.
     fn busy(&self) -> Vec<Busy> {
         let chip = &self.chip;
         let now = chip.core_cycle(self.now());
@@ -162,7 +162,7 @@ impl<E: EnergySink> Processor<E> {
         all
     }
 
-    /// The totals up to a time that is not in the past.
+    /// The totals at a time that is not in the past.
     fn totals(&self, at: Time) -> Totals {
         let cards = &self.chip.cards;
         Totals {
@@ -174,8 +174,7 @@ impl<E: EnergySink> Processor<E> {
         }
     }
 
-    /// Begins to count if the packets at the start that do not count are done; returns whether that
-    /// is now.
+    /// Takes the baseline if the warm-up has ended. Returns whether it did so in this call.
     pub(crate) fn begins_to_count(&mut self) -> bool
     where
         E: Metered,
@@ -195,16 +194,16 @@ impl<E: EnergySink> Processor<E> {
         true
     }
 
-    /// Cycles in which the command buses were taken, the mean of all.
+    /// The cycles in which the command buses were taken, averaged over all.
     pub(crate) fn command_bus_busy(&self) -> u64 {
         let network = &self.chip.network;
         network.busy_at(self.chip.core_cycle(self.now())) / network.lanes().max(1) as u64
     }
 
-    /// All statistics: `engines` with the use of each and of its contexts, `units`, `cards`,
+    /// All statistics: `engines` with the use of each engine and of its contexts, `units`, `cards`,
     /// `packets`, with a governor `governor`, and with an energy meter `power`. All count from the
-    /// start, except for the shares of engines' cycles. Cycles of a context are those of its engine, and packets that were offered are done,
-    /// lost or still to come.
+    /// start, except for the shares of engines' cycles. Cycles of a context are engine cycles.
+    /// Packets that were offered are done, lost or still to come.
     pub fn statistics(&self) -> Record
     where
         E: Metered,
@@ -249,7 +248,7 @@ impl<E: EnergySink> Processor<E> {
             .with("refreshes", chip.sdram.sum(|channel| channel.refreshes));
         let mut sram = unit(chip.sram.served_at(now), chip.sram.most());
         if chip.sram.channels.len() > 1 {
-            // Words that lie in one channel make it the bound of all.
+            // A channel that holds most of the used words limits the whole memory.
             for (number, channel) in chip.sram.channels.iter().enumerate() {
                 sram.add(&format!("channel_{number}_words"), channel.served.words);
             }
@@ -300,7 +299,7 @@ impl<E: EnergySink> Processor<E> {
         all
     }
 
-    /// The record of a run for people and programs.
+    /// The record of a run, for people and programs.
     pub fn report(&self, work: Duration) -> wireloom_machine::Record
     where
         E: Metered,
@@ -308,7 +307,7 @@ impl<E: EnergySink> Processor<E> {
         let chip = &self.chip;
         let now = self.now();
         let from = self.counted_from.clone().unwrap_or_else(|| match chip.cards.has_warm_up() {
-            // Nothing counts yet.
+            // The warm-up has not ended, so nothing counts yet.
             true => Baseline { now, totals: self.totals(now), ..Baseline::default() },
             false => Baseline::default(),
         });
@@ -414,7 +413,7 @@ impl Values {
         lines.extend(self.did.map(|Did { slower, faster, stopped, started, late, lost }| {
             let steps = format!("{} steps slower, {} faster", thousands(slower), thousands(faster));
             let clocks = format!("engines stopped {}, started {}", stopped, started);
-            // Without a governor they would have been served sooner.
+            // Without a governor these packets would have been served sooner.
             let late = match (late, lost) {
                 (Time::ZERO, 0) => String::new(),
                 _ => format!(

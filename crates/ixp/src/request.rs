@@ -1,17 +1,17 @@
-//! Commands on their way through the chip.
+//! Commands in flight through the chip.
 
 use wireloom_isa::microengine::{Operation, Order, Signal, Unit};
 
 /// The most words that a command transfers in one direction.
 pub const MAX_WORDS: usize = 16;
 
-/// The number of a request among those on their way.
+/// The index of a request in the pool.
 pub type Handle = u32;
 
-/// A command with the operands that it had when it was issued.
+/// A command with its operands at the time of issue.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// A number of its own, in the order of issue.
+    /// A unique number, in the order of issue.
     pub id: u64,
     /// The engine that issued it.
     pub engine: u8,
@@ -25,42 +25,41 @@ pub struct Request {
     pub channel: u8,
     /// The cluster of the engine.
     pub cluster: u8,
-    /// What the unit does.
     pub operation: Operation,
     /// The address, in granules of the unit.
     pub address: u32,
-    /// Granules to transfer.
+    /// The number of granules to transfer.
     pub count: u8,
     /// The first transfer register, by its number in the file.
     pub register: u16,
-    /// The address in a FIFO in quad words, for transfers between FIFOs and SDRAM.
+    /// The address in a FIFO in quad words, for transfers between a FIFO and SDRAM.
     pub fifo: u16,
     /// The value of a fast write.
     pub value: u32,
-    /// The order that its token promises.
+    /// The ordering that its token promises.
     pub order: Order,
-    /// The signal of its completion.
+    /// The signal that announces its completion.
     pub signal: Option<Signal>,
     /// Words that the unit pulls from the engine.
     pub words_out: u8,
     /// Words that the unit pushes into the engine.
     pub words_in: u8,
-    /// Words that the current bus has carried.
+    /// Words of the current burst that the bus has carried so far.
     pub moved: u8,
-    /// Whether all words that the unit needs have come.
+    /// Whether the unit has received all words that it needs.
     pub is_ready: bool,
     /// The words: first those from the engine, then those for it.
     pub data: [u32; MAX_WORDS],
 }
 
 impl Request {
-    /// Whether the unit writes and returns nothing.
+    /// Whether the unit writes and returns no words.
     pub fn is_write(&self) -> bool {
         self.words_in == 0
     }
 }
 
-/// The requests on their way.
+/// The requests in flight.
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
     slots: Vec<Request>,
@@ -69,7 +68,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Adds a request and gives it its number.
+    /// Adds a request and numbers it.
     pub fn insert(&mut self, mut request: Request) -> Handle {
         request.id = self.issued;
         self.issued += 1;
@@ -85,17 +84,17 @@ impl Pool {
         }
     }
 
-    /// Removes a request that is done.
+    /// Removes a completed request.
     pub fn remove(&mut self, handle: Handle) {
         self.free.push(handle);
     }
 
-    /// The number of requests on their way.
+    /// The number of requests in flight.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Whether there are none.
+    /// Whether no request is in flight.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

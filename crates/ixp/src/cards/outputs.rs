@@ -13,7 +13,6 @@ pub struct Outputs {
     pub sent_bytes: u64,
     /// Outputs for the processor core.
     pub to_core: u64,
-    /// Dropped outputs.
     pub dropped: u64,
     /// Outputs for a port that does not exist.
     pub nowhere: u64,

@@ -21,9 +21,9 @@ pub struct Control {
     steps: Vec<usize>,
     /// Whether at least one engine is stopping.
     is_stopping: bool,
-    /// The values at the last decision: time, cycles and idle cycles of each engine, MPKTs that the
-    /// bus carried and that arrived, busy picoseconds of SDRAM and the bus, the integral of waiting
-    /// threads, and lost packets.
+    /// The values at the end of the last period: time, cycles and idle cycles of each engine, MPKTs
+    /// that the bus carried and that arrived, busy picoseconds of SDRAM and the bus, the integral
+    /// of waiting threads, and lost packets.
     before: Before,
     /// Whether an engine was stopped or slow after the last period.
     held_back: bool,

@@ -123,7 +123,8 @@ fn count<E: EnergySink>(
     part(9, &[chip.sram.served().words]);
     let served = chip.sdram.served();
     let activations = served.commands - chip.sdram.sum(|channel| channel.row_hits);
-    // The simulation catches up on refreshes in idle time only when a command arrives.
+    // The simulation catches up on refreshes of idle time only when a command arrives, so they are
+    // counted by time here.
     let interval = u64::from(chip.spec.sdram.refresh_interval_cycles);
     let channels = chip.sdram.channels.len() as u64;
     let refreshes = channels * cycles.checked_div(interval).unwrap_or(0);

@@ -1,38 +1,36 @@
 //! Contexts of a microengine.
 
-/// What a context does.
+/// The state of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It never runs, or no more.
+    /// The context has never run, or has ended.
     Stopped,
-    /// It waits for its turn.
+    /// The context waits for the engine.
     Ready,
-    /// It has the engine.
+    /// The context has the engine.
     Running,
-    /// It waits for signals.
+    /// The context waits for signals.
     Waiting,
 }
 
-/// A context.
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// The address of its next instruction.
+    /// The address of the context's next instruction.
     pub pc: u16,
-    /// What it does.
     pub state: State,
-    /// Signals that have come.
+    /// A bit mask of the signals that have arrived.
     pub signals: u16,
-    /// Signals for which it waits: all, or any of them.
+    /// A bit mask of the signals that the context waits for.
     pub mask: u16,
-    /// Whether any will do.
+    /// Whether one of these signals is enough.
     pub any: bool,
-    /// Instructions that it executed.
+    /// The count of executed instructions.
     pub instructions: u64,
-    /// How often it has given up the engine.
+    /// The number of times that the context gave up the engine.
     pub swaps: u64,
-    /// Cycles in which it waited for signals, waited for its turn, and had the engine.
+    /// Cycles of waiting for signals, of waiting for the engine, and of having it.
     pub waited: [u64; 3],
-    /// The instruction at which it gave up the engine last, and the cycle.
+    /// The instruction at which the context last gave up the engine, and the cycle.
     pub left_at: u16,
     pub left_in: u64,
     last: u64,
@@ -40,7 +38,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// Creates a context at an address.
+    /// Creates a context that starts at an address if it runs.
     pub fn new(pc: u16, runs: bool) -> Self {
         Self {
             pc,
@@ -58,13 +56,13 @@ impl Context {
         }
     }
 
-    /// Whether it waits and what it waits for has come.
+    /// Whether the context waits and the awaited signals have arrived.
     pub fn is_answered(&self) -> bool {
         let come = self.signals & self.mask;
         self.state == State::Waiting && if self.any { come != 0 } else { come == self.mask }
     }
 
-    /// [`waited`](Self::waited) up to a cycle of the engine.
+    /// [`waited`](Self::waited) up to an engine cycle.
     pub fn waited_until(&self, cycle: u64) -> [u64; 3] {
         let mut waited = self.waited;
         if let Some(counted) = self.counted {
@@ -73,7 +71,7 @@ impl Context {
         waited
     }
 
-    /// Counts the cycles since its last change of state, up to a cycle of the engine.
+    /// Counts the cycles since the last change of state, up to an engine cycle.
     pub(super) fn since(&mut self, cycle: u64) {
         if let Some(counted) = self.counted {
             self.waited[counted] += cycle.saturating_sub(self.last);

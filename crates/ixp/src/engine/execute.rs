@@ -1,4 +1,4 @@
-//! What instructions do to an engine.
+//! Executes instructions.
 
 use wireloom_isa::microengine::{
     Command, Completion, Condition, Destination, Index, Inputs, Instruction, Operation, Override,
@@ -11,8 +11,8 @@ use crate::request::{MAX_WORDS, Request};
 use crate::units::Refused;
 
 impl Engine {
-    /// Executes the next instruction of a context. Returns false if it could not, because a command
-    /// finds no room.
+    /// Executes the next instruction of a context. Returns false on a stall: the command queue is
+    /// full.
     #[inline]
     pub(super) fn execute(&mut self, active: u8, around: &mut Around<'_>) -> Result<bool, Refused> {
         let pc = self.contexts[usize::from(active)].pc;
@@ -169,7 +169,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Instructions that only version 2 has, beside those that only compute.
+    /// Executes instructions that only version 2 has, except pure computations.
     fn of_version_2(
         &mut self,
         decoded: Decoded,
@@ -211,7 +211,7 @@ impl Engine {
         self.write(decoded.destination, active, result)
     }
 
-    /// The value of an operand.
+    /// Reads an operand.
     #[inline]
     fn value(&mut self, source: Source, active: u8) -> Result<u32, Refused> {
         match source {
@@ -246,7 +246,7 @@ impl Engine {
         }
     }
 
-    /// Branches or gives up the engine, after the defer slots.
+    /// Schedules a branch or a change of context after the defer slots.
     fn leaves(&mut self, decoded: Decoded, active: u8, then: Then) -> Result<(), Refused> {
         if self.pending.is_some() {
             return Err(self.refused(active, "branches in a defer slot"));
@@ -260,7 +260,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Issues a command. Returns false if there is no room for it.
+    /// Issues a command. Returns false if the command queue is full.
     fn command(
         &mut self,
         command: &Command,
@@ -283,8 +283,9 @@ impl Engine {
             return Err(self.refused(active, &what));
         }
         let count = over.count.unwrap_or(command.count);
-        // The first transfer register, and those from it on: of the file if it is given by its
-        // absolute number, or else of the context, whose last one other contexts' follow.
+        // The first transfer register, and the number of registers from it on that the command may
+        // use. An absolute number may use the whole file. A relative one may use only its context's
+        // registers, as those of other contexts follow.
         let (share, all) = (self.registers.share(), self.registers.transfers());
         let (register, most) = match (over.transfer, command.transfer) {
             (Some(register), _) => (register, all.saturating_sub(register.into())),
@@ -307,7 +308,7 @@ impl Engine {
             );
             return Err(self.refused(active, &what));
         }
-        // Operand A is a value, or an address in a FIFO, and B alone the address of the unit.
+        // Operand A is a value or a FIFO address, so B alone is the address in the unit.
         let is_apart = command.operation == Operation::FastWrite
             || command.unit == Unit::Sdram
                 && matches!(
@@ -354,8 +355,8 @@ impl Engine {
         Ok(true)
     }
 
-    /// An address in granules of the unit. Version 2 counts bytes, except of rings, queues and
-    /// registers.
+    /// Converts an address to granules of the unit. Addresses on version 2 are in bytes, except for
+    /// rings, queues and registers.
     fn address(&self, command: &Command, address: u32) -> u32 {
         let is_ring =
             matches!(command.operation, Operation::Get | Operation::Put | Operation::Queue(_));

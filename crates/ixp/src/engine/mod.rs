@@ -1,10 +1,10 @@
 //! A microengine: contexts that share a pipeline without preemption.
 //!
-//! Instructions compute in one stage, in order, one in a cycle; results are forwarded, so no
-//! instruction waits for another one. What costs cycles is a change of the stream: a taken branch
-//! aborts the instructions that were fetched after it, a change of context aborts one, and an
-//! engine that was idle fills its pipeline. So the pipeline is a count of cycles until the next
-//! instruction computes.
+//! Instructions compute in one stage, in order, one in a cycle. Results are forwarded, so no
+//! instruction waits for another one. Only changes of the instruction stream cost cycles: a taken
+//! branch aborts the instructions that were fetched after it, a change of context aborts one, and
+//! an idle engine must fill its pipeline. The pipeline is therefore modelled as a count of cycles
+//! until the next instruction computes.
 
 mod contexts;
 mod execute;
@@ -29,16 +29,16 @@ use crate::request::{Handle, Pool};
 use crate::spec::EngineSpec;
 use crate::units::Refused;
 
-/// What an engine did in its cycles.
+/// The use of an engine's cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Use {
     /// An instruction computed.
     pub busy: u64,
-    /// The slot was that of an aborted instruction.
+    /// The slot held an aborted instruction.
     pub aborted: u64,
     /// A command found no room.
     pub stalled: u64,
-    /// No context was ready, or the pipeline filled after that.
+    /// No context was ready, or the pipeline filled after idle cycles.
     pub idle: u64,
 }
 
@@ -53,25 +53,24 @@ pub enum Cycle {
     Idle,
 }
 
-/// What an engine sees of the chip.
+/// The engine's view of the chip during a cycle.
 pub struct Around<'a> {
-    /// Commands on their way.
+    /// The commands in flight.
     pub pool: &'a mut Pool,
-    /// The time.
     pub now: Time,
-    /// Ports that have an MPKT.
+    /// Whether a port has an MPKT.
     pub receive_ready: bool,
     /// Whether the transmit FIFO is full.
     pub transmit_full: bool,
     /// Scratchpad rings 0 to 3 that are full, a bit each (version 2).
     pub full_rings: u8,
-    /// A context that has begun to run, and the signals that it waited for.
+    /// The context that began to run in this cycle, and the signals that it waited for.
     pub began: Option<(u8, u16)>,
-    /// A command that was issued.
+    /// The command that was issued in this cycle.
     pub issued: Option<Handle>,
 }
 
-/// What happens when the defer slots have been executed.
+/// The effect that follows the defer slots.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     slots: u8,
@@ -88,7 +87,7 @@ enum Then {
     Breakpoint,
 }
 
-/// What the instruction before has left: its operands, as they were read, and its result.
+/// The operands and the result of the previous instruction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Previous {
     a: u32,
@@ -96,15 +95,13 @@ struct Previous {
     result: u32,
 }
 
-/// A microengine.
 #[derive(Clone, Debug)]
 pub struct Engine {
     number: u8,
     spec: EngineSpec,
     program: Program,
-    /// The registers.
     pub registers: Registers,
-    /// What only version 2 has.
+    /// The state that only version 2 has.
     pub(crate) second: Second,
     contexts: Vec<Context>,
     ready: Requests,
@@ -116,48 +113,47 @@ pub struct Engine {
     pending: Option<Pending>,
     flags: Flags,
     previous: Previous,
-    /// Whether a context has come to a breakpoint.
+    /// Whether a context has reached a breakpoint.
     is_halted: bool,
-    /// A value that the next `immed` takes.
+    /// The value of a control register that was read; the next `immed` takes it.
     csr: Option<u32>,
-    /// The results of `find_bset`, the last one first.
+    /// The results of `find_bset`, newest first.
     found: [u32; 2],
-    /// Commands that wait for the command bus, and when they were issued.
+    /// Commands that wait for the command bus, each with its time of issue.
     pub commands: VecDeque<(Handle, Time)>,
-    /// What it did.
+    /// The use of the engine's cycles so far.
     pub used: Use,
-    /// How often each instruction of the control store was executed.
+    /// The number of executions of each instruction in the control store.
     executed: Vec<u64>,
-    /// Cycles in which contexts waited at each, had the engine without executing it, or fetched what
-    /// a branch then aborted.
+    /// For each instruction, the cycles in which a context waited at it, was stalled at it, or lost
+    /// slots after it to an abort.
     waits: Vec<u64>,
-    /// Whether contexts run without their signals: a fault, for tests.
+    /// A fault for tests: contexts run without waiting for their signals.
     pub runs_early: bool,
 }
 
-/// Operations that energy models distinguish.
+/// Counts of the operations that energy models distinguish.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
     /// Additions, subtractions and addresses of commands.
     pub add: u64,
     /// Other operations of the ALU.
     pub logic: u64,
-    /// Instructions that use the shifter.
+    /// Operations that use the shifter.
     pub shift: u64,
     /// Reads of general-purpose registers.
     pub read: u64,
     /// Writes of general-purpose registers.
     pub write: u64,
-    /// Accesses of instructions to transfer registers.
+    /// Accesses to transfer registers by instructions.
     pub transfer: u64,
     /// Reads of the engine's own control registers.
     pub csr: u64,
-    /// Commands.
     pub command: u64,
 }
 
 impl Operations {
-    /// Adds another count, this number of times.
+    /// Adds another count `times` times.
     fn add(&mut self, other: &Self, times: u64) {
         self.add += other.add * times;
         self.logic += other.logic * times;
@@ -171,11 +167,11 @@ impl Operations {
 }
 
 impl Engine {
-    /// Creates an engine whose contexts `enabled` (a bit each) start with a program; the others
-    /// never run.
+    /// Creates an engine with a program. `enabled` is a bit mask of the contexts that start; the
+    /// others never run.
     ///
     /// # Errors
-    /// If a number of the description is out of its range.
+    /// If a number of the description is out of range.
     pub fn new(
         number: u8,
         spec: &EngineSpec,
@@ -220,22 +216,21 @@ impl Engine {
         })
     }
 
-    /// Its contexts.
     pub fn contexts(&self) -> &[Context] {
         &self.contexts
     }
 
-    /// The context that runs.
+    /// The running context.
     pub fn active(&self) -> Option<u8> {
         self.active
     }
 
-    /// How often each instruction of its control store was executed.
+    /// The number of executions of each instruction in the control store.
     pub fn executed(&self) -> &[u64] {
         &self.executed
     }
 
-    /// What contexts did at each instruction of its control store, up to a cycle of the engine.
+    /// The counts of each instruction in the control store, up to a cycle of the engine.
     pub fn counts(&self, cycle: u64) -> Vec<LineCounts> {
         let both = self.executed.iter().zip(&self.waits);
         let mut counts: Vec<LineCounts> = both
@@ -255,7 +250,7 @@ impl Engine {
         counts
     }
 
-    /// Counts cycles in which a context stands at an instruction.
+    /// Counts cycles that a context spent at an instruction without executing it.
     #[inline]
     fn waits(&mut self, address: u16, cycles: u64) {
         if let Some(waits) = self.waits.get_mut(usize::from(address)) {
@@ -263,7 +258,7 @@ impl Engine {
         }
     }
 
-    /// What its instructions used so far.
+    /// The operations of all executed instructions so far.
     pub fn operations(&self) -> Operations {
         let mut sum = Operations::default();
         for (address, times) in self.executed.iter().enumerate() {
@@ -276,30 +271,29 @@ impl Engine {
         sum
     }
 
-    /// Whether no context runs or wants to, and no command waits.
+    /// Whether no context is running or ready and no command waits.
     pub fn is_quiet(&self) -> bool {
         self.active.is_none() && self.ready.is_empty() && self.commands.is_empty()
     }
 
-    /// Its program.
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// Whether the next instruction asks whether the transmit FIFO or a ring is full.
+    /// Whether the next instruction tests whether the transmit FIFO or a ring is full.
     pub fn asks_for_room(&self) -> bool {
         let context = self.active.map(|active| &self.contexts[usize::from(active)]);
         let next = context.and_then(|context| self.program.at(context.pc));
         matches!(next, Some(Decoded { instruction: Instruction::BranchInput { .. }, .. }))
     }
 
-    /// Cycles that it has had, idle ones as far as they were counted.
+    /// The cycles so far, without idle cycles that are not yet counted.
     pub fn cycles(&self) -> u64 {
         let Use { busy, aborted, stalled, idle } = self.used;
         busy + aborted + stalled + idle
     }
 
-    /// A signal comes for a context. Returns whether the engine has something to do now.
+    /// Delivers a signal to a context. Returns whether the engine has to wake up.
     pub fn signal(&mut self, context: u8, signal: Signal, cycle: u64) -> bool {
         let Some(found) = self.contexts.get_mut(usize::from(context)) else { return false };
         found.signals |= signal.bit();
@@ -311,7 +305,7 @@ impl Engine {
         self.active.is_none() && !self.ready.is_empty() && !self.is_halted
     }
 
-    /// Whether a context has come to a breakpoint: none runs any more.
+    /// Whether a context has reached a breakpoint. No context runs from then on.
     pub fn is_halted(&self) -> bool {
         self.is_halted
     }
@@ -319,7 +313,7 @@ impl Engine {
     /// Runs a cycle.
     ///
     /// # Errors
-    /// If the program does something that has no meaning.
+    /// If the program does something undefined.
     #[inline]
     pub fn cycle(&mut self, around: &mut Around<'_>) -> Result<Cycle, Refused> {
         if self.bubbles > 0 {
@@ -333,7 +327,7 @@ impl Engine {
                 return Ok(Cycle::Idle);
             }
             self.next_context(0, around);
-            // The first instruction is fetched now.
+            // The fetch of the first instruction begins now.
             (self.bubbles, self.fills) = (self.spec.execute_stage.saturating_sub(1) as u8, true);
             return Ok(Cycle::Lost);
         };
@@ -356,13 +350,13 @@ impl Engine {
         Ok(Cycle::Busy)
     }
 
-    /// Does what a branch or a change of context asks for, after its defer slots.
+    /// Carries out a branch or a change of context after its defer slots.
     fn leave(&mut self, active: u8, pending: Pending, around: &mut Around<'_>) {
         self.fills = false;
         self.bubbles = pending.aborts;
         let pc = self.contexts[usize::from(active)].pc;
         let cycle = self.cycles();
-        // The last instruction before: the one that leaves, or one of its defer slots.
+        // The last executed instruction: the one that leaves, or the last of its defer slots.
         let left_at = pc.saturating_sub(1);
         self.waits(left_at, pending.aborts.into());
         let context = &mut self.contexts[usize::from(active)];
@@ -404,7 +398,7 @@ impl Engine {
         if !self.ready.is_empty() && !self.is_halted {
             self.next_context(pending.aborts, around);
         } else {
-            // Nothing is fetched: the slots are idle ones.
+            // Nothing is fetched, so these slots are idle.
             self.bubbles = 0;
         }
     }
@@ -426,7 +420,7 @@ impl Engine {
         self.bubbles = bubbles;
     }
 
-    /// Counts idle cycles in which the engine slept.
+    /// Counts idle cycles during which the engine slept.
     pub fn slept(&mut self, cycles: u64) {
         self.used.idle += cycles;
     }

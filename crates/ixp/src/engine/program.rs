@@ -1,4 +1,4 @@
-//! Programs in a control store, decoded once.
+//! Programs in a control store, decoded once at load time.
 
 use std::sync::Arc;
 
@@ -10,18 +10,17 @@ use wireloom_isa::microengine::{
 use super::Operations;
 use crate::units::Refused;
 
-/// An instruction with what the engine needs of it.
+/// A decoded instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoded {
-    /// The instruction.
     pub instruction: Instruction,
     /// Operand A.
     pub a: Source,
     /// Operand B.
     pub b: Source,
-    /// Where the result goes.
+    /// The destination of the result.
     pub destination: Destination,
-    /// Instructions after it that are executed although it branches.
+    /// Defer slots: instructions after a branch that execute although it is taken.
     pub defer: u8,
     /// The class of an instruction that branches or gives up the engine.
     pub class: Option<BranchClass>,
@@ -42,7 +41,7 @@ impl From<Instruction> for Decoded {
 }
 
 impl Decoded {
-    /// What the instruction uses, for models of energy.
+    /// The operations of this instruction, for energy models.
     pub fn operations(&self) -> Operations {
         let mut used = Operations::default();
         for source in [self.a, self.b] {
@@ -66,7 +65,7 @@ impl Decoded {
             Instruction::LoadField { .. }
             | Instruction::DoubleShift { .. }
             | Instruction::FindBitSet { .. } => used.shift = 1,
-            // A value goes through the ALU; a bit or a byte is compared there.
+            // A value passes through the ALU; bits and bytes are compared there.
             Instruction::Immediate { .. }
             | Instruction::ImmediateByte { .. }
             | Instruction::ImmediateWord { .. }
@@ -96,7 +95,7 @@ impl Operations {
     }
 }
 
-/// A program, shared by engines that run the same.
+/// A program. Engines that run the same one share it.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     entry: u16,
@@ -105,10 +104,10 @@ pub struct Program {
 }
 
 impl Program {
-    /// Decodes an image for a control store of this size.
+    /// Decodes an image for a control store of `control_store` words.
     ///
     /// # Errors
-    /// If the image is too large, or has words that are no instructions.
+    /// If the image is too large or contains invalid instructions.
     pub fn load(image: Image, control_store: u32) -> Result<Self, Refused> {
         let words = image.words.iter().enumerate();
         let code = words.map(|(address, word)| {
@@ -122,7 +121,7 @@ impl Program {
         Ok(program)
     }
 
-    /// A program of instructions from address 0.
+    /// Creates a program from instructions, with entry point 0.
     ///
     /// # Errors
     /// If it does not fit into the control store.
@@ -137,12 +136,12 @@ impl Program {
         Ok(Self { entry: 0, code, image: None })
     }
 
-    /// The version that it is for, if it came from an image.
+    /// The version of the instruction set, if the program came from an image.
     pub fn version(&self) -> Option<Version> {
         self.image().map(|image| image.version)
     }
 
-    /// Where contexts start.
+    /// The address at which contexts start.
     pub fn entry(&self) -> u16 {
         self.entry
     }
@@ -157,7 +156,7 @@ impl Program {
         self.code.is_empty()
     }
 
-    /// Whether it is a copy of the other: they share their instructions.
+    /// Whether both are copies of the same program and share its instructions.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.code, &other.code)
     }

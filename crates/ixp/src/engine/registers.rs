@@ -2,28 +2,28 @@
 
 use wireloom_isa::microengine::{Bank, Destination, Index, Source, TransferFile, Version};
 
-/// General-purpose registers of a context in a bank, in both versions.
+/// General-purpose registers of a context in each bank. Both versions have the same number.
 const SHARE: usize = 16;
-/// The most registers in a bank and in a file of transfer registers: those of version 2.
+/// The maximum number of registers in a bank and in a file of transfer registers, reached by
+/// version 2.
 const MOST: usize = 128;
 
-/// The register files.
 #[derive(Clone, Debug)]
 pub struct Registers {
     gpr: [[u32; MOST]; 2],
-    /// What units push, SRAM and SDRAM.
+    /// Transfer registers into which SRAM and SDRAM push.
     read: [[u32; MOST]; 2],
-    /// What units pull.
+    /// Transfer registers from which SRAM and SDRAM pull.
     write: [[u32; MOST]; 2],
-    /// Words that units pushed and pulled.
+    /// The count of words that units pushed and pulled.
     pub moved: u64,
-    /// Transfer registers in a file, and of a context.
+    /// Transfer registers in a file, and how many of them each context has.
     transfers: usize,
     share: usize,
 }
 
 impl Registers {
-    /// Creates registers of zeros.
+    /// Creates registers that all hold zero.
     pub fn new(version: Version) -> Self {
         let sizes = version.sizes();
         Self {
@@ -36,22 +36,22 @@ impl Registers {
         }
     }
 
-    /// Transfer registers in a file.
+    /// The number of transfer registers in a file.
     pub fn transfers(&self) -> usize {
         self.transfers
     }
 
-    /// Transfer registers of a context in a file.
+    /// The number of a context's transfer registers in a file.
     pub fn share(&self) -> usize {
         self.share
     }
 
-    /// The number in its file of a transfer register of a context.
+    /// The absolute number of a context's transfer register in its file.
     pub fn transfer(&self, context: u8, register: u8) -> u16 {
         u16::from(context) * self.share as u16 + u16::from(register)
     }
 
-    /// The value of an operand.
+    /// Reads an operand.
     #[inline]
     pub fn value(&self, source: Source, context: u8) -> u32 {
         match source {
@@ -80,29 +80,29 @@ impl Registers {
         index.absolute(context.into(), self.share) % MOST
     }
 
-    /// A general-purpose register, for debuggers and tests.
+    /// Reads a general-purpose register, for debuggers and tests.
     pub fn general(&self, bank: Bank, number: usize) -> u32 {
         self.gpr[bank as usize][number % MOST]
     }
 
-    /// A transfer register that units push into, for debuggers and tests.
+    /// Reads a transfer register that units push into, for debuggers and tests.
     pub fn pushed(&self, file: TransferFile, number: usize) -> u32 {
         self.read[file as usize][number % MOST]
     }
 
-    /// A transfer register that units pull from, for debuggers and tests.
+    /// Reads a transfer register that units pull from, for debuggers and tests.
     pub fn to_pull(&self, file: TransferFile, number: usize) -> u32 {
         self.write[file as usize][number % MOST]
     }
 
-    /// A unit pushes a word.
+    /// Stores a word that a unit pushes.
     #[inline]
     pub fn push(&mut self, file: TransferFile, register: u16, word: u32) {
         self.read[file as usize][usize::from(register) % MOST] = word;
         self.moved += 1;
     }
 
-    /// A unit pulls a word.
+    /// Reads a word that a unit pulls.
     #[inline]
     pub fn pull(&mut self, file: TransferFile, register: u16) -> u32 {
         self.moved += 1;

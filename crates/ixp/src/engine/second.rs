@@ -1,5 +1,5 @@
-//! What a microengine of version 2 has beside one of version 1: local memory, the CAM,
-//! next-neighbour registers, products, and registers that programs write.
+//! The state that microengines of version 2 have in addition to version 1: local memory, the CAM,
+//! next-neighbour registers, products, and writable control registers.
 
 use std::collections::VecDeque;
 
@@ -7,27 +7,26 @@ use wireloom_isa::microengine::{
     CamPointer, Destination, Index, MultiplyStep, Sizes, Source, Step, compute,
 };
 
-/// Cycles after which a write to a register of the engine takes effect.
+/// Engine cycles until a register write takes effect.
 const LATE: u64 = 4;
-/// The register of pointer 0 into local memory.
+/// The control register with pointer 0 into local memory.
 const POINTER: u8 = 7;
-/// Entries of the CAM.
 const CAM: usize = 16;
-/// Contexts that share next-neighbour registers.
+/// The maximum number of contexts.
 const CONTEXTS: usize = 8;
 
-/// What an engine does to others, or to itself later.
+/// An effect of an engine outside itself, or on itself at a later time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outside {
     /// Writes a next-neighbour register of the next engine.
     Neighbour { register: u8, value: u32 },
-    /// Signals a context of the engine so many places further on.
+    /// Signals a context of the engine at distance `engine`.
     Signal { engine: i8, context: u8, signal: u8 },
-    /// Signals a context of its own after this number of its cycles.
+    /// Signals an own context after `cycles` engine cycles.
     Later { cycles: u64, context: u8, signal: u8 },
 }
 
-/// A write to a register that has not taken effect yet.
+/// A register write that has not taken effect yet.
 #[derive(Clone, Copy, Debug)]
 struct Late {
     due: u64,
@@ -36,23 +35,23 @@ struct Late {
     value: u32,
 }
 
-/// The state of a context.
+/// The version 2 state of a context.
 #[derive(Clone, Copy, Debug, Default)]
 struct Own {
     /// Pointers into local memory, in words.
     pointers: [u16; 2],
-    /// The transfer register that `*$index` means, among those of the context.
+    /// The transfer register that `*$index` addresses, relative to the context.
     index: u8,
-    /// The signal of `future_count`.
+    /// The signal that `future_count` raises.
     future: u8,
 }
 
-/// Tags that are compared with a key all at once, each with a state.
+/// A CAM: tags that are all compared with a key at once. Each tag has a state.
 #[derive(Clone, Copy, Debug)]
 struct Cam {
     tags: [u32; CAM],
     states: [u8; CAM],
-    /// Entries, that which was used the longest ago first.
+    /// Entries from least to most recently used.
     order: [u8; CAM],
 }
 
@@ -61,13 +60,14 @@ impl Cam {
         Self { tags: [0; CAM], states: [0; CAM], order: std::array::from_fn(|entry| entry as u8) }
     }
 
-    /// The entry is the last one used.
+    /// Makes an entry the most recently used one.
     fn touch(&mut self, entry: usize) {
         let at = self.order.iter().position(|other| usize::from(*other) == entry).unwrap_or(0);
         self.order[at..].rotate_left(1);
     }
 
-    /// Bit 7: found; bits 6 to 3: the entry; bits 11 to 8: its state.
+    /// Looks up a key. Bit 7 of the result is set on a hit; bits 6 to 3 are the entry, and bits 11
+    /// to 8 its state. On a miss the entry is the least recently used one.
     fn look_up(&mut self, key: u32) -> u32 {
         match self.tags.iter().position(|tag| *tag == key) {
             Some(entry) => {
@@ -90,30 +90,28 @@ impl Cam {
 pub struct Second {
     local: Vec<u32>,
     own: [Own; CONTEXTS],
-    /// Next-neighbour registers, which the engine before writes.
+    /// Next-neighbour registers. The previous engine writes them.
     neighbours: Vec<u32>,
-    /// Whether this engine's writes to next-neighbour registers are for itself.
+    /// Whether writes to next-neighbour registers go to this engine's own registers.
     keeps: bool,
     put: u8,
     get: u8,
     cam: Cam,
     operands: (u32, u32),
     product: u64,
-    /// The register `crc_remainder`.
     pub remainder: u32,
-    /// The register `byte_index`.
     pub byte_index: u32,
     random: u32,
     late: VecDeque<Late>,
-    /// What others have to do for it.
+    /// Effects that the chip must carry out.
     pub outside: Vec<Outside>,
 }
 
-/// Why an operand or a register cannot be used.
+/// The reason why an operand or a register cannot be used.
 pub type Wrong = String;
 
 impl Second {
-    /// Creates the state of an engine whose memories have these sizes.
+    /// Creates the state of an engine with memories of these sizes.
     pub fn new(number: u8, sizes: Sizes) -> Self {
         Self {
             local: vec![0; sizes.local],
@@ -133,10 +131,10 @@ impl Second {
         }
     }
 
-    /// The value of an operand that is in none of the register files.
+    /// Reads an operand that is outside the register files.
     ///
     /// # Errors
-    /// If it is outside local memory.
+    /// If the address is outside local memory.
     pub fn read(&mut self, source: Source, context: u8) -> Result<u32, Wrong> {
         Ok(match source {
             Source::Neighbour(index) => {
@@ -156,7 +154,8 @@ impl Second {
         })
     }
 
-    /// The transfer register that `*$index` means, among the `most` of the context.
+    /// The transfer register that `*$index` addresses, relative to the context, which has `most` of
+    /// them. Then steps the index.
     pub fn indexed(&mut self, context: u8, step: Step, most: usize) -> u8 {
         let own = &mut self.own[usize::from(context) % CONTEXTS];
         let index = own.index;
@@ -164,10 +163,10 @@ impl Second {
         index
     }
 
-    /// Writes a result that goes to none of the register files.
+    /// Writes a result to a destination outside the register files.
     ///
     /// # Errors
-    /// If it is outside local memory.
+    /// If the address is outside local memory.
     pub fn write(&mut self, to: Destination, context: u8, value: u32) -> Result<(), Wrong> {
         match to {
             Destination::Neighbour(index) => {
@@ -196,7 +195,7 @@ impl Second {
         }
     }
 
-    /// The engine before writes a next-neighbour register.
+    /// Stores the value that the previous engine writes to a next-neighbour register.
     pub fn take_neighbour(&mut self, register: u8, value: u32) {
         if let Some(place) = self.neighbours.get_mut(usize::from(register)) {
             *place = value;
@@ -225,7 +224,7 @@ impl Second {
         Ok(at)
     }
 
-    /// A step of a product, and the value that it writes.
+    /// Performs a multiplication step. Returns the value that it writes.
     pub fn multiply(&mut self, step: MultiplyStep, a: u32, b: u32) -> u32 {
         match step {
             MultiplyStep::Start => (self.operands, self.product) = ((a, b), 0),
@@ -239,7 +238,8 @@ impl Second {
         0
     }
 
-    /// `cam_lookup`. The pointer is set as late as by a write to its register.
+    /// Executes `cam_lookup`. The pointer into local memory takes effect as late as a register
+    /// write.
     pub fn look_up(
         &mut self,
         key: u32,
@@ -249,7 +249,7 @@ impl Second {
     ) -> u32 {
         let found = self.cam.look_up(key);
         if let Some(CamPointer { pointer, block }) = pointer {
-            // Bits 6 to 3 of what was found are the entry.
+            // Bits 6 to 3 of the result are the entry.
             let value = u32::from(block) << 10 | (found >> 3 & 15) << 6;
             let csr = POINTER + pointer;
             self.late.push_back(Late { due: cycle + LATE, context, csr, value });
@@ -257,29 +257,29 @@ impl Second {
         found
     }
 
-    /// `cam_write`.
+    /// Executes `cam_write`.
     pub fn write_cam(&mut self, entry: u32, tag: u32, state: u8) {
         self.cam.write(entry, tag, state);
     }
 
-    /// `cam_write_state`.
+    /// Executes `cam_write_state`.
     pub fn write_cam_state(&mut self, entry: u32, state: u8) {
         self.cam.states[entry as usize % CAM] = state;
     }
 
-    /// The tag and the state of an entry.
+    /// Reads the tag and the state of an entry.
     pub fn cam_entry(&self, entry: u32) -> (u32, u8) {
         let entry = entry as usize % CAM;
         (self.cam.tags[entry], self.cam.states[entry])
     }
 
-    /// `cam_clear`.
+    /// Executes `cam_clear`.
     pub fn clear_cam(&mut self) {
         self.cam = Cam::new();
     }
 
-    /// The value of a register of the engine that is not one of its contexts' or of its flags; `None`
-    /// if there is no such register.
+    /// Reads a control register other than the context and flag registers; `None` if it does not
+    /// exist.
     pub fn csr(&mut self, csr: u8, context: u8, cycle: u64) -> Option<u32> {
         let own = self.own[usize::from(context) % CONTEXTS];
         Some(match csr {
@@ -289,7 +289,7 @@ impl Second {
             9 => own.index.into(),
             10 => self.byte_index,
             14 => {
-                // A generator of Marsaglia's; that of the chip is not public.
+                // A xorshift generator by Marsaglia. The chip's own generator is not public.
                 self.random ^= self.random << 13;
                 self.random ^= self.random >> 17;
                 self.random ^= self.random << 5;
@@ -304,11 +304,11 @@ impl Second {
         })
     }
 
-    /// Writes a register of the engine. Signals go out at once; what programs read takes effect
-    /// later.
+    /// Writes a control register. Signals are sent at once; values that programs can read take
+    /// effect later.
     ///
     /// # Errors
-    /// If there is no such register, or it cannot be written.
+    /// If the register does not exist or is read-only.
     pub fn write_csr(&mut self, csr: u8, context: u8, value: u32, cycle: u64) -> Result<(), Wrong> {
         let signalled = |engine| Outside::Signal {
             engine,
@@ -320,7 +320,7 @@ impl Second {
             12 => self.outside.push(signalled(1)),
             13 => self.outside.push(signalled(-1)),
             15 => {
-                // The low word of a timestamp that is still to come.
+                // The value is the low word of a future timestamp.
                 let ahead = value.wrapping_sub((cycle / 16) as u32);
                 let signal = self.own[usize::from(context) % CONTEXTS].future;
                 let cycles = u64::from(ahead) * 16;
@@ -334,13 +334,13 @@ impl Second {
         Ok(())
     }
 
-    /// Whether something was written that has not taken effect.
+    /// Whether a write has not taken effect yet.
     #[inline]
     pub fn has_late(&self) -> bool {
         !self.late.is_empty()
     }
 
-    /// Lets writes take effect that are due.
+    /// Applies writes that are due.
     pub fn settle(&mut self, cycle: u64) {
         while let Some(Late { due, context, csr, value }) = self.late.front().copied()
             && due <= cycle
@@ -362,7 +362,7 @@ impl Second {
     }
 }
 
-/// The number of a next-neighbour register in the file.
+/// The index of a next-neighbour register in the file.
 fn neighbour(index: Index, context: u8, all: usize) -> usize {
     index.absolute(context.into(), all / CONTEXTS) % all.max(1)
 }
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn the_cam_replaces_the_entry_that_was_used_the_longest_ago() {
-        // A model: a list, the last used at its end.
+        // The model is a list in order of use, with the most recent at its end.
         let mut rng = wireloom_sim::Rng::new(1, "cam");
         let mut cam = Cam::new();
         let mut model: Vec<(u8, u32, u8)> = (0..16).map(|entry| (entry, 0, 0)).collect();

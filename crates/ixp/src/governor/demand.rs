@@ -1,106 +1,109 @@
-//! Capacity by demand: the chip does what the packets to be served need, and no more.
+//! Capacity by demand: the chip runs at the lowest capacity that serves the arriving packets.
 //!
-//! Levels of capacity come in one order: the steps of voltage, all engines at the same one, and
-//! below the slowest step fewer and fewer engines that take packets, as energy falls with the square
-//! of the voltage first. The governor judges a level after a window of periods in which no voltage
-//! changed, and goes to the next slower one if nothing is lost by it:
+//! Capacity levels are ordered. First come the voltage steps, with all engines at the same step, as
+//! energy falls with the square of the voltage. Below the slowest step, fewer and fewer engines
+//! take packets. The governor judges a level after a window of periods without a voltage change,
+//! and moves to the next slower level if nothing is lost by it:
 //!
-//! * No port holds a backlog, no packet waits at one for too long, and no packets gather inside. Then the next level is tried: at once if
-//!   it is predicted to have cycles and threads to spare, else after some calm windows. A
-//!   backlog ends the trial, and the level is banned for a time that doubles, but not at loads that are
-//!   clearly lower. No engine stops while a memory or a bus is busy: that takes all threads.
-//! * All ports hold a backlog: the chip is overloaded, and throughput is what counts. The throughput
-//!   of the fastest level is measured, then that of the next slower one. If it falls by more than
-//!   a tolerance, the level is banned; if not, the level is *proven*: engines wait for a memory or
-//!   a bus there, whatever their clock. Backlogs do not make the chip faster than proven levels.
+//! * No port holds a backlog, no packet waits there too long, and packets do not gather inside.
+//!   Then the next level is tried: at once if it is predicted to have cycles and threads to spare,
+//!   otherwise after some calm windows. A backlog ends the trial, and the level is banned for a
+//!   time that doubles with each failure; a clearly lower load lifts the ban. No engine stops while
+//!   a memory or a bus is busy, since that takes all threads.
+//! * All ports hold a backlog: the chip is overloaded, and throughput counts. The governor measures
+//!   the throughput of the fastest level and then of the next slower one. If throughput falls by
+//!   more than a tolerance, the level is banned. Otherwise the level is *proven*: its engines wait
+//!   for a memory or a bus whatever their clock. Backlogs do not move the chip to a level faster
+//!   than the proven one.
 //!
-//! Packets of different lengths make throughput vary by more than the tolerance in any window that is
-//! not very long. SDRAM and the bus to the ports tell it better: they carry packets only, so where
-//! one of them is full its use is the throughput. Other units do not tell it: threads that ask
-//! whether it is their turn keep the scratchpad and the FIFOs busy as well.
+//! Packets of different lengths make throughput vary by more than the tolerance in all but very
+//! long windows. The use of SDRAM and of the bus to the ports is a better measure. Both carry
+//! packets only, so where one of them is full its use is the throughput. Other units do not
+//! qualify: threads that poll for their turn also keep the scratchpad and the FIFOs busy.
 //!
-//! A backlog is no failure of a level either while one of them is full, whenever ports hold one.
+//! While one of the two is full, a backlog is no failure of a level either, as long as ports hold
+//! one.
 //!
-//! A change of voltage stops the engines for longer than a period, and leaves a backlog behind.
-//! Periods of a change and some after it say nothing about a level and do not count; a governor that
-//! takes this backlog for load changes voltages all the time and loses half of the packets.
+//! A voltage change stops the engines for longer than a period and leaves a backlog. Periods during
+//! a change and shortly after it say nothing about a level and do not count. A governor that takes
+//! this backlog for load changes voltages all the time and loses half of the packets.
 
 mod window;
 
 use super::{Action, DemandSpec, Mode, Seen, last_to_stop};
 use window::{Throughput, Window};
 
-/// Periods after a change in which what it has held up is served.
+/// Periods after a change in which the engines serve the backlog that it caused.
 const DRAIN: u32 = 8;
-/// Periods over which a backlog is averaged: a large packet alone is none.
+/// Periods over which a backlog is averaged, so that a single large packet is no backlog.
 const AVERAGED: f64 = 4.0;
-/// Packets inside for each thread: with more, they wait to be sent.
+/// Packets inside for each thread above which packets gather: they wait to be sent.
 const GATHERED: f64 = 4.0;
-/// Windows without a backlog before a level is tried that is not predicted to be enough.
+/// Windows without a backlog before the governor tries a level that is not predicted to be enough.
 const CALM: u32 = 4;
-/// The share of threads in use from which on no slower level is tried.
+/// The predicted share of threads in use above which no slower level is tried.
 const ALL: f64 = 0.95;
-/// Windows that measure throughput under overload.
+/// Windows over which throughput is measured under overload.
 const LONG: u32 = 4;
-/// A level that fails within so many windows is banned, first for `BAN` windows.
+/// A level that fails within this many windows is banned, first for `BAN` windows.
 const FRESH: u32 = 16;
 const BAN: u64 = 32;
 const LONGEST_BAN: u64 = 4096;
-/// The largest room of a port, in MPKTs, of which marks are shares: packets wait as long in a larger one.
+/// The upper limit, in MPKTs, of the port size from which marks are computed. A larger port must
+/// not make packets wait longer.
 const LARGEST_PORT: u32 = 128;
-/// Windows after which proofs are forgotten: traffic changes.
+/// Windows after which proofs are forgotten, as traffic changes.
 const MEMORY: u64 = 2048;
 
-/// The governor.
 #[derive(Clone, Debug)]
 pub struct Demand {
     spec: DemandSpec,
-    /// The clock of each step relative to that of the first.
+    /// The clock of each step relative to the first step.
     rates: Vec<f64>,
-    /// The MPKTs in a port from which on all engines start.
+    /// The backlog of a port, in MPKTs, at which all engines start.
     mark: u32,
-    /// The wanted level: a step, and from the slowest on engines that stop.
+    /// The wanted level: a step index, and beyond the slowest step the number of engines to stop.
     pub(super) level: usize,
     /// Periods since the last change of an engine.
     settled: u32,
-    /// The most MPKTs in a port, on average over some periods.
+    /// The largest backlog of a port in MPKTs, averaged over some periods.
     backlog: f64,
-    /// The use of the busier of SDRAM and the bus to the ports in the periods of this stay at a level
-    /// in which a port held a backlog: the mean of the last ones, and how many.
+    /// Periods of this stay at a level in which a port held a backlog: the mean use of the busier
+    /// of SDRAM and the bus to the ports, and the number of periods in the mean.
     pressed: (f64, u32),
-    /// Whether a slower level has failed, and this one serves the backlog.
+    /// Whether a slower level has failed and this level serves its backlog.
     is_rescue: bool,
-    /// The MPKTs that came in a period, on average over the last windows.
+    /// The MPKTs that arrive in a period, averaged over the last windows.
     load: f64,
-    /// The backlog that a slower level has left behind, and that of the window before.
+    /// The backlog that the previous level left, and the backlog of the previous window.
     inherited: f64,
     before: f64,
-    /// Packets inside for each thread in the window before, if they gather.
+    /// Packets inside for each thread in the previous window; 0 if packets do not gather.
     inside: f64,
     window: Window,
-    /// Windows so far, those at this level, and those of them without a backlog since the last.
+    /// Windows so far, windows at this level, and consecutive windows without a backlog.
     windows: u64,
     at_level: u32,
     calm: u32,
     /// The windows under overload at this level.
     overload: Window,
-    /// What the fastest level serves under overload.
+    /// The throughput of the fastest level under overload.
     reference: Option<Throughput>,
-    /// Whether the throughput of this level is being compared with it.
+    /// Whether the throughput of this level is being compared with `reference`.
     is_on_trial: bool,
-    /// The slowest level that is proven to serve as much as the fastest, and when it was.
+    /// The slowest level that is proven to serve as much as the fastest, and the window of the
+    /// proof.
     proven: (usize, u64),
-    /// The ban of each level.
     bans: Vec<Ban>,
 }
 
-/// A level that has left a backlog.
+/// The ban of a level that left a backlog.
 #[derive(Clone, Copy, Debug)]
 struct Ban {
-    /// The window until which it is banned, and for how many windows it is the next time.
+    /// The window at which the ban ends, and the length of the next ban in windows.
     until: u64,
     length: u64,
-    /// The load under which it failed.
+    /// The load under which the level failed, in MPKTs a period.
     load: f64,
 }
 
@@ -111,8 +114,8 @@ impl Default for Ban {
 }
 
 impl Demand {
-    /// Creates it for steps with these clocks relative to that of the first, one or more.
-    /// Ports have room for so many MPKTs.
+    /// Creates a governor. `rates` are the clocks of one or more steps relative to the first; each
+    /// port holds `receive_mpkts` MPKTs.
     pub fn new(spec: DemandSpec, rates: Vec<f64>, receive_mpkts: u32) -> Self {
         Self {
             spec,
@@ -139,18 +142,18 @@ impl Demand {
         }
     }
 
-    /// The MPKTs in a port from which on all engines start.
+    /// The backlog of a port, in MPKTs, at which all engines start.
     pub fn mark(&self) -> u32 {
         self.mark
     }
 
-    /// Decides at the end of a period, or when a port fills.
+    /// Decides at the end of a period or when a port fills.
     pub fn decide(&mut self, seen: &Seen) -> Vec<Action> {
         let has_stopped = self.parts(self.level).1 > 0;
         if seen.is_urgent || seen.is_late && has_stopped {
             self.hurry();
         } else if seen.threads > 0 && seen.is_late {
-            // A packet that has waited for too long is a backlog, however few its port holds.
+            // A packet that has waited too long counts as a backlog, even if its port holds little.
             let backlog = seen.backlog.max(2 * self.mark);
             self.observe(&Seen { backlog, ..seen.clone() });
         } else if seen.threads > 0 {
@@ -159,14 +162,15 @@ impl Demand {
         self.actions(seen)
     }
 
-    /// The step of a level, and the engines that stop.
+    /// The step of a level, and the number of engines that it stops.
     fn parts(&self, level: usize) -> (usize, usize) {
         let last = self.rates.len() - 1;
         (level.min(last), level.saturating_sub(last))
     }
 
-    /// A port has filled, or a packet has waited for too long: stopped engines start. Those that run would have to stop for a change, so
-    /// a burst alone does not make them faster.
+    /// Starts stopped engines, since a port has filled or a packet has waited too long. Running
+    /// engines would have to pause for a voltage change, so a burst alone does not make them
+    /// faster.
     fn hurry(&mut self) {
         let (step, stopped) = self.parts(self.level);
         if stopped > 0 {
@@ -174,7 +178,7 @@ impl Demand {
         }
     }
 
-    /// Adds a period to the window, and judges the level at its end.
+    /// Adds a period to the window. At the end of the window, judges the level.
     fn observe(&mut self, seen: &Seen) {
         let (step, _) = self.parts(self.level);
         let is_settled = seen.engines.iter().all(|engine| {
@@ -186,7 +190,7 @@ impl Demand {
         }
         self.backlog += (f64::from(seen.backlog) - self.backlog) / AVERAGED;
         if self.settled == DRAIN + 1 && self.inherited == 0.0 {
-            // What a change to a slower level has held up is no sign of that level.
+            // A backlog from the change to a slower level says nothing about that level.
             self.inherited = f64::from(seen.backlog);
         }
         if seen.backlog >= self.mark {
@@ -208,13 +212,13 @@ impl Demand {
         }
     }
 
-    /// Whether SDRAM or the bus to the ports limits the chip while ports hold backlogs: faster engines
-    /// would only wait for it.
+    /// Whether SDRAM or the bus to the ports limits the chip while ports hold backlogs. Faster
+    /// engines would only wait for it.
     fn is_limited(&self) -> bool {
         self.pressed.0 >= Throughput::FULL
     }
 
-    /// Judges the level at the end of a window, out of so many levels.
+    /// Judges the level at the end of a window. There are `levels` levels.
     fn judge(&mut self, window: &Window, levels: usize) {
         self.load += (window.load() - self.load) / f64::from(CALM);
         if self.windows - self.proven.1 > MEMORY {
@@ -225,7 +229,7 @@ impl Demand {
             if self.is_on_trial || self.level <= self.proven.0 {
                 self.compare(window);
             } else if !self.is_limited() && self.grows(window) {
-                // A backlog that shrinks is a burst that is being served.
+                // A backlog that shrinks is a burst in service.
                 self.fail(self.level - 1);
             }
             self.before = window.backlog().max(f64::from(self.mark));
@@ -239,7 +243,7 @@ impl Demand {
         if next >= levels || self.is_banned(next) {
             return;
         }
-        // It takes all threads to keep a unit busy: no engine stops then.
+        // Keeping a unit busy takes all threads, so no engine stops then.
         let is_busy = window.throughput().busiest > self.low();
         let levels = if is_busy { self.rates.len() } else { levels };
         let low = self.low() / window.quiet(self.load);
@@ -255,20 +259,21 @@ impl Demand {
         }
     }
 
-    /// Whether a backlog, or the packets inside, are no less than a window before.
+    /// Whether a backlog, or the count of packets inside, is no smaller than one window before.
     fn grows(&self, window: &Window) -> bool {
         let inside = window.packets_each();
         let gathers = inside > GATHERED && inside >= self.inside;
         gathers || window.backlog() >= self.before.max(self.inherited)
     }
 
-    /// Shares of cycles and threads in use at another level.
+    /// Predicts the shares of cycles and threads in use at another level.
     fn predict(&self, window: &Window, level: usize) -> (f64, f64) {
         let ((now, _), (step, stopped)) = (self.parts(self.level), self.parts(level));
         window.shares(self.rates[step] / self.rates[now], stopped)
     }
 
-    /// Under overload: whether this level serves as much as the fastest, and what comes next.
+    /// Under overload, compares this level's throughput with the fastest level's and picks the next
+    /// level.
     fn compare(&mut self, window: &Window) {
         self.overload.join(window);
         if self.overload.periods < LONG * self.spec.window {
@@ -292,8 +297,8 @@ impl Demand {
         if next >= self.rates.len() || self.is_banned(next) {
             return;
         }
-        // Where no unit is full, throughput alone would have to tell, which varies by more than the
-        // tolerance: engines must have cycles to spare.
+        // Where no unit is full, only throughput can tell, and it varies by more than the
+        // tolerance. So engines must have cycles to spare.
         let is_full = self.reference.as_ref().is_some_and(Throughput::is_full);
         let can_be = self.predict(window, next).0 <= if is_full { 1.0 } else { self.low() };
         if next <= self.proven.0 || self.reference.is_some() && can_be {
@@ -302,7 +307,7 @@ impl Demand {
         }
     }
 
-    /// Takes a level.
+    /// Moves to a level.
     fn enter(&mut self, level: usize) {
         self.level = level;
         (self.settled, self.at_level, self.calm) = (0, 0, 0);
@@ -312,9 +317,9 @@ impl Demand {
         (self.pressed, self.is_rescue) = ((0.0, 0), false);
     }
 
-    /// Leaves a level that is not enough for a faster one.
+    /// Leaves a level that is too slow.
     fn fail(&mut self, faster: usize) {
-        // A level that was entered with the backlog of a slower one, and left before a window was over,
+        // A level that was entered with the backlog of a slower one and left before a window ended
         // has not been judged.
         if self.at_level < FRESH && !(self.is_rescue && self.at_level == 0) {
             self.bans.resize(self.bans.len().max(self.level + 1), Ban::default());
@@ -327,24 +332,24 @@ impl Demand {
         (self.inherited, self.is_rescue) = (left, true);
     }
 
-    /// The share of cycles, threads or time of a unit up to which they count as enough.
+    /// The share of cycles, threads or unit time that leaves enough to spare.
     fn low(&self) -> f64 {
         f64::from(self.spec.low_percent) / 100.0
     }
 
-    /// Whether a level has failed under about this load, and not long ago.
+    /// Whether a level failed recently under about this load.
     fn is_banned(&self, level: usize) -> bool {
         let ban = self.bans.get(level);
         ban.is_some_and(|ban| self.windows < ban.until && self.load > self.low() * ban.load)
     }
 
-    /// What brings the engines closer to the level.
+    /// The actions that bring engines closer to the level.
     fn actions(&self, seen: &Seen) -> Vec<Action> {
         let (wanted, stopped) = self.parts(self.level);
         let engines = || seen.engines.iter().enumerate();
         let off = engines().filter(|(_, engine)| is_off(engine.mode)).count();
-        // Start those with the lowest numbers, stop those with the highest, one at a time: what can
-        // stop depends on what has.
+        // Start the engines with the lowest numbers. Stop the engine with the highest number, one
+        // at a time: which engine can stop depends on the stopped ones.
         let starts = engines().filter(|(_, engine)| is_off(engine.mode)).map(|(engine, _)| engine);
         let starts = starts.take(off.saturating_sub(stopped));
         let stop = (off < stopped).then(|| last_to_stop(seen)).flatten();

@@ -1,10 +1,10 @@
-//! Voltage and clock by idle time, each engine by itself, as in the NePSim talk: after each period
-//! an engine that was idle for more than a threshold becomes slower by a step, one that was idle
-//! for less becomes faster by a step.
+//! Voltage and clock scaling by idle time, for each engine separately, as in the NePSim talk. After
+//! each period an engine that was idle for more than a threshold slows down by a step; an engine
+//! that was idle for less speeds up by a step.
 
 use super::{Action, DvsSpec, Mode, Seen};
 
-/// The governor.
+/// The governor `dvs`.
 #[derive(Clone, Copy, Debug)]
 pub struct Dvs {
     spec: DvsSpec,
@@ -12,7 +12,7 @@ pub struct Dvs {
 }
 
 impl Dvs {
-    /// Creates it for steps 0 to `last`.
+    /// Creates a governor for steps 0 to `last`.
     pub fn new(spec: DvsSpec, last: usize) -> Self {
         Self { spec, last }
     }
@@ -34,7 +34,7 @@ impl Dvs {
     }
 }
 
-/// Whether an engine had no cycle in the period: it says nothing about its idle time.
+/// Whether an engine had no cycle in the period, so that its idle time is unknown.
 fn is_new(idle: f64) -> bool {
     idle.is_nan()
 }

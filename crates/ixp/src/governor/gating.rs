@@ -1,17 +1,16 @@
-//! Clock gating by the thread queue, as in the NePSim talk: a counter rises while more threads than
-//! a number wait for packets; when it exceeds its threshold an engine stops and the threshold
-//! falls. A full buffer starts an engine, and the threshold rises.
+//! Clock gating by the thread queue, as in the NePSim talk. A counter rises while more threads than
+//! a limit wait for packets. When it exceeds a threshold, an engine stops and the threshold falls.
+//! A full buffer starts an engine, and the threshold rises.
 //!
-//! Not the talk's: a packet that has waited at a port for too long starts an engine like a full
-//! buffer. Otherwise a buffer that is large enough never to fill leaves engines stopped while packets
-//! wait.
+//! An addition to the talk: a packet that has waited too long at a port also starts an engine.
+//! Otherwise a buffer that never fills would leave engines stopped while packets wait.
 //!
-//! The talk leaves open that the counter starts again from 0 after both, that the engine with the
-//! highest number stops first, and how often the queue is looked at: once in each period.
+//! The talk leaves three points open. Here the counter restarts from 0 after both events, the
+//! engine with the highest number stops first, and the queue is checked once in each period.
 
 use super::{Action, GatingSpec, Seen, first_to_start, last_to_stop};
 
-/// The governor.
+/// The governor `gating`.
 #[derive(Clone, Copy, Debug)]
 pub struct Gating {
     spec: GatingSpec,
@@ -20,7 +19,7 @@ pub struct Gating {
 }
 
 impl Gating {
-    /// Creates it.
+    /// Creates a governor.
     pub fn new(spec: GatingSpec) -> Self {
         Self { spec, counter: 0, threshold: spec.count }
     }

@@ -1,7 +1,8 @@
-//! Governors: who decides on voltages and clocks of engines while packets flow.
+//! Governors decide on the voltages and clocks of engines while packets flow.
 //!
-//! A governor sees the chip at the end of each period, and at once when a port fills beyond a mark;
-//! it returns actions. It knows no simulator: [`Seen`] goes in, [`Action`]s come out.
+//! A governor sees the chip at the end of each period, and at once when a port fills beyond a mark.
+//! It returns actions. It is independent of the simulator: its input is [`Seen`], its output are
+//! [`Action`]s.
 
 mod demand;
 mod dvs;
@@ -13,100 +14,97 @@ pub use dvs::Dvs;
 pub use gating::Gating;
 pub use spec::{DemandSpec, DvsSpec, GatingSpec, GovernorKind, GovernorSpec, Step};
 
-/// What an engine does as far as governors know.
+/// The mode of an engine, as far as governors know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Its clock runs.
+    /// The engine's clock runs.
     #[default]
     Running,
-    /// Its voltage and clock change; it does not run.
+    /// The engine is paused while its voltage and clock change.
     Changing,
-    /// It completes its packets and takes no more.
+    /// The engine completes its packets and takes no new ones.
     Stopping,
-    /// Its clock is stopped.
+    /// The engine's clock is stopped.
     Stopped,
 }
 
-/// An engine over a period.
+/// The state of an engine over a period.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EngineSeen {
-    /// The share of its cycles in which no context was ready.
+    /// The share of the engine's cycles in which no context was ready; NaN if it had no cycle.
     pub idle: f64,
-    /// Its step.
     pub step: usize,
-    /// What it does.
     pub mode: Mode,
-    /// Whether its voltage and clock change.
+    /// Whether the voltage and clock are changing.
     pub is_changing: bool,
-    /// Whether it takes packets by itself.
+    /// Whether the engine takes packets by itself.
     pub receives: bool,
-    /// Whether it takes packets by itself and no port is left without an engine if it stops.
+    /// Whether the engine takes packets by itself and every port keeps another engine if it stops.
     pub can_stop: bool,
 }
 
-/// The chip over a period.
+/// The state of the chip over a period.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
-    /// The engines.
     pub engines: Vec<EngineSeen>,
-    /// Threads that wait for packets now, of engines that take packets.
+    /// Threads that wait for packets now, without those of stopped or stopping engines.
     pub waiting: u32,
-    /// The same on average over the period.
+    /// [`waiting`](Self::waiting), averaged over the period.
     pub mean_waiting: f64,
-    /// Threads that take packets, of engines that are neither stopped nor stopping.
+    /// Threads that take packets, without those of stopped or stopping engines.
     pub threads: u32,
-    /// The most MPKTs that a port holds now.
+    /// The largest backlog of a port now, in MPKTs.
     pub backlog: u32,
-    /// MPKTs that the chip took or sent in the period.
+    /// MPKTs that the bus carried in the period, in and out.
     pub served: u64,
-    /// MPKTs that came in the period, without those for which a port had no room.
+    /// MPKTs that arrived in the period and found room at a port.
     pub came: u64,
-    /// The share of the period in which the busier of SDRAM, its rows included, and the bus to the
-    /// ports was in use: they carry packets only.
+    /// The use of the busier of SDRAM (row operations included) and the bus to the ports, as a
+    /// share of the period. Both carry packets only.
     pub busiest: f64,
     /// Packets that the chip has taken and not sent yet.
     pub inside: u64,
     /// Whether a packet has waited at a port for longer than `governor.wait_ns`.
     pub is_late: bool,
-    /// Whether a port has filled to the governor's mark, and this is no end of a period.
+    /// Whether this decision is due to a port that filled to the governor's mark, not to the end of
+    /// a period.
     pub is_urgent: bool,
 }
 
-/// What a governor wants.
+/// An action of a governor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// An engine takes another step.
+    /// Changes the step of an engine.
     Step {
-        /// The engine, which is running or stopped.
+        /// A running or stopped engine.
         engine: usize,
-        /// The step, next to the present one.
+        /// The new step, one above or below the present one.
         step: usize,
     },
-    /// An engine completes its packets; then its clock stops.
+    /// Lets an engine complete its packets and then stops its clock.
     Stop {
-        /// The engine, which is running and can stop.
+        /// A running engine that can stop.
         engine: usize,
     },
-    /// A stopped engine runs again, or one that is stopping goes on.
+    /// Restarts a stopped engine, or lets a stopping engine go on.
     Start {
-        /// The engine.
         engine: usize,
     },
 }
 
-/// A governor.
 #[derive(Clone, Debug)]
 pub enum Governor {
-    /// By idle time.
+    /// Decides by idle time.
     Dvs(Dvs),
-    /// By threads that wait.
+    /// Decides by the number of waiting threads.
     Gating(Gating),
-    /// By packets to be served.
+    /// Decides by the packets to be served.
     Demand(Box<Demand>),
 }
 
 impl Governor {
-    /// Creates the governor of a description, if it has one, for ports with room for so many MPKTs.
+    /// Creates the governor of a description, for ports with room for `receive_mpkts` MPKTs; `None`
+    /// if the description has none.
     pub fn new(spec: &GovernorSpec, receive_mpkts: u32) -> Option<Self> {
         let last = spec.steps.len() - 1;
         Some(match spec.kind {
@@ -121,7 +119,7 @@ impl Governor {
         })
     }
 
-    /// The MPKTs in a port from which on it is asked at once.
+    /// The backlog of a port, in MPKTs, at which the governor is asked at once.
     pub fn mark(&self, receive_mpkts: u32) -> u32 {
         match self {
             Self::Dvs(_) => u32::MAX,
@@ -130,7 +128,7 @@ impl Governor {
         }
     }
 
-    /// Decides.
+    /// Decides at the end of a period, or when a port fills.
     pub fn decide(&mut self, seen: &Seen) -> Vec<Action> {
         match self {
             Self::Dvs(dvs) => dvs.decide(seen),

@@ -1,50 +1,49 @@
-//! The description of governors in machine files.
+//! The governor section of a machine description.
 
 use serde::{Deserialize, Serialize};
 use wireloom_sim::spec::{megahertz, within};
 use wireloom_sim::{Clock, SpecError, Time};
 
-/// Who changes voltages and clocks, and how.
+/// The governor and its parameters.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct GovernorSpec {
-    /// Which governor.
+    /// The kind of governor.
     pub kind: GovernorKind,
     /// Cycles of `engine.clock_mhz` between two decisions, 64 to 2^24.
     pub period_cycles: u32,
-    /// Clocks and voltages of engines, from the fastest on, 1 to 16.
+    /// The clocks and voltages of engines, fastest first, 1 to 16 steps.
     pub steps: Vec<Step>,
-    /// The time of a change of voltage, in nanoseconds, 0 to 10,000,000; the engine does not run
+    /// The duration of a voltage change in nanoseconds, 0 to 10,000,000. The engine does not run
     /// meanwhile.
     pub change_ns: u32,
-    /// The time to start a stopped clock, in nanoseconds, 0 to 10,000,000.
+    /// The time to restart a stopped clock in nanoseconds, 0 to 10,000,000.
     pub wake_ns: u32,
-    /// A packet that has waited at a port for longer, in nanoseconds, starts stopped engines;
-    /// 0 to 10,000,000.
+    /// The waiting time of a packet at a port, in nanoseconds, after which stopped engines start; 0
+    /// to 10,000,000.
     pub wait_ns: u32,
-    /// The governor `dvs`.
+    /// The parameters of `dvs`.
     pub dvs: DvsSpec,
-    /// The governor `gating`.
+    /// The parameters of `gating`.
     pub gating: GatingSpec,
-    /// The governor `demand`.
+    /// The parameters of `demand`.
     pub demand: DemandSpec,
 }
 
-/// The governors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GovernorKind {
-    /// Nothing changes.
+    /// Voltages and clocks never change.
     None,
     /// Each engine's voltage and clock follow its idle time.
     Dvs,
-    /// Engines are stopped while many threads wait for packets.
+    /// Engines stop while many threads wait for packets.
     Gating,
-    /// Voltage, clock and number of engines follow the packets to be served.
+    /// Voltage, clock and number of running engines follow the packets to be served.
     Demand,
 }
 
-/// A clock with the voltage that it needs.
+/// A clock and the voltage that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
@@ -55,50 +54,50 @@ pub struct Step {
     pub millivolts: u32,
 }
 
-/// The governor `dvs`.
+/// The parameters of `dvs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DvsSpec {
-    /// An engine that was idle for a larger share of the period, in percent, takes a slower step;
-    /// 0 to 100.
+    /// The idle share of a period, in percent, above which an engine slows down by a step; 0 to
+    /// 100.
     pub idle_percent: u32,
 }
 
-/// The governor `gating`.
+/// The parameters of `gating`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct GatingSpec {
-    /// The counter rises when more threads than this wait for packets, 0 to 64.
+    /// The number of waiting threads above which the counter rises, 0 to 64.
     pub waiting: u32,
-    /// What the counter must exceed at first to stop an engine, 0 to 1,000,000.
+    /// The initial threshold that the counter must exceed to stop an engine, 0 to 1,000,000.
     pub count: u32,
-    /// MPKTs that a port holds for bursts beyond `ports.receive_mpkts`, 0 to 4,096.
+    /// MPKTs that a port holds for bursts in addition to `ports.receive_mpkts`, 0 to 4,096.
     pub extra_mpkts: u32,
 }
 
-/// The governor `demand`.
+/// The parameters of `demand`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DemandSpec {
-    /// Capacity falls at once to a level at which at most this share of engine cycles and threads
-    /// would be in use, in percent; 1 to 99.
+    /// Capacity falls at once to a level whose predicted use of engine cycles and threads is at
+    /// most this share, in percent; 1 to 99.
     pub low_percent: u32,
-    /// A port that is filled to this share of `ports.receive_mpkts`, of 128 at most, in percent, starts all
-    /// engines, one that is filled twice as far makes them faster; 1 to 100.
+    /// The fill level of a port that starts all engines, in percent of `ports.receive_mpkts` (at
+    /// most 128); 1 to 100. Twice this level makes engines faster.
     pub urgent_percent: u32,
-    /// Periods that make a window, after which a level is judged; 2 to 1,000.
+    /// The number of periods in a window, after which a level is judged; 2 to 1,000.
     pub window: u32,
-    /// What a slower level may lose of the throughput under overload, in tenths of a percent, 1 to
-    /// 500.
+    /// The tolerated loss of throughput at a slower level under overload, in tenths of a percent, 1
+    /// to 500.
     pub loss_permille: u32,
-    /// Engines that change their voltage at a time, 1 to 16.
+    /// The number of engines that may change their voltage at the same time, 1 to 16.
     pub changes: u32,
-    /// MPKTs that a port holds for bursts beyond `ports.receive_mpkts`, 0 to 4,096.
+    /// MPKTs that a port holds for bursts in addition to `ports.receive_mpkts`, 0 to 4,096.
     pub extra_mpkts: u32,
 }
 
 impl GovernorSpec {
-    /// Checks ranges, and that the first step is the clock and the voltage without a governor.
+    /// Checks all ranges, and that the first step equals the clock and voltage without a governor.
     ///
     /// # Errors
     /// The first wrong value, by its key.
@@ -145,22 +144,22 @@ impl GovernorSpec {
         Ok(())
     }
 
-    /// The time of a change of voltage.
+    /// The duration of a voltage change.
     pub fn change(&self) -> Time {
         Time::nanoseconds(self.change_ns.into())
     }
 
-    /// The time to start a stopped clock.
+    /// The time to restart a stopped clock.
     pub fn wake(&self) -> Time {
         Time::nanoseconds(self.wake_ns.into())
     }
 
-    /// How long a packet may wait at a port while engines are stopped.
+    /// The longest time for which a packet may wait at a port while engines are stopped.
     pub fn wait(&self) -> Time {
         Time::nanoseconds(self.wait_ns.into())
     }
 
-    /// MPKTs that a port holds beyond those of its description.
+    /// MPKTs that a port holds in addition to `ports.receive_mpkts`.
     pub fn extra_mpkts(&self) -> u32 {
         match self.kind {
             GovernorKind::Gating => self.gating.extra_mpkts,

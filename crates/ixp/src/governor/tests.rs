@@ -57,11 +57,11 @@ fn gating_stops_an_engine_when_the_counter_exceeds_a_threshold_that_falls_and_ri
     };
     assert!(at(5, false, &[]).is_empty() && at(4, false, &[]).is_empty());
     assert!(at(5, false, &[]).is_empty());
-    // The third time exceeds 2; then two times are enough.
+    // The third call exceeds the threshold of 2. After that, two calls are enough.
     assert_eq!(at(5, false, &[]), [Action::Stop { engine: 3 }]);
     assert!(at(5, false, &[3]).is_empty());
     assert_eq!(at(5, false, &[3]), [Action::Stop { engine: 2 }]);
-    // A full buffer starts one, and two times are needed again.
+    // A full buffer starts an engine; then two calls are needed again.
     assert_eq!(at(0, true, &[2, 3]), [Action::Start { engine: 2 }]);
     assert!(at(9, false, &[3]).is_empty());
     assert_eq!(at(9, false, &[3]), [Action::Stop { engine: 2 }]);
@@ -120,7 +120,8 @@ fn demand() -> Demand {
     Demand::new(demand_spec(), vec![1.0, 0.8, 0.6], 64)
 }
 
-/// Three engines with 4 threads each, in which `busy` of the fastest have work.
+/// Three engines with 4 threads each. `busy` is the work in units of one engine at the fastest
+/// step.
 fn load(seen: &mut Seen, busy: f64, threads: f64) {
     let off = |engine: &&EngineSeen| engine.mode != Mode::Stopped;
     let on = seen.engines.iter().filter(off).count() as f64;
@@ -172,7 +173,7 @@ fn a_level_that_leaves_a_backlog_is_left_and_tried_less_and_less_often() {
     assert!(gaps.last() > Some(&(3 * gaps[0])), "{gaps:?}");
 }
 
-/// Step 2 leaves a backlog while 50 MPKTs come in a period, and not while 10 come.
+/// Step 2 leaves a backlog at 50 MPKTs a period, but not at 10.
 #[test]
 fn a_level_that_failed_is_tried_at_once_under_a_lower_load() {
     let (mut demand, mut seen) = (demand(), seen(vec![running(0.5, 0); 3]));
@@ -189,11 +190,11 @@ fn a_level_that_failed_is_tried_at_once_under_a_lower_load() {
             low = low.or(Some(period - at_full_load));
         }
     }
-    // Without the load, the bans of the first periods would last for hundreds more.
+    // If bans ignored the load, those from the first periods would last for hundreds more.
     assert!(low.is_some_and(|periods| periods < 40), "{low:?}");
 }
 
-/// Step 2 keeps each port below the mark, and packets wait for too long all the same.
+/// Step 2 keeps each port below the mark, yet packets wait too long.
 #[test]
 fn demand_leaves_a_step_at_which_packets_wait_too_long_in_short_queues() {
     let (mut demand, mut seen) = (demand(), seen(vec![running(0.5, 0); 3]));
@@ -208,7 +209,7 @@ fn demand_leaves_a_step_at_which_packets_wait_too_long_in_short_queues() {
     assert!((1..500).contains(&at_slowest), "{at_slowest} periods");
 }
 
-/// Ports hold a backlog of a burst now and then; SDRAM is full then, or not.
+/// Ports hold the backlog of a burst now and then. SDRAM is full during it, or not.
 #[test]
 fn a_backlog_is_no_failure_of_a_step_while_a_unit_is_full() {
     let changes = |busiest: f64| {
@@ -241,7 +242,7 @@ fn no_engine_stops_while_a_unit_is_busy() {
     }
 }
 
-/// Under overload, what step 0 and step 1 serve is equal; step 2 serves less.
+/// Under overload, steps 0 and 1 serve equally much and step 2 serves less.
 #[test]
 fn under_overload_demand_takes_the_slowest_step_that_serves_as_much() {
     for (busiest, served, expected) in [
@@ -264,8 +265,8 @@ fn under_overload_demand_takes_the_slowest_step_that_serves_as_much() {
     }
 }
 
-/// A change takes longer than a period and leaves a backlog: that must not undo it, or engines
-/// stand still most of the time.
+/// A change takes longer than a period and leaves a backlog. That backlog must not undo the change,
+/// or engines stand still most of the time.
 #[test]
 fn the_backlog_of_a_change_does_not_undo_it() {
     let (mut demand, mut seen) = (demand(), seen(vec![running(0.5, 0); 3]));

@@ -1,4 +1,4 @@
-//! What a level did over a window of periods, and what a lower level would do.
+//! Sums over a window of periods at a level, and predictions for slower levels.
 
 use super::super::Seen;
 use super::is_off;
@@ -6,21 +6,21 @@ use super::is_off;
 /// Sums over the periods of a window.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Window {
-    /// Periods that count.
+    /// The number of periods that count.
     pub periods: u32,
-    /// MPKTs that were taken or sent.
+    /// MPKTs taken or sent.
     served: u64,
-    /// MPKTs that came.
+    /// MPKTs that arrived.
     came: u64,
-    /// The use of the busiest of SDRAM and the bus to the ports.
+    /// The use of the busier of SDRAM and the bus to the ports.
     busiest: f64,
     backlog: u64,
     inside: u64,
     threads: f64,
     receivers: f64,
-    /// The cycles in use of the busiest engine that takes no packets, as shares.
+    /// The share of cycles in use of the busiest engine that takes no packets.
     others: f64,
-    /// Threads that take packets, when all engines run; and engines that do.
+    /// Threads that take packets when all engines run, and the engines that have them.
     all_threads: f64,
     all: f64,
 }
@@ -54,40 +54,40 @@ impl Window {
         self.busiest += other.busiest;
     }
 
-    /// The MPKTs that came in a period, on average.
+    /// The mean number of MPKTs that arrived in a period.
     pub fn load(&self) -> f64 {
         self.mean(self.came as f64)
     }
 
-    /// By how much less came than in windows before, a factor of 1 at least: a window alone may be
-    /// a quiet one.
+    /// The ratio of the usual load to this window's, at least 1: a single window may be a quiet
+    /// one.
     pub fn quiet(&self, load: f64) -> f64 {
         (load / self.load().max(f64::MIN_POSITIVE)).max(1.0)
     }
 
-    /// What was served.
+    /// The mean throughput of the window.
     pub fn throughput(&self) -> Throughput {
         Throughput { mpkts: self.mean(self.served as f64), busiest: self.mean(self.busiest) }
     }
 
-    /// A sum as a mean over the periods.
+    /// The mean of a sum over the periods.
     fn mean(&self, sum: f64) -> f64 {
         sum / f64::from(self.periods.max(1))
     }
 
-    /// The most MPKTs in a port, on average.
+    /// The largest backlog of a port in MPKTs, averaged over the periods.
     pub fn backlog(&self) -> f64 {
         self.mean(self.backlog as f64)
     }
 
-    /// Packets inside, for each thread that takes packets.
+    /// Packets inside for each thread that takes packets.
     pub fn packets_each(&self) -> f64 {
         self.mean(self.inside as f64) / self.all_threads.max(1.0)
     }
 
-    /// The shares of cycles and of threads that would be in use if so many engines were stopped, and
-    /// all others had a clock of `rate` of the present one. Work of engines takes longer by that,
-    /// waits for memories and buses do not.
+    /// Predicts the shares of cycles and threads in use if `stopped` engines were stopped and the
+    /// others ran at `rate` times the present clock. A slower clock stretches the engines' work,
+    /// but not their waits for memories and buses.
     pub fn shares(&self, rate: f64, stopped: usize) -> (f64, f64) {
         let left = (self.all - stopped as f64).max(1.0);
         let receivers = self.mean(self.receivers);
@@ -97,19 +97,19 @@ impl Window {
     }
 }
 
-/// What a level serves under overload.
+/// The throughput of a level under overload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Throughput {
     /// MPKTs taken or sent in a period.
     mpkts: f64,
-    /// The use of the busiest of SDRAM and the bus to the ports.
+    /// The use of the busier of SDRAM and the bus to the ports.
     pub busiest: f64,
 }
 
 impl Throughput {
-    /// The use from which on a unit limits the chip.
+    /// The use above which a unit limits the chip.
     pub const FULL: f64 = 0.95;
-    /// What lengths of packets make throughput vary by.
+    /// The variation of throughput from packet lengths, as a share.
     const NOISE: f64 = 0.05;
 
     /// Whether a unit limits the chip.
@@ -117,8 +117,8 @@ impl Throughput {
         self.busiest >= Self::FULL
     }
 
-    /// Whether it is less than a reference by more than a loss, as a share: by the use of a unit
-    /// that was full, and else, with less certainty, by MPKTs.
+    /// Whether this throughput is below a reference by more than `loss`, as a share. If a unit was
+    /// full, its use decides; otherwise, with less certainty, the MPKTs do.
     pub fn is_less(&self, reference: &Self, loss: f64) -> bool {
         if reference.is_full() {
             let use_lost = self.busiest.min(1.0) < (1.0 - loss) * reference.busiest.min(1.0);
