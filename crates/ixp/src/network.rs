@@ -5,7 +5,7 @@
 //! | `bus` | one for each cluster of engines | the latency |
 //! | `crossbar` | one for each unit | the latency |
 //! | `ring` | one on each link | the latency, and those of the links on the shorter way round |
-//! | `mesh` | one on each link | the latency, and those of the links, first along a row, then a column |
+//! | `mesh` | one on each link | the latency, and all links along a row, then a column |
 //!
 //! Each engine and each channel of a unit is a node. When a command leaves its engine, it books the
 //! links on its path; it waits before a link that is taken.

@@ -87,9 +87,7 @@ pub enum Action {
         engine: usize,
     },
     /// Restarts a stopped engine, or lets a stopping engine go on.
-    Start {
-        engine: usize,
-    },
+    Start { engine: usize },
 }
 
 #[derive(Clone, Debug)]
