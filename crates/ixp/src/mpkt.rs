@@ -15,7 +15,7 @@
 /// | 19 to 18 | out: 0 to the port, 1 to the processor core, 2 dropped, 3 no output |
 /// | 23 to 20 | in: the element of the receive FIFO; out: bits 8 to 5 of the port |
 /// | 30 to 24 | in, version 2: the element of RBUF; out: bits 15 to 9 of the port |
-/// | 30 to 24, 16 to 12, 23 to 20 | out, not for a port: bits 6 to 0, 11 to 7, 15 to 12 of the reason |
+/// | 30 to 24, 16 to 12, 23 to 20 | out, to no port: bits 6 to 0, 11 to 7, 15 to 12 of the reason |
 /// | 31 | in: an MPKT has come |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control {

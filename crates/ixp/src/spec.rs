@@ -1,4 +1,4 @@
-//! The description of an `ixp` in machine files.
+//! The description of an `ixp` machine in machine files.
 
 mod check;
 
@@ -17,24 +17,23 @@ use crate::network::NetworkKind;
 /// Bytes of an MPKT, and of an element of a FIFO.
 pub const MPKT_BYTES: u32 = 64;
 
-/// A machine. `machines/ixp1200.toml` states every key, with the source of its value.
+/// An `ixp` machine. `machines/ixp1200.toml` states every key and the source of its value.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Its name: that of the file.
+    /// The machine's name: the name of its file.
     #[serde(skip)]
     pub name: String,
     /// Always `ixp`.
     pub kind: Kind,
-    /// A description for people.
+    /// A description for users.
     pub about: String,
     /// The number of microengines, 1 to 16.
     pub engines: u32,
-    /// Clusters of engines, each with buses of its own; a divisor of `engines`.
+    /// Clusters of engines, each with its own buses; a divisor of `engines`.
     pub clusters: u32,
-    /// The microengines.
     pub engine: EngineSpec,
-    /// Buses and units.
+    /// The clock that buses and units share.
     pub core: CoreSpec,
     /// The network that carries commands from engines to units.
     pub command_bus: CommandBusSpec,
@@ -42,15 +41,11 @@ pub struct Spec {
     pub sram_bus: DataBusSpec,
     /// The push and pull buses of SDRAM.
     pub sdram_bus: DataBusSpec,
-    /// SRAM.
     pub sram: SramSpec,
-    /// SDRAM.
     pub sdram: SdramSpec,
-    /// The scratchpad.
     pub scratch: ScratchSpec,
-    /// The hash unit.
     pub hash: HashSpec,
-    /// FIFOs and registers between engines and ports.
+    /// The FIFO and bus interface: FIFOs and registers between engines and ports.
     pub fbi: FbiSpec,
     /// The bus between FIFOs and ports.
     pub ix_bus: IxBusSpec,
@@ -58,9 +53,9 @@ pub struct Spec {
     pub msf: MsfSpec,
     /// The line cards.
     pub ports: PortsSpec,
-    /// Models of energy.
+    /// The parameters of the energy models.
     pub power: PowerSpec,
-    /// Changes of voltages and clocks.
+    /// The governor of voltages and clocks.
     pub governor: GovernorSpec,
 }
 
@@ -76,15 +71,15 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct EngineSpec {
-    /// The version of its instructions, 1 or 2.
+    /// The version of the instruction set, 1 or 2.
     #[serde(with = "version")]
     pub version: Version,
-    /// Its clock; in machine files `clock_mhz`.
+    /// The clock of engines; `clock_mhz` in machine files.
     #[serde(rename = "clock_mhz", with = "megahertz")]
     pub clock: Clock,
-    /// Hardware contexts, 1 to 4; of version 2 1 to 8.
+    /// Hardware contexts, 1 to 4 on version 1, 1 to 8 on version 2.
     pub contexts: u32,
-    /// Instructions of the control store, 1 to 2,048; of version 2 to 8,192.
+    /// Instructions of the control store, 1 to 2,048 on version 1, 1 to 8,192 on version 2.
     pub control_store: u32,
     /// Stages of the pipeline, 1 to 16.
     pub stages: u32,
@@ -100,7 +95,7 @@ pub struct EngineSpec {
     pub prefetched_kill_stops: bool,
 }
 
-/// A version in machine files.
+/// Reads and writes a version in machine files.
 mod version {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
     use wireloom_isa::microengine::Version;
@@ -120,22 +115,22 @@ mod version {
     }
 }
 
-/// Buses and units.
+/// The clock that buses and units share.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CoreSpec {
-    /// Their clock; in machine files `clock_mhz`.
+    /// The core clock; `clock_mhz` in machine files.
     #[serde(rename = "clock_mhz", with = "megahertz")]
     pub clock: Clock,
 }
 
-/// The network that carries commands.
+/// The command network.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommandBusSpec {
-    /// What it is.
     pub kind: NetworkKind,
-    /// Cycles from the grant to the queue of the unit, without links of a ring or a mesh, 1 to 1,024.
+    /// Cycles from the grant to the queue of the unit, 1 to 1,024. The links of a ring or a mesh
+    /// come in addition.
     pub latency_cycles: u32,
     /// Cycles between two commands on a bus or a link, 1 to 1,024.
     pub interval_cycles: u32,
@@ -145,123 +140,123 @@ pub struct CommandBusSpec {
     pub arbiter: ArbiterSpec,
 }
 
-/// A pair of buses that carry data, one in each direction.
+/// A pair of data buses, one in each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DataBusSpec {
-    /// Words of 4 bytes in a cycle, 1 to 4.
+    /// Words of 4 bytes that a bus carries in a cycle, 1 to 4.
     pub words_per_cycle: u32,
     /// Cycles from the last word to the signal in the engine, 1 to 1,024.
     pub push_cycles: u32,
-    /// Cycles from the request for words to the first of them, 1 to 1,024.
+    /// Cycles from the request for words to the first word, 1 to 1,024.
     pub pull_cycles: u32,
 }
 
-/// SRAM. All cycles are 1 to 1,024, those of `turnaround_cycles` 0 to 1,024.
+/// SRAM. All cycle counts are 1 to 1,024, except `turnaround_cycles`: 0 to 1,024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SramSpec {
-    /// Its size, a multiple of 4 up to 64 MiB.
+    /// The size in bytes, a multiple of 4 up to 64 MiB.
     pub bytes: u32,
     /// Channels, 1 to 4.
     pub channels: u32,
-    /// Bytes after which the next channel follows, a power of two from 64 to 65,536. A command goes
-    /// to the channel of its first word.
+    /// The interleaving of channels in bytes, a power of two from 64 to 65,536. A command goes to
+    /// the channel of its first word.
     pub interleave_bytes: u32,
-    /// Commands in each queue, 1 to 1,024.
+    /// Capacity of each command queue, 1 to 1,024.
     pub queue: u32,
-    /// To the first word of a read.
+    /// Latency to the first word of a read.
     pub access_cycles: u32,
-    /// From the last word of a write to its signal.
+    /// Latency from the last word of a write to its signal.
     pub write_cycles: u32,
     /// The interval between two words.
     pub word_cycles: u32,
-    /// Between a read and a write.
+    /// The turnaround time between a read and a write.
     pub turnaround_cycles: u32,
-    /// Addresses that can be locked, 1 to 64.
+    /// Addresses that can be locked at a time, 1 to 64.
     pub locks: u32,
-    /// Lists of push and pop, 1 to 8.
+    /// Lists for push and pop, 1 to 8.
     pub lists: u32,
 }
 
-/// SDRAM. All cycles are 1 to 1,024, those of `turnaround_cycles` 0 to 1,024.
+/// SDRAM. All cycle counts are 1 to 1,024, except `turnaround_cycles`: 0 to 1,024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SdramSpec {
-    /// Its size, a multiple of 8 up to 256 MiB.
+    /// The size in bytes, a multiple of 8 up to 256 MiB.
     pub bytes: u32,
     /// Channels, 1 to 4.
     pub channels: u32,
-    /// Bytes after which the next channel follows, a power of two from 64 to 65,536. A command goes
-    /// to the channel of its first word.
+    /// The interleaving of channels in bytes, a power of two from 64 to 65,536. A command goes to
+    /// the channel of its first word.
     pub interleave_bytes: u32,
-    /// The least granules of 8 bytes of an access, 1 to 8.
+    /// The shortest access in granules of 8 bytes, 1 to 8.
     pub burst_quads: u32,
     /// Banks, a power of two from 2 to 16.
     pub banks: u32,
     /// Bytes of a row, a power of two from 64 to 65,536.
     pub row_bytes: u32,
-    /// Commands in each queue, 1 to 1,024.
+    /// Capacity of each command queue, 1 to 1,024.
     pub queue: u32,
-    /// To the first 8 bytes of an open row.
+    /// Latency to the first 8 bytes of an open row.
     pub access_cycles: u32,
-    /// To open a row.
+    /// The time to open a row.
     pub activate_cycles: u32,
-    /// To close a row.
+    /// The time to close a row.
     pub precharge_cycles: u32,
-    /// From the last word of a write to its signal.
+    /// Latency from the last word of a write to its signal.
     pub write_cycles: u32,
     /// The interval between two granules of 8 bytes.
     pub quad_cycles: u32,
-    /// Between a read and a write.
+    /// The turnaround time between a read and a write.
     pub turnaround_cycles: u32,
-    /// Between two refreshes, 0 for none, up to 16,777,216.
+    /// The refresh interval, up to 16,777,216; 0 turns refresh off.
     pub refresh_interval_cycles: u32,
-    /// The time of a refresh, which closes all rows.
+    /// The duration of a refresh, which closes all rows.
     pub refresh_cycles: u32,
 }
 
-/// The scratchpad. All cycles are 1 to 1,024, those of `modify_cycles` 0 to 1,024.
+/// The scratchpad. All cycle counts are 1 to 1,024, except `modify_cycles`: 0 to 1,024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScratchSpec {
-    /// Its size, a multiple of 4 up to 65,536.
+    /// The size in bytes, a multiple of 4 up to 65,536.
     pub bytes: u32,
-    /// Commands in each queue, 1 to 1,024.
+    /// Capacity of each command queue, 1 to 1,024.
     pub queue: u32,
-    /// To the first word of a read.
+    /// Latency to the first word of a read.
     pub access_cycles: u32,
-    /// From the last word of a write to its signal.
+    /// Latency from the last word of a write to its signal.
     pub write_cycles: u32,
     /// The interval between two words.
     pub word_cycles: u32,
-    /// By which an operation that reads and writes takes longer.
+    /// The extra time of an operation that reads and writes.
     pub modify_cycles: u32,
 }
 
-/// The hash unit. All cycles are 1 to 1,024.
+/// The hash unit. All cycle counts are 1 to 1,024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HashSpec {
-    /// Commands in each queue, 1 to 1,024.
+    /// Capacity of each command queue, 1 to 1,024.
     pub queue: u32,
-    /// Before the first step.
+    /// The latency before the first step.
     pub front_cycles: u32,
-    /// Bits of a key in a step, 1 to 64.
+    /// Bits of a key that a step processes, 1 to 64.
     pub step_bits: u32,
-    /// After the last step.
+    /// The latency after the last step.
     pub back_cycles: u32,
 }
 
-/// The FIFO and bus interface. All cycles are 1 to 1,024.
+/// The FIFO and bus interface. All cycle counts are 1 to 1,024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FbiSpec {
-    /// Commands in each queue, 1 to 1,024.
+    /// Capacity of each command queue, 1 to 1,024.
     pub queue: u32,
-    /// To the first word.
+    /// Latency to the first word.
     pub access_cycles: u32,
-    /// From the last word of a write to its signal.
+    /// Latency from the last word of a write to its signal.
     pub write_cycles: u32,
     /// The interval between two words.
     pub word_cycles: u32,
@@ -275,81 +270,80 @@ pub struct FbiSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct IxBusSpec {
-    /// Its clock; in machine files `clock_mhz`.
+    /// The clock of the bus; `clock_mhz` in machine files.
     #[serde(rename = "clock_mhz", with = "megahertz")]
     pub clock: Clock,
-    /// Its width in bytes, 1 to 64.
+    /// The width in bytes, 1 to 64.
     pub bytes: u32,
-    /// Cycles of its clock for each MPKT beside those of its bytes, 0 to 1,024.
+    /// Bus cycles for each MPKT in addition to the data cycles, 0 to 1,024.
     pub overhead_cycles: u32,
-    /// Whether MPKTs go in and out at a time.
+    /// Whether MPKTs can go in and out at the same time.
     pub duplex: bool,
 }
 
-/// RBUF and TBUF of version 2. All cycles are 1 to 1,024.
+/// RBUF and TBUF of version 2. All cycle counts are 1 to 1,024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MsfSpec {
     /// Bytes of an element and of an MPKT: 64, 128 or 256.
     pub element_bytes: u32,
-    /// Bytes of RBUF, a multiple of an element up to 8,192.
+    /// Bytes of RBUF, a multiple of `element_bytes` up to 8,192.
     pub receive_bytes: u32,
-    /// Bytes of TBUF, a multiple of an element up to 8,192.
+    /// Bytes of TBUF, a multiple of `element_bytes` up to 8,192.
     pub transmit_bytes: u32,
-    /// Lists of threads that wait for MPKTs, 1 to 3; ports go round them.
+    /// Lists of threads that wait for MPKTs, 1 to 3. Ports are assigned to them in rotation.
     pub freelists: u32,
-    /// Commands in each queue, 1 to 1,024.
+    /// Capacity of each command queue, 1 to 1,024.
     pub queue: u32,
-    /// To the first word.
+    /// Latency to the first word.
     pub access_cycles: u32,
-    /// From the last word of a write to its signal.
+    /// Latency from the last word of a write to its signal.
     pub write_cycles: u32,
     /// The interval between two words.
     pub word_cycles: u32,
 }
 
-/// The line cards.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PortsSpec {
-    /// Their number, 1 to 16.
+    /// The number of ports, 1 to 16.
     pub count: u32,
-    /// When packets come.
+    /// The pace at which packets arrive.
     pub pace: Pace,
-    /// Who takes the packets of a port.
+    /// The threads that may take a port's packets.
     pub assignment: Assignment,
     /// MPKTs that a port holds on the way in, 24 (an Ethernet frame) to 4,096.
     pub receive_mpkts: u32,
     /// MPKTs that a port holds on the way out, 1 to 4,096.
     pub transmit_mpkts: u32,
-    /// Bits per second of each port; in machine files `rate_gbps`.
+    /// Bits per second of each port; `rate_gbps` in machine files.
     #[serde(rename = "rate_gbps", with = "gigabits")]
     pub rate: u64,
     /// The overhead of a packet on the line, in bytes, 0 to 65,535.
     pub overhead_bytes: u16,
 }
 
-/// Who takes the packets of a port.
+/// The threads that may take a port's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assignment {
-    /// Threads that asked for this port.
+    /// Only threads that asked for this port.
     Fixed,
-    /// Any thread that waits, whatever port it asked for.
+    /// Any waiting thread, whichever port it asked for.
     Any,
 }
 
 impl Spec {
-    /// The machine of `machines/ixp1200.toml`.
+    /// Returns the machine of `machines/ixp1200.toml`.
     pub fn base() -> Self {
         let base = Self::build("ixp1200", Description::built_in("ixp1200"));
         base.expect("machines/ixp1200.toml is a machine: a test holds it")
     }
 
-    /// The machine of an installed description, such as `ixp2400`.
+    /// Returns the machine of an installed description, such as `ixp2400`.
     ///
     /// # Errors
-    /// If there is none of this name, or it is no machine of this kind.
+    /// If there is no description of this name, or if it is of another kind.
     pub fn installed(name: &str) -> Result<Self, String> {
         let found = Description::find(name).map_err(|error| error.to_string())?;
         let (name, description) = found.ok_or_else(|| format!("there is no machine {name}"))?;
@@ -369,7 +363,7 @@ impl Spec {
         Ok(spec)
     }
 
-    /// Whether packets come and go over RBUF and TBUF.
+    /// Whether packets pass through RBUF and TBUF.
     pub fn has_msf(&self) -> bool {
         self.engine.version == Version::Two
     }
@@ -379,7 +373,7 @@ impl Spec {
         if self.has_msf() { self.msf.element_bytes } else { MPKT_BYTES }
     }
 
-    /// Elements of the receive FIFO or RBUF, and of the transmit FIFO or TBUF.
+    /// The number of elements of the receive FIFO or RBUF, and of the transmit FIFO or TBUF.
     pub fn elements(&self) -> [u32; 2] {
         let MsfSpec { element_bytes, receive_bytes, transmit_bytes, .. } = self.msf;
         match self.has_msf() {
@@ -388,7 +382,7 @@ impl Spec {
         }
     }
 
-    /// Channels of SRAM and SDRAM, and the other units: all that commands go to.
+    /// The number of command targets: the channels of SRAM and SDRAM, and the other units.
     pub fn targets(&self) -> u32 {
         self.sram.channels + self.sdram.channels + if self.has_msf() { 4 } else { 3 }
     }

@@ -1,5 +1,5 @@
-//! The tables of an engine in Loom C in the chip's memories: written at the start, changed by the
-//! control plane between two packets, and read back.
+//! The tables of an engine in Loom C in the chip's memories. They are written at the start, changed
+//! by the control plane between two packets, and read back.
 
 use wireloom_codegen_microengine::{Image, Layout, Unit, slots};
 use wireloom_machine::Snapshot;
@@ -8,28 +8,29 @@ use wireloom_sim::EnergySink;
 
 use crate::processor::Processor;
 
-/// Where the tables are.
+/// The memory layout of the tables.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     layout: Layout,
 }
 
 impl Tables {
-    /// Tables in these places.
+    /// Creates tables with this layout.
     pub fn new(layout: Layout) -> Self {
         Self { layout }
     }
 
-    /// Writes everything into the memories.
+    /// Writes all tables into the memories.
     ///
     /// # Errors
-    /// What no longer fits into its place.
+    /// The first table that does not fit any more.
     pub fn write<E: EnergySink>(
         &self,
         processor: &mut Processor<E>,
         store: &mut Store,
     ) -> Result<(), String> {
-        // All of them fit before the first one is changed.
+        // Every image is built before the first one is written, so a table that does not fit
+        // changes nothing.
         let mut images = self.layout.fixed.clone();
         for (number, mut slot) in slots(store).into_iter().enumerate() {
             let image = self.layout.image(number, &mut slot);
@@ -39,8 +40,8 @@ impl Tables {
         Ok(())
     }
 
-    /// Takes what packets changed from the memories into the store: of the offload with this path,
-    /// or of all.
+    /// Copies state that packets changed from the memories into the store: of the offload with this
+    /// path, or of all offloads.
     pub fn read_back<E>(&self, processor: &Processor<E>, store: &mut Store, path: Option<&str>) {
         for (number, mut slot) in slots(store).into_iter().enumerate() {
             if path.is_some_and(|path| path != slot.path) {
@@ -57,10 +58,10 @@ impl Tables {
         }
     }
 
-    /// Changes an entry, while no packet is in the chip.
+    /// Changes a table entry. No packet may be in the chip.
     ///
     /// # Errors
-    /// If the update does not suit its offload, or there is no room: then nothing changes.
+    /// If the update does not suit its offload, or if there is no room. Nothing changes then.
     pub fn update<E: EnergySink>(
         &self,
         processor: &mut Processor<E>,
@@ -87,10 +88,10 @@ impl Tables {
         }
     }
 
-    /// Gives the state of a snapshot to the chip, while no packet is in it.
+    /// Writes the state of a snapshot to the chip. No packet may be in the chip.
     ///
     /// # Errors
-    /// If the snapshot is of another program, or has no room: then nothing changes.
+    /// If the snapshot is of another program, or if it has no room. Nothing changes then.
     pub fn restore<E: EnergySink>(
         &self,
         processor: &mut Processor<E>,

@@ -1,4 +1,4 @@
-//! What happens to commands, as `<cycle, command>` events.
+//! Traces of commands, as `<cycle, command>` events.
 
 use std::io::{self, Write};
 
@@ -6,29 +6,29 @@ use wireloom_isa::microengine::{Operation, Order, QueueOperation, Unit};
 
 use crate::request::Request;
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum What {
     /// An engine issued a command.
     Issue,
-    /// It came to its unit.
+    /// A command arrived at its unit.
     Arrive,
-    /// The unit began it.
+    /// A unit began a command.
     Start,
-    /// A bus carried words from the engine; the value is their number.
+    /// A bus carried words from the engine; the value is the number of words.
     Pull,
-    /// A bus carried words to the engine; the value is their number.
+    /// A bus carried words to the engine; the value is the number of words.
     Push,
-    /// The unit is done with it.
+    /// A unit completed a command.
     Done,
-    /// A context got a signal; the value is its number.
+    /// A context got a signal; the value is the signal's number.
     Signal,
-    /// A context got the engine; the value is the set of signals that it waited for.
+    /// A context got the engine; the value is a bit mask of the signals that it waited for.
     Run,
 }
 
 impl What {
-    /// All, with their names.
+    /// All kinds, with their names.
     pub const ALL: [(Self, &'static str); 8] = [
         (Self::Issue, "issue"),
         (Self::Arrive, "arrive"),
@@ -40,47 +40,41 @@ impl What {
         (Self::Run, "run"),
     ];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(what, _)| *what == self).map_or("", |(_, name)| name)
     }
 }
 
-/// An event.
+/// An event of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The cycle of the core clock.
     pub cycle: u64,
-    /// What happened.
     pub what: What,
-    /// The engine.
     pub engine: u8,
-    /// The context.
     pub context: u8,
-    /// A number, by `what`.
+    /// A value whose meaning depends on `what`.
     pub value: u32,
-    /// The command, if it is about one.
+    /// The command; `None` if the event concerns no command.
     pub command: Option<Traced>,
 }
 
 /// A command of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traced {
-    /// Its number, in the order of issue.
+    /// A unique number, in the order of issue.
     pub id: u64,
-    /// The unit.
     pub unit: Unit,
     /// The channel of the unit.
     pub channel: u8,
     /// The cluster of the engine.
     pub cluster: u8,
-    /// The operation.
     pub operation: Operation,
-    /// The order that it was promised.
+    /// The ordering that the command was promised.
     pub order: Order,
-    /// The address.
+    /// The address in granules of the unit.
     pub address: u32,
-    /// Words that it transfers between the unit and the engine.
+    /// Words transferred between the unit and the engine.
     pub words: u8,
     /// Granules of the unit that it accesses.
     pub count: u8,
@@ -114,12 +108,10 @@ pub const UNITS: [(Unit, &str); 8] = [
     (Unit::Pci, "pci"),
 ];
 
-/// The name of a unit.
 pub fn unit_name(unit: Unit) -> &'static str {
     UNITS.iter().find(|(other, _)| *other == unit).map_or("", |(_, name)| name)
 }
 
-/// The name of an operation.
 pub fn operation_name(operation: Operation) -> &'static str {
     match operation {
         Operation::Read => "read",
@@ -153,7 +145,6 @@ pub fn operation_name(operation: Operation) -> &'static str {
     }
 }
 
-/// The name of a promise.
 pub fn order_name(order: Order) -> &'static str {
     match order {
         Order::Default => "default",
@@ -163,7 +154,7 @@ pub fn order_name(order: Order) -> &'static str {
     }
 }
 
-/// A trace, if it is kept, up to a number of events.
+/// A trace that keeps events up to a maximum number, if it is on.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     events: Vec<Event>,
@@ -172,17 +163,16 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A trace that keeps nothing.
+    /// Creates a trace that keeps nothing.
     pub fn off() -> Self {
         Self::default()
     }
 
-    /// A trace of at most this many events, the first ones.
+    /// Creates a trace of at most `most` events. Later events are omitted.
     pub fn of(most: usize) -> Self {
         Self { most, ..Self::default() }
     }
 
-    /// Whether it keeps anything.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.most > 0
@@ -197,17 +187,17 @@ impl Trace {
         }
     }
 
-    /// The events, in the order in which they happened.
+    /// The events, oldest first.
     pub fn events(&self) -> &[Event] {
         &self.events
     }
 
-    /// Takes the events, so that there is room for others.
+    /// Takes the events, which makes room for new ones.
     pub fn take(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
     }
 
-    /// Events that found no room.
+    /// The number of events that found no room.
     pub fn omitted(&self) -> u64 {
         self.omitted
     }

@@ -1,4 +1,4 @@
-//! The ranges of the numbers of a description.
+//! Checks the ranges of a description's numbers.
 
 use wireloom_sim::SpecError;
 use wireloom_sim::parts::arbiter::Arbiter;
@@ -26,7 +26,7 @@ impl Spec {
         within("msf.freelists", self.msf.freelists, 1..=3)
     }
 
-    /// Checks the range of all numbers.
+    /// Checks the ranges of all numbers.
     ///
     /// # Errors
     /// The first number out of range, by its key.

@@ -1,5 +1,5 @@
-//! The FIFO and bus interface: receive and transmit FIFOs, and registers of the chip. On version 2 the
-//! FIFOs are RBUF and TBUF, which commands reach over the media switch fabric.
+//! The FIFO and bus interface: receive and transmit FIFOs, and chip registers. On version 2 the
+//! FIFOs are RBUF and TBUF; commands reach them through the media switch fabric.
 
 use std::collections::VecDeque;
 
@@ -13,30 +13,28 @@ use crate::spec::{FbiSpec, Spec};
 
 /// The most words of an element.
 pub const ELEMENT_WORDS: usize = 64;
-/// Quad words of all data: addresses from here on are the control words of elements.
+/// Quad words of all element data. The control words of elements follow from this address.
 const DATA_QUADS: usize = 128;
-/// Addresses from here on are the times of arrival of packets in elements, and on the way out the
-/// ports on which they came.
+/// From this address, reads return the arrival times of the packets in elements, and writes set
+/// their ingress ports.
 const ARRIVAL_QUADS: usize = 144;
-/// The registers that set up rings of the scratchpad.
+/// The registers that set up rings.
 const RING: u32 = csr::FIRST_RING as u32;
 const SRAM_RING: u32 = csr::FIRST_SRAM_RING as u32;
 const LAST_RING: u32 = SRAM_RING + super::rings::RINGS as u32;
-/// Registers that keep a value.
 const REGISTERS: usize = 32;
 
-/// An element of a FIFO.
 #[derive(Clone, Copy, Debug)]
 pub struct Element {
-    /// The bytes, the first one in the highest bits.
+    /// The bytes; the first byte is in the highest bits.
     pub words: [u32; ELEMENT_WORDS],
-    /// The status or control word, and the number of the packet.
+    /// The status or control word, and the packet number.
     pub control: [u32; 2],
-    /// Of the receive FIFO: the time at which the packet arrived in nanoseconds, the low word first.
+    /// Receive FIFO only: the packet's arrival time in nanoseconds, low word first.
     pub arrival: [u32; 2],
-    /// Of the transmit FIFO: it waits for the bus.
+    /// Transmit FIFO only: whether the element waits for the bus.
     pub valid: bool,
-    /// Of the transmit FIFO: the port on which the packet came, if the program says so.
+    /// Transmit FIFO only: the ingress port of the packet, if the program sets it.
     pub ingress: Option<u16>,
 }
 
@@ -52,88 +50,84 @@ impl Default for Element {
     }
 }
 
-/// Where a thread on a list of version 2 gets the status of its MPKT.
+/// The destination in a thread for the status of its next MPKT (version 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The first of four transfer registers, among those of the context.
+    /// The first of four transfer registers, relative to the context.
     pub register: u8,
-    /// The signal.
     pub signal: Signal,
 }
 
-/// What a register write asks of the rest of the chip.
+/// An effect of a register write on the rest of the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// A signal for a thread.
+    /// Signals a thread.
     Signal { thread: u32, signal: Signal },
-    /// A request for an MPKT.
+    /// Requests an MPKT.
     Receive(Wanted),
-    /// An element of the transmit FIFO may leave.
+    /// Releases an element of the transmit FIFO to the bus.
     Transmit,
     /// Sets up a ring of the scratchpad.
     Ring { number: u8, value: u32 },
     /// Sets up a ring of SRAM.
     SramRing { number: u8, value: u32 },
-    /// A word of a multiplier of the hash unit: 0 for 48 bits, 1 for 64, 2 for 128; word 0 is the
-    /// lowest.
+    /// Writes a word of a hash multiplier. `which` is 0 for 48 bits, 1 for 64 and 2 for 128; word 0
+    /// is the lowest.
     Multiplier { which: u8, word: u8, value: u32 },
 }
 
-/// The registers that others set.
+/// Registers that the line cards set.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lines {
-    /// Ports with an MPKT.
+    /// A bit mask of the ports with an MPKT.
     pub receive_ready: u32,
-    /// Ports with room for an MPKT.
+    /// A bit mask of the ports with room for an MPKT.
     pub transmit_ready: u32,
     /// The number that the next packet gets.
     pub receive_sequence: u32,
     /// The number of the first packet that has not left.
     pub transmit_sequence: u32,
-    /// Ports.
+    /// The number of ports.
     pub ports: u32,
 }
 
-/// The FBI.
+/// The FIFO and bus interface.
 #[derive(Clone, Debug)]
 pub struct Fbi {
     spec: FbiSpec,
-    /// The receive FIFO.
     pub receive: Vec<Element>,
-    /// The transmit FIFO.
     pub transmit: Vec<Element>,
-    /// The element of the transmit FIFO that leaves next.
+    /// The index of the transmit element that leaves next.
     pub next_out: usize,
-    /// Words of an element.
     pub element_words: usize,
-    /// Elements of RBUF without an MPKT, in the order in which they are taken (version 2).
+    /// RBUF elements without an MPKT, in the order of allocation (version 2).
     pub free: VecDeque<u16>,
-    /// For each thread where it gets the status of its MPKTs (version 2).
+    /// For each thread, the destinations for the status of its MPKTs (version 2).
     pub answers: Vec<VecDeque<Answer>>,
-    /// Elements that have left.
+    /// The number of elements that have left.
     pub sent: u32,
-    /// The version of the engines, by which registers differ.
+    /// The version of the engines. It decides which registers exist.
     version: Version,
     /// Whether the FIFOs are RBUF and TBUF.
     is_second: bool,
-    /// For each thread the status of the MPKTs that came for it.
+    /// For each thread, the statuses of the MPKTs that have arrived for it.
     pub arrived: Vec<VecDeque<u32>>,
-    /// Threads of an engine, by which threads are numbered.
+    /// Threads of an engine: the thread number is `share * engine + context`.
     share: usize,
     registers: [u32; REGISTERS],
-    /// What others set.
+    /// The registers that the line cards set.
     pub lines: Lines,
-    /// Commands that wait.
+    /// Commands waiting for service.
     pub queues: Queues,
     busy_until: u64,
-    /// What it has done.
+    /// Counts of the unit's work.
     pub served: Served,
-    /// Words between FIFOs and SDRAM.
+    /// Words moved between FIFOs and SDRAM.
     pub direct_words: u64,
 }
 
 impl Fbi {
-    /// Creates empty FIFOs, for engines of so many threads.
+    /// Creates empty FIFOs for engines of `share` threads.
     pub fn new(chip: &Spec, engines: usize, share: usize) -> Self {
         let spec = chip.fbi;
         let [receive, transmit] = chip.elements();
@@ -174,7 +168,7 @@ impl Fbi {
         self.served.at(now, self.busy_until)
     }
 
-    /// Begins what can begin in this cycle.
+    /// Starts the commands that can begin in this cycle.
     ///
     /// # Errors
     /// If a command asks for an element or a register that does not exist.
@@ -234,7 +228,7 @@ impl Fbi {
     /// Reads an element of the receive FIFO, for SDRAM.
     ///
     /// # Errors
-    /// If there is no such element.
+    /// If the element does not exist.
     pub fn read_receive(&mut self, address: u16, words: &mut [u32]) -> Result<(), Refused> {
         self.direct_words += words.len() as u64;
         match self.is_second {
@@ -243,10 +237,10 @@ impl Fbi {
         }
     }
 
-    /// Writes an element of the transmit FIFO, from SDRAM.
+    /// Writes an element of the transmit FIFO from SDRAM.
     ///
     /// # Errors
-    /// If there is no such element.
+    /// If the element does not exist.
     pub fn write_transmit(&mut self, address: u16, words: &[u32]) -> Result<(), Refused> {
         self.direct_words += words.len() as u64;
         match self.is_second {
@@ -255,10 +249,10 @@ impl Fbi {
         }
     }
 
-    /// Reads words of RBUF, from a word on.
+    /// Reads words of RBUF, starting at a word index.
     ///
     /// # Errors
-    /// If they are not in one element.
+    /// If the words are not all in one element.
     pub fn read_buffer(&self, word: usize, words: &mut [u32]) -> Result<(), Refused> {
         let (element, first) = (word / self.element_words, word % self.element_words);
         let found = self.receive.get(element).map(|found| &found.words[..self.element_words]);
@@ -267,10 +261,10 @@ impl Fbi {
         Ok(())
     }
 
-    /// Writes words of TBUF, from a word on.
+    /// Writes words of TBUF, starting at a word index.
     ///
     /// # Errors
-    /// If they are not in one element.
+    /// If the words are not all in one element.
     pub fn write_buffer(&mut self, word: usize, words: &[u32]) -> Result<(), Refused> {
         let (element, first) = (word / self.element_words, word % self.element_words);
         let most = self.element_words;
@@ -372,7 +366,7 @@ impl Fbi {
         Ok(())
     }
 
-    /// One bit for each element of the transmit FIFO that waits for the bus.
+    /// A bit mask of the transmit elements that wait for the bus.
     fn valid_elements(&self) -> u32 {
         let bits = self.transmit.iter().enumerate();
         bits.map(|(element, one)| u32::from(one.valid) << element).sum()

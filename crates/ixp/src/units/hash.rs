@@ -1,4 +1,4 @@
-//! The hash unit: the product of a key and a multiplier, modulo a polynomial over GF(2).
+//! The hash unit: multiplies a key and a multiplier modulo a polynomial over GF(2).
 
 use wireloom_isa::microengine::Operation;
 
@@ -7,12 +7,12 @@ use super::{Refused, Served, Started};
 use crate::request::Pool;
 use crate::spec::HashSpec;
 
-/// G48 = 1 + x^10 + x^25 + x^36 + x^48, without its highest term. The polynomials are those of
-/// section 7.1.3.2 of the IXP2800 Hardware Reference Manual.
+/// G48 = 1 + x^10 + x^25 + x^36 + x^48, without the highest term. The polynomials are from section
+/// 7.1.3.2 of the IXP2800 Hardware Reference Manual.
 const G48: u128 = 1 | 1 << 10 | 1 << 25 | 1 << 36;
-/// G64 = 1 + x^17 + x^35 + x^54 + x^64, without its highest term.
+/// G64 = 1 + x^17 + x^35 + x^54 + x^64, without the highest term.
 const G64: u128 = 1 | 1 << 17 | 1 << 35 | 1 << 54;
-/// G128 = 1 + x^33 + x^69 + x^98 + x^128, without its highest term.
+/// G128 = 1 + x^33 + x^69 + x^98 + x^128, without the highest term.
 const G128: u128 = 1 | 1 << 33 | 1 << 69 | 1 << 98;
 
 /// The hash unit.
@@ -21,10 +21,10 @@ pub struct HashUnit {
     spec: HashSpec,
     /// The multipliers for keys of 48, 64 and 128 bits.
     pub multipliers: [u128; 3],
-    /// Commands that wait.
+    /// Commands waiting for service.
     pub queues: Queues,
     free: u64,
-    /// What it has done.
+    /// Counts of the unit's work.
     pub served: Served,
 }
 
@@ -49,8 +49,7 @@ pub fn product(a: u128, m: u128, bits: u32) -> u128 {
 }
 
 impl HashUnit {
-    /// Creates an idle unit whose multipliers are those of a machine after reset, which are
-    /// assumed.
+    /// Creates an idle unit. The initial multipliers are assumed.
     pub fn new(spec: HashSpec) -> Self {
         Self {
             spec,
@@ -70,10 +69,10 @@ impl HashUnit {
         self.served.at(now, self.free)
     }
 
-    /// Begins what can begin in this cycle.
+    /// Starts the command that can begin in this cycle.
     ///
     /// # Errors
-    /// If keys have another length than 48, 64 or 128 bits.
+    /// If the keys are not 48, 64 or 128 bits long.
     pub fn cycle(&mut self, now: u64, pool: &mut Pool) -> Result<Option<Started>, Refused> {
         if now < self.free {
             return Ok(None);
@@ -98,7 +97,7 @@ impl HashUnit {
             }
         }
         let steps = u64::from(u32::from(bits).div_ceil(self.spec.step_bits));
-        // Keys of a command follow each other through the multiplier.
+        // The keys of a command pass through the multiplier one after another.
         let busy = steps * u64::from(keys);
         self.free = now + busy;
         self.served.commands += 1;

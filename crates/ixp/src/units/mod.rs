@@ -1,4 +1,4 @@
-//! The units that serve commands: each has queues, a way to choose, and a time that it takes.
+//! The units that serve commands. Each has queues, a scheduling policy and service times.
 
 pub mod fbi;
 pub mod hash;
@@ -19,34 +19,32 @@ pub use sram::Sram;
 
 use crate::request::Handle;
 
-/// A command that a unit has begun.
+/// A command that a unit has begun to serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Started {
-    /// The command.
     pub handle: Handle,
-    /// The cycle in which the first granule comes out, or, if nothing does, in which the unit is
-    /// done.
+    /// The cycle in which the first granule is ready. If there is none, the cycle in which the unit
+    /// is done.
     pub first: u64,
-    /// Cycles between two granules.
+    /// The number of cycles between two granules.
     pub interval: u64,
-    /// Words of a granule.
+    /// The number of words in a granule.
     pub granule: u8,
 }
 
-/// What a unit has done.
+/// Counts of a unit's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Served {
-    /// Commands.
     pub commands: u64,
     /// Words in either direction.
     pub words: u64,
-    /// Cycles in which it was occupied.
+    /// Cycles in which the unit was occupied.
     pub busy: u64,
 }
 
 impl Served {
-    /// The same at a cycle, for a unit that is occupied until another one: cycles are counted when
-    /// a command begins, and those that are still to come do not count yet.
+    /// Returns the counts at cycle `now` of a unit that is occupied until cycle `until`. A unit
+    /// counts all cycles of a command when it begins, so this subtracts the future ones.
     #[must_use]
     pub(crate) fn at(self, now: u64, until: u64) -> Self {
         Self { busy: self.busy.saturating_sub(until.saturating_sub(now)), ..self }
@@ -63,7 +61,7 @@ impl std::iter::Sum for Served {
     }
 }
 
-/// Why a machine cannot go on: the program asks for something that does not exist.
+/// The error of a machine that cannot go on: the program accesses something that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(pub String);

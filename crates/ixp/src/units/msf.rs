@@ -1,4 +1,4 @@
-//! The media switch fabric of version 2: the way of commands to RBUF, TBUF and their registers.
+//! The media switch fabric of version 2: the path of commands to RBUF, TBUF and their registers.
 //!
 //! | byte | what is there (assumed) |
 //! |---|---|
@@ -16,11 +16,11 @@ use crate::mpkt::Wanted;
 use crate::request::{Pool, Request};
 use crate::spec::MsfSpec;
 
-/// Where the control words of TBUF begin, the ports of its packets, and RBUF and TBUF, in bytes.
+/// Byte addresses: the control words of TBUF, the ports of its packets, and RBUF or TBUF.
 const CONTROLS: u32 = 0x1000;
 const PORTS: u32 = 0x1800;
 const BUFFERS: u32 = 0x2000;
-/// Registers.
+/// Register numbers.
 const LISTS: u32 = 3;
 const ELEMENT_DONE: u32 = 3;
 const TX_SEQUENCE: u32 = 4;
@@ -32,17 +32,17 @@ const TRANSMIT_COUNT: u32 = 7;
 #[derive(Clone, Debug)]
 pub struct Msf {
     spec: MsfSpec,
-    /// Threads of an engine, by which threads are numbered.
+    /// Threads of an engine: the thread number is `share * engine + context`.
     share: u32,
-    /// Commands that wait.
+    /// Commands waiting for service.
     pub queues: Queues,
     free: u64,
-    /// What it has done.
+    /// Counts of the unit's work.
     pub served: Served,
 }
 
 impl Msf {
-    /// Creates an idle one, for engines of so many threads.
+    /// Creates an idle media switch fabric for engines of `share` threads.
     pub fn new(spec: MsfSpec, share: u32) -> Self {
         let queues = Queues::new(spec.queue, Class::Ordered);
         Self { spec, share, queues, free: 0, served: Served::default() }
@@ -53,10 +53,10 @@ impl Msf {
         self.served.at(now, self.free)
     }
 
-    /// Begins what can begin in this cycle.
+    /// Starts the command that can begin in this cycle.
     ///
     /// # Errors
-    /// If a command asks for something that does not exist.
+    /// If a command accesses something that does not exist.
     pub fn cycle(
         &mut self,
         now: u64,

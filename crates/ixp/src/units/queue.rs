@@ -1,8 +1,8 @@
-//! The queues of a unit: one for each promise that a command can ask for.
+//! The queues of a unit: one for each class of ordering that a command can ask for.
 //!
-//! A priority command goes before all others. Ordered commands are served in the order of their
-//! arrival. The unit may choose among the rest, by its cost of each; it never lets a command pass
-//! an earlier one to the same address, and no command is passed more often than the queue is long.
+//! A priority command goes before all others. Ordered commands are served in the order of arrival.
+//! Among the rest, the unit chooses by its own cost. It never lets a command pass an earlier one to
+//! the same address, and no command is passed more often than the queue is long.
 
 use std::collections::VecDeque;
 
@@ -10,20 +10,19 @@ use wireloom_isa::microengine::Order;
 
 use crate::request::{Handle, Pool};
 
-/// The queues.
 #[derive(Clone, Debug)]
 pub struct Queues {
-    /// By [`Class`].
+    /// The queues, indexed by [`Class`].
     queues: [VecDeque<Entry>; 3],
-    /// Places that commands in the queues and on the command bus take.
+    /// Queue places that are taken, including those reserved by commands on the command bus.
     taken: [u32; 3],
     depth: u32,
-    /// The class of commands without a token.
+    /// The class of commands without an ordering token.
     habit: Class,
     arrived: u64,
-    /// The most commands that have waited.
+    /// The largest number of waiting commands so far.
     most: usize,
-    /// Whether ordered commands overtake each other: a fault, for tests.
+    /// A fault for tests: ordered commands overtake each other.
     pub overtakes: bool,
 }
 
@@ -34,7 +33,7 @@ struct Entry {
     passed: u32,
 }
 
-/// What a command has been promised.
+/// The ordering that a command was promised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Before all others.
@@ -52,7 +51,7 @@ impl Queues {
         Self { queues, taken: [0; 3], depth, habit, arrived: 0, most: 0, overtakes: false }
     }
 
-    /// The class of a token.
+    /// The class of an ordering token.
     pub fn class(&self, order: Order) -> Class {
         match order {
             Order::Priority => Class::Priority,
@@ -62,17 +61,17 @@ impl Queues {
         }
     }
 
-    /// Whether there is a place for a command.
+    /// Whether the command's queue has a free place.
     pub fn has_room(&self, order: Order) -> bool {
         self.taken[self.class(order) as usize] < self.depth
     }
 
-    /// Takes a place for a command.
+    /// Reserves a place for a command.
     pub fn reserve(&mut self, order: Order) {
         self.taken[self.class(order) as usize] += 1;
     }
 
-    /// Puts a command that has a place at the end of its queue.
+    /// Appends a command with a reserved place to its queue.
     pub fn push(&mut self, handle: Handle, order: Order) {
         let class = self.class(order) as usize;
         self.queues[class].push_back(Entry { handle, arrived: self.arrived, passed: 0 });
@@ -80,7 +79,7 @@ impl Queues {
         self.most = self.most.max(self.len());
     }
 
-    /// Commands that wait.
+    /// The number of waiting commands.
     pub fn len(&self) -> usize {
         self.queues.iter().map(VecDeque::len).sum()
     }
@@ -90,16 +89,17 @@ impl Queues {
         self.queues.iter().all(VecDeque::is_empty)
     }
 
-    /// The most commands that have waited.
+    /// The largest number of waiting commands so far.
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// Takes the command that is next. `cost` is the unit's: none if the command cannot begin now.
+    /// Takes the next command. `cost` is the unit's cost of a command; `None` means that it cannot
+    /// begin now.
     pub fn take(&mut self, pool: &Pool, cost: impl Fn(Handle) -> Option<u32>) -> Option<Handle> {
         let can = |entry: &Entry| pool[entry.handle].is_ready && cost(entry.handle).is_some();
         if let Some(head) = self.queues[0].front() {
-            // What has priority keeps the others back even while its words are coming.
+            // A priority command blocks the others even while its words are still arriving.
             return can(head).then(|| self.remove(0, 0));
         }
         if self.overtakes && self.queues[1].len() > 1 && can(&self.queues[1][1]) {
@@ -120,7 +120,7 @@ impl Queues {
         }
     }
 
-    /// The place of the command that costs least among those that may go, and when it arrived.
+    /// The place and the arrival number of the cheapest command that may begin.
     fn cheapest(&self, pool: &Pool, cost: impl Fn(Handle) -> Option<u32>) -> Option<(usize, u64)> {
         let mut best: Option<(u32, usize, u64)> = None;
         for (place, entry) in self.queues[2].iter().enumerate() {

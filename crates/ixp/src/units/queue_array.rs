@@ -1,9 +1,9 @@
-//! Queues of buffers in SRAM (version 2), as in the IXP2800 Hardware Reference Manual, section 6.4.3:
-//! an entry of a channel's Q_array holds the first buffer, the last one and the count of a queue, and
-//! the first word of each buffer the address of the next one.
+//! Queues of buffers in SRAM (version 2), as in the IXP2800 Hardware Reference Manual, section
+//! 6.4.3. An entry of a channel's Q_array holds the first buffer, the last buffer and the count of
+//! a queue. The first word of each buffer is the address of the next one.
 //!
-//! Each buffer counts as a packet: packets of several buffers, and buffers that are taken in cells, are
-//! not modelled.
+//! Each buffer counts as a packet. Packets of several buffers, and buffers that are taken in cells,
+//! are not modelled.
 
 use wireloom_isa::microengine::QueueOperation;
 
@@ -11,9 +11,9 @@ use super::Refused;
 use super::sram::{range, range_mut};
 use crate::request::Request;
 
-/// Entries of a Q_array.
+/// The number of entries of a Q_array.
 const ENTRIES: usize = 64;
-/// Words of a descriptor: head, tail, count.
+/// Words of a descriptor: head, tail and count.
 const DESCRIPTOR: u8 = 3;
 
 /// The Q_array of a channel.
@@ -27,7 +27,7 @@ struct Entry {
     head: u32,
     tail: u32,
     count: u32,
-    /// Whether the head was read last, and the tail is still to be read.
+    /// Whether the head was read last, so that the tail must still be read.
     has_head: bool,
 }
 
@@ -43,7 +43,7 @@ pub fn channel(address: u32, channels: usize) -> usize {
 }
 
 impl QueueArray {
-    /// Does what a command on a queue asks for.
+    /// Executes a queue command.
     ///
     /// # Errors
     /// If a descriptor or a link is outside the memory.

@@ -1,16 +1,15 @@
-//! Rings of words in a memory (version 2): words leave in the order in which they came. Sizes and
-//! commands are those of the IXP2800 Hardware Reference Manual: of the scratchpad section 7.1.2.3.2,
-//! of SRAM table 75.
+//! Rings of words in a memory (version 2): first in, first out. Sizes and commands follow the
+//! IXP2800 Hardware Reference Manual: section 7.1.2.3.2 for the scratchpad, table 75 for SRAM.
 
 use super::Refused;
 
-/// Rings of a memory.
+/// The number of rings of a memory.
 pub const RINGS: usize = 16;
-/// A ring is full when fewer words than a command moves have room.
+/// The free words below which a ring counts as full: as many as a command can move.
 const ROOM: usize = crate::request::MAX_WORDS;
 
-/// The bits of a ring's register that say how large it is, and the words of the smallest ring; each
-/// further size is twice the one before.
+/// The field of a ring's register with its size: the number of bits, and the words of the smallest
+/// ring. Each further size is twice the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     bits: u32,
@@ -33,10 +32,10 @@ pub struct Rings {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Ring {
-    /// The first word, and the number of words; 0 for a ring that was not set up.
+    /// The index of the first word, and the number of words; 0 for a ring that is not set up.
     base: usize,
     size: usize,
-    /// The word that leaves next, from the base, and how many there are.
+    /// The offset of the next word to leave, and the number of words on the ring.
     head: usize,
     count: usize,
 }
@@ -47,11 +46,12 @@ impl Rings {
         Self { rings: Default::default(), scale }
     }
 
-    /// Sets a ring up by the value of its register: the highest bits are the size, the others the
-    /// address of the first byte.
+    /// Sets up a ring from its register value: the highest bits are the size, the rest is the byte
+    /// address of the first word.
     ///
     /// # Errors
-    /// If it does not lie within the memory of so many words.
+    /// If the ring does not lie within the memory of `words` words, or not at a multiple of its
+    /// size.
     pub fn set(&mut self, number: usize, value: u32, words: usize) -> Result<(), Refused> {
         let shift = 32 - self.scale.bits;
         let size = self.scale.smallest << (value >> shift);
@@ -68,7 +68,7 @@ impl Rings {
         Ok(())
     }
 
-    /// Rings 0 to 3 that have no room for a whole command, a bit each.
+    /// A bit mask of rings 0 to 3, set where a ring has no room for a whole command.
     pub fn full(&self) -> u8 {
         let full = |ring: &Ring| ring.size > 0 && ring.size - ring.count < ROOM;
         (0..4).filter(|number| full(&self.rings[*number])).map(|number| 1 << number).sum()
@@ -77,7 +77,7 @@ impl Rings {
     /// Puts words on a ring.
     ///
     /// # Errors
-    /// If it was not set up, or has no room for them.
+    /// If the ring is not set up or has no room for the words.
     pub fn put(&mut self, words: &mut [u32], number: usize, data: &[u32]) -> Result<(), Refused> {
         let ring = self.ring(number)?;
         if ring.count + data.len() > ring.size {
@@ -96,10 +96,10 @@ impl Rings {
         Ok(())
     }
 
-    /// Takes words from a ring. If it holds fewer, it keeps them, and all words are 0.
+    /// Takes words from a ring. A ring with fewer words keeps them, and all returned words are 0.
     ///
     /// # Errors
-    /// If it was not set up.
+    /// If the ring is not set up.
     pub fn get(&mut self, words: &[u32], number: usize, data: &mut [u32]) -> Result<(), Refused> {
         let ring = self.ring(number)?;
         if ring.count < data.len() {

@@ -1,4 +1,4 @@
-//! The scratchpad: a small memory on the chip that adds and changes bits in one operation.
+//! The scratchpad: a small on-chip memory with atomic additions and bit operations.
 
 use wireloom_isa::microengine::Operation;
 
@@ -9,16 +9,15 @@ use super::{Refused, Served, Started};
 use crate::request::Pool;
 use crate::spec::ScratchSpec;
 
-/// The scratchpad.
 #[derive(Clone, Debug)]
 pub struct Scratch {
     spec: ScratchSpec,
     words: Vec<u32>,
     rings: Rings,
-    /// Commands that wait.
+    /// Commands waiting for service.
     pub queues: Queues,
     free: u64,
-    /// What it has done.
+    /// Counts of the unit's work.
     pub served: Served,
 }
 
@@ -45,15 +44,15 @@ impl Scratch {
         &mut self.words
     }
 
-    /// Sets a ring up by the value of its register.
+    /// Sets up a ring from its register value.
     ///
     /// # Errors
-    /// If it does not lie within the memory.
+    /// If the ring does not lie within the memory.
     pub fn set_ring(&mut self, number: usize, value: u32) -> Result<(), Refused> {
         self.rings.set(number, value, self.words.len())
     }
 
-    /// Rings 0 to 3 that have no room for a whole command, a bit each.
+    /// A bit mask of rings 0 to 3, set where a ring has no room for a whole command.
     pub fn full_rings(&self) -> u8 {
         self.rings.full()
     }
@@ -63,10 +62,10 @@ impl Scratch {
         self.served.at(now, self.free)
     }
 
-    /// Begins what can begin in this cycle.
+    /// Starts the command that can begin in this cycle.
     ///
     /// # Errors
-    /// If a command asks for an address that does not exist.
+    /// If a command accesses an address that does not exist.
     pub fn cycle(&mut self, now: u64, pool: &mut Pool) -> Result<Option<Started>, Refused> {
         if now < self.free {
             return Ok(None);

@@ -1,5 +1,4 @@
-//! SDRAM: banks with open rows, bursts and refresh, in one channel or in several that take turns over
-//! the addresses.
+//! SDRAM: banks with open rows, bursts and refresh, in one or several interleaved channels.
 
 use std::collections::VecDeque;
 
@@ -11,35 +10,34 @@ use super::{Fbi, Refused, Served, Started};
 use crate::request::{Handle, Pool};
 use crate::spec::SdramSpec;
 
-/// SDRAM.
 #[derive(Clone, Debug)]
 pub struct Sdram {
     spec: SdramSpec,
     words: Vec<u32>,
-    /// The channels, each with chips of its own.
+    /// The channels. Each has its own chips.
     pub channels: Vec<Channel>,
 }
 
-/// A channel.
 #[derive(Clone, Debug)]
 pub struct Channel {
-    /// Commands that wait.
+    /// Commands waiting for service.
     pub queues: Queues,
     banks: Vec<Bank>,
-    /// When the data pins are free.
+    /// The cycle from which the data pins are free.
     pins: u64,
-    /// Beginning and end of the data that were still to come when the last command began.
+    /// The first and the end cycle of data transfers that were not over when the last command
+    /// began.
     data: VecDeque<(u64, u64)>,
     was_write: bool,
     refreshed: u64,
-    /// What it has done.
+    /// Counts of the channel's work.
     pub served: Served,
-    /// Accesses to rows that were open.
+    /// Accesses to an open row.
     pub row_hits: u64,
     /// Refreshes.
     pub refreshes: u64,
-    /// Cycles from the beginning of a command to the end of its data, rows opened and turns
-    /// included; cycles with several commands count once.
+    /// Cycles from the start of a command to the end of its data, including row activation and bus
+    /// turnaround. Cycles with several commands count once.
     pub occupied: u64,
 }
 
@@ -65,13 +63,13 @@ impl Channel {
         }
     }
 
-    /// What it has done by a cycle: data that are still to come do not count yet.
+    /// Returns the counts at a cycle, without the cycles of data transfers after it.
     fn served_at(&self, now: u64) -> Served {
         let to_come = self.data.iter().map(|(begin, end)| end.saturating_sub(now.max(*begin)));
         Served { busy: self.served.busy - to_come.sum::<u64>(), ..self.served }
     }
 
-    /// Makes the refreshes that are due; returns when the memory can begin.
+    /// Performs the refreshes that are due. Returns the cycle in which the memory is available.
     fn refresh(&mut self, spec: &SdramSpec, now: u64) -> u64 {
         let interval = u64::from(spec.refresh_interval_cycles);
         if interval == 0 || now < self.refreshed + interval {
@@ -81,7 +79,7 @@ impl Channel {
         self.refreshes += due;
         self.refreshed += due * interval;
         self.banks.iter_mut().for_each(|bank| bank.open = None);
-        // Refreshes that fell into idle time are over, unless the last has just begun.
+        // Refreshes of an idle period are over, unless the last one has just begun.
         let begun = self.refreshed.max(self.pins);
         now.max(begun + u64::from(spec.refresh_cycles))
     }
@@ -102,12 +100,12 @@ impl Sdram {
         (address / (self.spec.interleave_bytes / 8) % self.spec.channels) as usize
     }
 
-    /// What all channels have done, cycles of commands that have begun included.
+    /// The counts of all channels, including the future cycles of commands that have begun.
     pub fn served(&self) -> Served {
         self.channels.iter().map(|channel| channel.served).sum()
     }
 
-    /// What all channels have done by a cycle.
+    /// The counts of all channels up to a cycle.
     pub fn served_at(&self, now: u64) -> Served {
         self.channels.iter().map(|channel| channel.served_at(now)).sum()
     }
@@ -117,17 +115,17 @@ impl Sdram {
         self.channels.iter().map(of).sum()
     }
 
-    /// Whether it may begin something in a later cycle.
+    /// Whether a command may begin in a later cycle.
     pub fn is_waiting(&self) -> bool {
         self.channels.iter().any(|channel| !channel.queues.is_empty())
     }
 
-    /// Commands that wait.
+    /// The number of waiting commands.
     pub fn waiting(&self) -> usize {
         self.channels.iter().map(|channel| channel.queues.len()).sum()
     }
 
-    /// The most commands that have waited in a channel.
+    /// The largest number of commands that waited in one channel.
     pub fn most(&self) -> usize {
         self.channels.iter().map(|channel| channel.queues.most()).max().unwrap_or(0)
     }
@@ -142,8 +140,8 @@ impl Sdram {
         &mut self.words
     }
 
-    /// The bank and the row of an address in granules of 8 bytes: rows go round the banks of a
-    /// channel.
+    /// The bank and the row of an address in granules of 8 bytes. Consecutive rows are in
+    /// consecutive banks of a channel.
     fn place(spec: &SdramSpec, address: u32) -> (usize, u32) {
         let part = spec.interleave_bytes / 8;
         let within = address / (part * spec.channels) * part + address % part;
@@ -151,10 +149,10 @@ impl Sdram {
         ((row % spec.banks) as usize, row / spec.banks)
     }
 
-    /// Begins what can begin in a channel in this cycle.
+    /// Starts the command that can begin in this cycle in a channel.
     ///
     /// # Errors
-    /// If a command asks for an address that does not exist.
+    /// If a command accesses an address that does not exist.
     pub fn cycle(
         &mut self,
         number: usize,
@@ -165,7 +163,7 @@ impl Sdram {
         let spec = self.spec;
         let opening = u64::from(spec.activate_cycles) + u64::from(spec.precharge_cycles);
         let access = u64::from(spec.access_cycles);
-        // Rows are opened while data of commands before are on the pins, not sooner.
+        // A row opens while earlier commands still occupy the data pins, but no sooner than needed.
         let channel = &mut self.channels[number];
         if channel.queues.is_empty() || channel.pins > now + opening + access {
             return Ok(None);
@@ -182,7 +180,7 @@ impl Sdram {
         let Some(handle) = channel.queues.take(pool, cost) else { return Ok(None) };
         let start = channel.refresh(&spec, now);
         let request = &pool[handle];
-        // Shorter transfers take the time of a burst.
+        // A shorter transfer takes as long as a burst.
         let quads = u64::from(u32::from(request.count).max(spec.burst_quads));
         let is_write = request.is_write();
         let (bank, row) = Self::place(&spec, request.address);
@@ -214,7 +212,7 @@ impl Sdram {
         self.serve(handle, pool, fbi)?;
         let interval = u64::from(spec.quad_cycles);
         let first = if is_write {
-            // The engine hears of a write when its words are in the unit's hands.
+            // A write completes for the engine when the unit holds all of its words.
             data - access + (quads - 1) * interval + u64::from(spec.write_cycles)
         } else {
             data

@@ -1,5 +1,4 @@
-//! SRAM, with locks, bit operations and lists, in one channel or in several that take turns over the
-//! addresses.
+//! SRAM with locks, bit operations and lists, in one or several interleaved channels.
 
 use std::collections::VecDeque;
 
@@ -12,34 +11,31 @@ use super::{Refused, Served, Started};
 use crate::request::{Handle, Pool};
 use crate::spec::SramSpec;
 
-/// SRAM.
 #[derive(Clone, Debug)]
 pub struct Sram {
     spec: SramSpec,
     words: Vec<u32>,
-    /// The channels, each with pins of its own.
+    /// The channels. Each has its own pins.
     pub channels: Vec<Channel>,
-    /// The addresses on each list, the newest last: the links in memory that the chip has are not
-    /// modelled.
+    /// The addresses on each list, newest last. The chip's links in memory are not modelled.
     lists: Vec<Vec<u32>>,
     rings: Rings,
 }
 
-/// A channel.
 #[derive(Clone, Debug)]
 pub struct Channel {
-    /// Commands that wait.
+    /// Commands waiting for service.
     pub queues: Queues,
-    /// Commands that wait for a lock on their address, in the order in which they came to it.
+    /// Commands blocked on an address lock, in the order of arrival.
     blocked: VecDeque<(Handle, u32)>,
     locked: Vec<u32>,
-    /// The addresses that can be locked at a time.
+    /// The number of addresses that can be locked at a time.
     locks: usize,
     /// The Q_array (version 2).
     array: QueueArray,
     free: u64,
     was_write: bool,
-    /// What it has done.
+    /// Counts of the channel's work.
     pub served: Served,
 }
 
@@ -57,8 +53,8 @@ impl Channel {
         }
     }
 
-    /// Whether it may begin something in a later cycle without a new command. A command that waits
-    /// for a lock that another one holds cannot: only a command releases locks.
+    /// Whether a command may begin in a later cycle without a new command. A command blocked on a
+    /// lock that is held cannot: only another command releases locks.
     pub fn has_work(&self) -> bool {
         !self.queues.is_empty() || self.next_owner().is_some()
     }
@@ -68,7 +64,7 @@ impl Channel {
         self.locked.len() < self.locks && !self.locked.contains(&address)
     }
 
-    /// The place of the first waiting command that can have its lock now.
+    /// The position of the first blocked command whose lock is available.
     fn next_owner(&self) -> Option<usize> {
         self.blocked.iter().position(|(_, address)| self.can_lock(*address))
     }
@@ -91,27 +87,27 @@ impl Sram {
         (address / (self.spec.interleave_bytes / 4) % self.spec.channels) as usize
     }
 
-    /// What all channels have done, cycles of commands that have begun included.
+    /// The counts of all channels, including the future cycles of commands that have begun.
     pub fn served(&self) -> Served {
         self.channels.iter().map(|channel| channel.served).sum()
     }
 
-    /// What all channels have done by a cycle.
+    /// The counts of all channels up to a cycle.
     pub fn served_at(&self, now: u64) -> Served {
         self.channels.iter().map(|channel| channel.served.at(now, channel.free)).sum()
     }
 
-    /// Commands that wait for their turn.
+    /// The number of commands that wait for service.
     pub fn waiting(&self) -> usize {
         self.channels.iter().map(|channel| channel.queues.len()).sum()
     }
 
-    /// Commands that wait for a lock.
+    /// The number of commands blocked on a lock.
     pub fn blocked(&self) -> usize {
         self.channels.iter().map(|channel| channel.blocked.len()).sum()
     }
 
-    /// The most commands that have waited in a channel.
+    /// The largest number of commands that waited in one channel.
     pub fn most(&self) -> usize {
         self.channels.iter().map(|channel| channel.queues.most()).max().unwrap_or(0)
     }
@@ -126,33 +122,32 @@ impl Sram {
         &mut self.words
     }
 
-    /// The addresses on a list of push and pop, the newest last; none if there is no such list.
+    /// The addresses on a list of push and pop, newest last; `None` if the list does not exist.
     pub fn list(&self, list: usize) -> Option<&[u32]> {
         self.lists.get(list).map(Vec::as_slice)
     }
 
-    /// The addresses on a list of push and pop, for a loader; none if there is no such list.
+    /// The addresses on a list of push and pop, for a loader; `None` if the list does not exist.
     pub fn list_mut(&mut self, list: usize) -> Option<&mut Vec<u32>> {
         self.lists.get_mut(list)
     }
 
-    /// Sets a ring up by the value of its register.
+    /// Sets up a ring from its register value.
     ///
     /// # Errors
-    /// If it does not lie within the memory.
+    /// If the ring does not lie within the memory.
     pub fn set_ring(&mut self, number: usize, value: u32) -> Result<(), Refused> {
         self.rings.set(number, value, self.words.len())
     }
 
-    /// The addresses that are locked.
     pub fn locked(&self) -> Vec<u32> {
         self.channels.iter().flat_map(|channel| channel.locked.iter().copied()).collect()
     }
 
-    /// Begins what can begin in a channel in this cycle.
+    /// Starts the command that can begin in this cycle in a channel.
     ///
     /// # Errors
-    /// If a command asks for an address or a list that does not exist.
+    /// If a command accesses an address or a list that does not exist.
     pub fn cycle(
         &mut self,
         number: usize,
@@ -172,7 +167,7 @@ impl Sram {
                 let Some(handle) = channel.queues.take(pool, cost) else { return Ok(None) };
                 let request = &pool[handle];
                 if request.operation == Operation::ReadLock && !channel.can_lock(request.address) {
-                    // It has taken the unit's time to find that out.
+                    // The failed attempt to lock also occupies the unit.
                     channel.free = now + u64::from(self.spec.word_cycles);
                     channel.served.busy += channel.free - now;
                     channel.blocked.push_back((handle, request.address));
@@ -202,7 +197,7 @@ impl Sram {
         Ok(Some(Started { handle, first, interval, granule: 1 }))
     }
 
-    /// Whether it may begin something in a later cycle without a new command.
+    /// Whether a command may begin in a later cycle without a new command.
     pub fn is_waiting(&self) -> bool {
         self.channels.iter().any(Channel::has_work)
     }
@@ -264,7 +259,7 @@ impl Sram {
     }
 }
 
-/// Changes bits of a word; returns the word before.
+/// Changes bits of a word. Returns the old word.
 pub(super) fn modify(word: &mut u32, operation: BitOperation, mask: u32) -> u32 {
     let before = *word;
     match operation {
@@ -274,8 +269,7 @@ pub(super) fn modify(word: &mut u32, operation: BitOperation, mask: u32) -> u32 
     before
 }
 
-/// Adds to a word, or exchanges it; returns the word before, or `None` if the operation is another
-/// one.
+/// Adds to a word or exchanges it. Returns the old word, or `None` for other operations.
 pub(super) fn arithmetic(word: &mut u32, operation: Operation, operand: u32) -> Option<u32> {
     let before = *word;
     *word = match operation {
@@ -287,12 +281,12 @@ pub(super) fn arithmetic(word: &mut u32, operation: Operation, operand: u32) -> 
     Some(before)
 }
 
-/// Some words of a memory.
+/// A range of words of a memory.
 pub(super) fn range(words: &[u32], address: usize, count: u8) -> Result<&[u32], Refused> {
     words.get(address..address + usize::from(count)).ok_or_else(|| outside(words, address, count))
 }
 
-/// Some words of a memory, to write.
+/// A mutable range of words of a memory.
 pub(super) fn range_mut(
     words: &mut [u32],
     address: usize,

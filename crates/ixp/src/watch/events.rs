@@ -1,4 +1,4 @@
-//! Traced events in words.
+//! Trace events as text.
 
 use wireloom_isa::microengine::{Signal, Version, text::signal_name};
 use wireloom_machine::watch::Event;
@@ -6,7 +6,7 @@ use wireloom_machine::watch::Event;
 use super::thread;
 use crate::trace::{self, Traced, What, operation_name, order_name, unit_name};
 
-/// An event of a trace, in words.
+/// Describes a trace event in words.
 pub fn told(event: &trace::Event, contexts: usize, version: Version) -> Event {
     let trace::Event { cycle, what, engine, context, value, command } = *event;
     let about = command.map_or_else(

@@ -1,20 +1,21 @@
-//! Programs of engines as listings: instructions next to microcode and Loom C.
+//! Program listings: instructions next to their microcode and Loom C.
 
 use wireloom_isa::microengine::{Version, disassemble};
 use wireloom_machine::watch::{Instruction, Listing, Place, Source};
 
 use crate::engine::{Engine, Program};
 
-/// The sources of programs, as far as an image does not tell them.
+/// Source texts of programs that images do not contain.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
-    /// The names of assembled texts and the texts.
+    /// The names and texts of assembled files.
     pub microcode: Vec<(String, String)>,
-    /// Files in Loom C, which comments `; FILE:LINE` in the microcode name by the end of their path.
+    /// Paths of files in Loom C. Comments `; FILE:LINE` in the microcode name a file by the end of
+    /// its path.
     pub loom: Vec<String>,
 }
 
-/// The different programs of engines, and which of them each engine has.
+/// The distinct programs of the engines, and the index of each engine's program among them.
 pub fn distinct(engines: &[Engine]) -> (Vec<&Program>, Vec<Option<usize>>) {
     let mut programs: Vec<&Program> = Vec::new();
     let mut of = Vec::new();
@@ -37,7 +38,7 @@ pub fn distinct(engines: &[Engine]) -> (Vec<&Program>, Vec<Option<usize>>) {
 pub fn of(program: &Program, version: Version, sources: &Sources) -> Listing {
     let image = program.image();
     let mut listing = Listing::default();
-    // For each microcode source, the place in Loom C of each line.
+    // For each line of each microcode source, its place in Loom C.
     let mut loom: Vec<Vec<Option<(usize, u32)>>> = Vec::new();
     let files = image.map_or(&[][..], |image| &image.files);
     for file in files {
@@ -77,13 +78,14 @@ pub fn of(program: &Program, version: Version, sources: &Sources) -> Listing {
     listing
 }
 
-/// Whether a name is a path or the end of it.
+/// Whether a name is a path, or the last components of it.
 fn is_end(path: &str, name: &str) -> bool {
     path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
 }
 
-/// For each line of a text, the file and line of Loom C that the last comment before it names, up
-/// to the next step or the code of all programs, which begins with a rule.
+/// For each line of a text, the file and line of Loom C that the last comment before it names. A
+/// comment applies up to the next step, or up to the code that all programs share, which begins
+/// with a rule (`----`).
 fn loom_lines(text: &str, files: &[String]) -> Vec<Option<(usize, u32)>> {
     let mut now = None;
     let line = |line: &str| {

@@ -1,4 +1,4 @@
-//! The parts of the chip and what is measured of them.
+//! The parts of the chip and their measures.
 
 use wireloom_machine::watch::{Measure, MeasureKind, Part, PartKind};
 use wireloom_sim::{Energy, Time};
@@ -9,19 +9,19 @@ use crate::processor::Processor;
 use crate::spec::Spec;
 use crate::units::Served;
 
-/// The groups of components whose power is shown, as [`Power::groups`](crate::energy::Power::groups)
-/// sums them up.
+/// The groups of components whose power is shown, as
+/// [`Power::groups`](crate::energy::Power::groups) sums them up.
 const POWER: [&str; 3] = ["engines and regulators", "rest of the chip", "memory chips"];
 
-/// Queues of a unit: priority, ordered, free.
+/// The queues of a unit: priority, ordered and free.
 const QUEUES: u64 = 3;
 
-/// The number of the part of the first thread: the threads come after the chip and its engines.
+/// The part number of the first thread. Threads come after the chip and its engines.
 pub fn threads<E>(processor: &Processor<E>) -> usize {
     1 + processor.chip.engines.len()
 }
 
-/// Lists parts and measures in one order.
+/// Collects parts and measures in one order.
 #[derive(Default)]
 struct List {
     parts: Vec<Part>,
@@ -49,7 +49,7 @@ impl List {
     }
 }
 
-/// The units, with their kinds and the depths of their queues.
+/// The units, with their kinds and the depth of their queues.
 fn units(spec: &Spec) -> Vec<(&'static str, PartKind, u32)> {
     let mut units = vec![
         ("sram", PartKind::Memory, spec.sram.channels * spec.sram.queue),
@@ -64,7 +64,7 @@ fn units(spec: &Spec) -> Vec<(&'static str, PartKind, u32)> {
     units
 }
 
-/// Parts and measures. [`sample`] gives the values in the same order.
+/// Returns the parts and measures. [`sample`] returns the values in the same order.
 pub fn all<E: Metered>(processor: &Processor<E>) -> (Vec<Part>, Vec<Measure>) {
     use MeasureKind::{Busy, Count, Level, State};
     let chip = &processor.chip;
@@ -124,12 +124,12 @@ pub fn all<E: Metered>(processor: &Processor<E>) -> (Vec<Part>, Vec<Measure>) {
     (list.parts, list.measures)
 }
 
-/// The value of each measure.
+/// Appends the value of each measure.
 pub fn sample<E: Metered>(processor: &Processor<E>, values: &mut Vec<u64>) {
     let chip = &processor.chip;
     values.extend([chip.cards.outputs.sent, chip.cards.outputs.sent_bytes]);
-    // States are shown in cycles of the core, whose clock may be slower than that of engines. A
-    // cycle of an engine that a governor slows down counts as one at its first clock.
+    // States are counted in core cycles, whose clock may be slower than the engines' clock. An
+    // engine cycle that a governor slows down counts as a cycle at the original clock.
     let (core, own) = (chip.spec.core.clock, chip.spec.engine.clock);
     let of_core = |cycles: u64| core.edge_from(own.cycles(cycles) + Time(1)) - 1;
     for (number, engine) in chip.engines.iter().enumerate() {
@@ -145,7 +145,7 @@ pub fn sample<E: Metered>(processor: &Processor<E>, values: &mut Vec<u64>) {
         }
     }
     let now = chip.core_cycle(processor.now());
-    // Busy cycles are the mean of the channels of a unit and of the buses of all clusters.
+    // Busy cycles are averaged over the channels of a unit, or over the buses of all clusters.
     let mut unit = |Served { commands, words, busy }: Served, channels: usize, queued: usize| {
         values.extend([busy / channels as u64, commands, words, queued as u64]);
     };

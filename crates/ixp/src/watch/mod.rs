@@ -1,4 +1,4 @@
-//! The machine for debuggers and monitors: its parts, what they do, and runs that break.
+//! The machine for debuggers and monitors: parts, measures, and runs with breakpoints.
 
 mod events;
 pub(crate) mod listing;
@@ -26,16 +26,16 @@ use crate::machine::Ixp;
 use crate::processor::Processor;
 use crate::trace::Trace;
 
-/// Cycles of a run between two times at which what was traced is taken.
+/// Cycles of a run after which traced events are collected.
 const CHUNK: u64 = 1 << 15;
 
-/// The most events that are kept until they are asked for; the oldest are lost.
+/// The most events that are kept until a caller fetches them. The oldest are lost.
 const EVENTS: usize = 1 << 14;
 
-/// The memories, in the order of their numbers: name, words at an address.
+/// The memories, by number: the name, and the words at each address.
 const MEMORIES: [(&str, u32); 3] = [("sram", 1), ("sdram", 2), ("scratch", 1)];
 
-/// The last signal of version 2; the first is 1.
+/// The last signal of version 2. The first signal is 1.
 const SIGNALS: u8 = 15;
 
 /// The name of a state.
@@ -69,12 +69,12 @@ impl<E: Metered> Ixp<E> {
         self.processor.chip.spec.engine.version
     }
 
-    /// The number of each engine's program among the listings: engines share programs.
+    /// The index of each engine's program among the listings. Engines can share a program.
     fn programs(&self) -> Vec<Option<usize>> {
         listing::distinct(&self.processor.chip.engines).1
     }
 
-    /// Takes what was traced, for who asks for events.
+    /// Collects traced events, if a caller fetches events.
     fn keep_traced(&mut self) {
         let traced = self.processor.chip.trace.take();
         if self.keeps_events {
@@ -169,7 +169,7 @@ impl<E: Metered> Watched for Ixp<E> {
 
     fn signals(&self) -> Vec<(u32, String)> {
         let version = self.version();
-        // Version 1 has a name for each signal that there is.
+        // On version 1 every signal has a name.
         let last = match version {
             Version::One => Signal::NAMES.len() as u8,
             Version::Two => SIGNALS,
@@ -238,7 +238,7 @@ fn thread(contexts: usize, engine: usize, context: u8) -> usize {
     engine * contexts + usize::from(context)
 }
 
-/// The threads of an engine of a processor.
+/// The number of contexts of each engine.
 fn contexts<E>(processor: &Processor<E>) -> usize {
     processor.chip.spec.engine.contexts as usize
 }

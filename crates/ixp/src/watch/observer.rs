@@ -1,4 +1,4 @@
-//! Ends runs at breakpoints and goals.
+//! Stops runs at breakpoints and goals.
 
 use std::ops::ControlFlow;
 
@@ -11,29 +11,30 @@ use crate::chip::{Chip, Event};
 use crate::processor::Processor;
 use crate::trace::{Traced, What};
 
-/// Where an engine is: the context that runs, its instructions so far, its address.
+/// The position of an engine: the running context, the engine's instruction count, and the
+/// context's address.
 type Place = (Option<u8>, u64, u16);
 
 /// The observer of a run.
 pub struct Watch<'a> {
     breakpoints: &'a [Breakpoint],
     goal: Goal,
-    /// The listing of each engine.
+    /// The index of each engine's listing.
     programs: &'a [Option<usize>],
     contexts: usize,
     places: Vec<Place>,
     instructions: u64,
-    /// Traced events that were looked at.
+    /// The number of traced events that were checked.
     seen: usize,
-    /// Packets that the machine had begun to take, and that had left.
+    /// The packets that the machine had begun to take, and the packets that had left.
     taken: usize,
     done: u64,
-    /// Packets that were lost before the lists of the chip began.
+    /// Packets that were lost before the chip's lists began.
     before: u64,
 }
 
 impl<'a> Watch<'a> {
-    /// Watches from now on. `done` is the number of packets that have left or were lost.
+    /// Starts to watch. `done` is the number of packets that have left or were lost so far.
     pub fn new<E: EnergySink>(
         processor: &Processor<E>,
         goal: Goal,
@@ -56,7 +57,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The trace begins anew.
+    /// Notes that the trace starts from empty.
     pub fn begin_trace(&mut self) {
         self.seen = 0;
     }
@@ -97,7 +98,7 @@ impl<'a> Watch<'a> {
         ControlFlow::Continue(())
     }
 
-    /// What the trace and the line cards show.
+    /// Checks the trace and the line cards for breakpoints and goals.
     fn check<E: EnergySink>(&mut self, chip: &Chip<E>) -> ControlFlow<Halt> {
         let events = chip.trace.events();
         let seen = std::mem::replace(&mut self.seen, events.len());
@@ -175,7 +176,7 @@ fn place<E: EnergySink>(chip: &Chip<E>, engine: usize) -> Place {
     }
 }
 
-/// Whether a command accesses an address of a memory in this way.
+/// Whether a command accesses an address range of a memory in this way.
 fn touches(command: &Traced, memory: usize, (first, last): (u64, u64), access: Access) -> bool {
     let number = match command.unit {
         Unit::Sram => 0,

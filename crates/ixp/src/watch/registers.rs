@@ -1,15 +1,15 @@
-//! Registers of a context, with the names that the program has for them.
+//! Registers of a context, with their names in the program.
 
 use wireloom_isa::microengine::{Bank, Index, Register, TransferFile};
 use wireloom_machine::watch::RegisterValue;
 
 use crate::engine::Engine;
 
-/// General-purpose registers of a context in a bank.
+/// General-purpose registers of a context in each bank.
 const GENERAL: u8 = 16;
 
-/// The registers of a context. Of transfer registers, both sides are shown: `$3` is what units
-/// have pushed, `$3 out` what they pull.
+/// The registers of a context. Transfer registers show both sides: `$3` is the side that units push
+/// into, `$3 out` the side that they pull from.
 pub fn of(engine: &Engine, context: usize) -> Vec<RegisterValue> {
     let Some(state) = engine.contexts().get(context) else { return Vec::new() };
     let names = |register: Register| -> Vec<String> {
