@@ -1,4 +1,4 @@
-//! The event queue of the naive kernel: each delay is counted down, as in a simulator without a
+//! The event queue of the naive kernel: it counts each delay down, like a simulator without a
 //! timing wheel.
 
 use crate::Time;
@@ -10,9 +10,9 @@ use crate::wheel::Order;
 pub(crate) struct Countdown<T> {
     /// The time up to which all delays were counted down.
     counted: Time,
-    /// Later things: the time left, order and number, and the thing.
+    /// Things due after `counted`: the time left, the order and number, and the thing.
     later: Vec<(u64, Place, T)>,
-    /// Things due by then, the next one last.
+    /// Things due by `counted`, in reverse order: the next one is last.
     due: Vec<(Time, Place, T)>,
     /// The number of insertions so far.
     count: u64,
@@ -38,8 +38,8 @@ impl<T> Countdown<T> {
         }
     }
 
-    /// Counts every delay down to a time, such as that of the next edge; returns when the next
-    /// thing is due, if that is not after it.
+    /// Counts every delay down to a time, such as the next edge. Returns the time of the next
+    /// thing, if it is due by then.
     pub(crate) fn count_down(&mut self, to: Time) -> Option<Time> {
         let passed = to.since(self.counted).0;
         if passed > 0 {
@@ -59,17 +59,16 @@ impl<T> Countdown<T> {
         self.due.last().map(|(time, ..)| *time)
     }
 
-    /// Removes the next thing, if it is due at that time or before, and was counted down to it.
+    /// Removes the next thing if it is due by this time and was counted down.
     pub(crate) fn take(&mut self, time: Time) -> Option<T> {
         self.due.pop_if(|(due, ..)| *due <= time).map(|(.., thing)| thing)
     }
 
-    /// Whether there are no things.
     pub(crate) fn is_empty(&self) -> bool {
         self.due.is_empty() && self.later.is_empty()
     }
 
-    /// Returns when the first thing is due.
+    /// Returns the time of the first thing.
     pub(crate) fn first(&self) -> Option<Time> {
         let later = self.later.iter().map(|(left, ..)| self.counted + Time(*left)).min();
         self.due.last().map(|(time, ..)| *time).or(later)
@@ -105,7 +104,7 @@ mod tests {
                 while let Some(due) = countdown.count_down(next) {
                     prop_assert_eq!(wheel.due(), Some(due));
                     now = due;
-                    // Things sent without delay come after those that are already due.
+                    // A thing sent without delay comes after those that are already due.
                     if number % 3 == 0 {
                         let order = Order { sent: now, rank: 0 };
                         countdown.put(now, order, number);

@@ -7,7 +7,7 @@
 //!
 //! An event costs its energy at the nominal voltage times the square of the relative voltage
 //! (switched capacitance). The power of a state scales with a power of the relative voltage that
-//! the component chooses: leakage is not the same in all technologies.
+//! the component chooses, as leakage differs between technologies.
 
 use std::fmt;
 use std::iter::Sum;
@@ -17,7 +17,7 @@ use crate::Time;
 use crate::spec::{SpecError, within};
 use crate::stats::Record;
 
-/// An amount of energy, in zeptojoules (10^-21 J). A nanowatt for a picosecond is one of them.
+/// An amount of energy in zeptojoules (10^-21 J). One zeptojoule is a nanowatt for a picosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Energy(pub u128);
 
@@ -94,12 +94,12 @@ pub struct Class(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PowerState(pub u32);
 
-/// The energy events that a machine reports. The times of one component do not decrease.
+/// The energy events that a machine reports. The times of one component must not decrease.
 pub trait EnergySink {
     /// Counts events of a component.
     fn count(&mut self, _component: Component, _class: Class, _at: Time, _events: u64) {}
 
-    /// Sets the state of a component from now on: busy, idle, gated, off.
+    /// Sets the state of a component from now on, such as busy, idle, gated or off.
     fn set_state(&mut self, _component: Component, _state: PowerState, _at: Time) {}
 
     /// Sets the supply voltage of a component from now on, in millivolts.
@@ -112,14 +112,15 @@ impl EnergySink for () {}
 /// The energies of a component's events and states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComponentSpec {
-    /// Its name in records.
+    /// The name in records.
     pub name: String,
-    /// The voltage for which energies and powers are given, in millivolts, 1 to 100,000; the
-    /// component begins with it.
+    /// The voltage to which energies and powers refer, in millivolts, 1 to 100,000. The component
+    /// begins with it.
     pub nominal_millivolts: u32,
-    /// Classes of events with the energy of one event.
+    /// Classes of events, each with the energy of one event.
     pub events: Vec<(String, Energy)>,
-    /// States with their power in nanowatts; the component begins in the first. There must be one.
+    /// States, each with its power in nanowatts. At least one is required; the component begins in
+    /// the first.
     pub states: Vec<(String, u64)>,
     /// The exponent of the voltage in the power of states, 0 to 4.
     pub static_exponent: u32,
@@ -129,7 +130,7 @@ pub struct ComponentSpec {
 #[derive(Clone, Debug, Default)]
 pub struct EnergyMeter {
     components: Vec<Meter>,
-    /// The length of the intervals with separate energies, if any.
+    /// The length of the intervals whose energies are kept separately, if any.
     interval: Option<Time>,
 }
 
@@ -138,11 +139,11 @@ pub struct EnergyMeter {
 struct Meter {
     spec: ComponentSpec,
     state: PowerState,
-    /// The time up to which all is counted.
+    /// The time up to which everything is counted.
     since: Time,
     /// The activity at each voltage.
     points: Vec<Point>,
-    /// The current voltage, among the points.
+    /// The index of the current voltage in `points`.
     point: usize,
     /// The energy of each interval.
     intervals: Vec<Energy>,
@@ -181,7 +182,7 @@ impl Point {
 }
 
 impl Meter {
-    /// Counts the time that the component has been in its state.
+    /// Counts the time that the component has spent in its current state.
     fn settle(&mut self, now: Time, interval: Option<Time>) {
         let Self { points, point, state, since, .. } = self;
         let (power, spent) = &mut points[*point].states[state.0 as usize];
@@ -269,8 +270,8 @@ impl Meter {
 }
 
 impl EnergyMeter {
-    /// Creates a meter without components. With an interval, of a picosecond or more, it also keeps
-    /// the energy of each interval of time.
+    /// Creates a meter without components. With an interval of at least a picosecond, it also keeps
+    /// the energy of each interval.
     pub fn new(interval: Option<Time>) -> Self {
         Self { components: Vec::new(), interval: interval.map(|interval| interval.max(Time(1))) }
     }
@@ -278,7 +279,7 @@ impl EnergyMeter {
     /// Adds a component at time 0.
     ///
     /// # Errors
-    /// If the voltage or the exponent is out of its range, or there is no state.
+    /// If the voltage or the exponent is out of range, or if there is no state.
     pub fn component(&mut self, spec: ComponentSpec) -> Result<Component, SpecError> {
         within("nominal_millivolts", spec.nominal_millivolts, 1..=100_000)?;
         within("static_exponent", spec.static_exponent, 0..=4)?;
@@ -328,7 +329,8 @@ impl EnergyMeter {
         meter.dynamic() + meter.stationary()
     }
 
-    /// Returns the energy of a component in each interval from time 0 on, as far as it has any.
+    /// Returns the energy of a component in each interval from time 0, up to the last one with any
+    /// energy.
     pub fn intervals(&self, component: Component) -> &[Energy] {
         &self.components[component.0 as usize].intervals
     }
@@ -370,7 +372,7 @@ impl EnergySink for EnergyMeter {
     }
 
     /// # Panics
-    /// If the component has no such state.
+    /// If the component does not have this state.
     fn set_state(&mut self, component: Component, state: PowerState, at: Time) {
         let meter = &mut self.components[component.0 as usize];
         let states = meter.spec.states.len();

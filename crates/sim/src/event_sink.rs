@@ -27,25 +27,25 @@ use crate::{Kernel, Time};
 /// }
 /// ```
 pub trait EventSink<E> {
-    /// The time.
+    /// The current time.
     fn now(&self) -> Time;
 
-    /// Sends an event that arrives after a delay; events of one time arrive in the order in which
-    /// they were sent.
+    /// Sends an event that arrives after a delay. Events for the same time arrive in the order in
+    /// which they were sent.
     fn send(&mut self, delay: Time, event: E);
 
     /// Sends an event as [`send`](Self::send) does, but from a time that may be in the future: the
-    /// event arrives `delay` after that time, and in the order in which it would arrive if it were
-    /// sent then. A delay must not be zero for a time in the future.
+    /// event arrives `delay` after that time, in the order in which it would arrive if it were sent
+    /// then. The delay must not be zero for a time in the future.
     fn send_from(&mut self, sent: Time, delay: Time, event: E);
 
-    /// Sends an event that arrives at a time, or at this instant if that time has passed.
+    /// Sends an event that arrives at a given time, or at this instant if that time has passed.
     fn send_at(&mut self, time: Time, event: E) {
         self.send(time.since(self.now()), event);
     }
 
-    /// Wraps the event sink for a part with events of its own: `wrap` converts them into the
-    /// machine's events and is usually a variant's name.
+    /// Wraps the event sink for a part with its own event type: `wrap` converts the part's events
+    /// into the machine's and is usually the name of a variant.
     fn wrapped<P, F: Fn(P) -> E>(&mut self, wrap: F) -> Wrapped<'_, Self, E, F>
     where
         Self: Sized,

@@ -1,10 +1,10 @@
-//! The kernel: it decides who acts when.
+//! The simulation kernel: it decides which unit acts when.
 //!
 //! Time advances from one instant with activity to the next. At an instant, first all due events
-//! arrive in the order in which they were sent; then each unit that is awake and whose clock has an
-//! edge runs its cycle, in the order of unit numbers. Nothing else decides an order, so two runs of
-//! one model are equal to the last event. A unit that runs ahead of time can send ahead of time:
-//! its event arrives where it would if the unit had waited.
+//! arrive in the order in which they were sent. Then each awake unit whose clock has an edge runs
+//! its cycle, in the order of unit numbers. Nothing else affects the order, so two runs of one
+//! model are identical. A unit that runs ahead of time can send ahead of time: its event arrives
+//! where it would if the unit had waited.
 
 mod checkpoint;
 mod domain;
@@ -30,8 +30,8 @@ pub enum Activity {
     Awake,
     /// Requests another cycle after at most this number of edges, 1 or more. This is for units that
     /// know that they have nothing to do until then, or that have done it already because nothing
-    /// can reach them before (see [`Kernel::until`]). In an earlier cycle they change nothing
-    /// unless they were woken.
+    /// can reach them before (see [`Kernel::until`]). Unless they were woken, they must change
+    /// nothing in an earlier cycle.
     After(u64),
     /// Requests no cycle until the unit is woken.
     Asleep,
@@ -51,13 +51,12 @@ impl Activity {
 
 /// A machine from the kernel's point of view.
 pub trait Model {
-    /// The machine's events.
     type Event;
 
     /// Handles an event that is due.
     fn arrive(&mut self, event: Self::Event, kernel: &mut Kernel<Self::Event>);
 
-    /// Runs a cycle of a unit. With [`Effort::Naive`] units have cycles in which they sleep: they
+    /// Runs a cycle of a unit. With [`Effort::Naive`] sleeping units have cycles too: they must
     /// change nothing then, and stay asleep.
     fn cycle(&mut self, unit: Unit, kernel: &mut Kernel<Self::Event>) -> Activity;
 }
@@ -65,32 +64,32 @@ pub trait Model {
 /// The scheduling strategy of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Only units that are awake have cycles, and events under way lie in a timing wheel.
+    /// Only units that are awake have cycles, and pending events are in a timing wheel.
     Active,
     /// Every unit has every cycle, and every delay is counted down in every cycle, as in a
-    /// simulator without sleep and wheels. It serves for comparison: runs are equal.
+    /// simulator without sleep and wheels. This is for comparison: the results are identical.
     Naive,
 }
 
-/// Why a run has ended.
+/// The reason why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The run reached its end time.
     Reached,
-    /// No unit can have a cycle and nothing is on its way: nothing will ever happen again.
+    /// No unit is awake and no event is pending: nothing will ever happen again.
     Silent,
     /// The model has stopped the run.
     Stopped,
 }
 
-/// The events under way.
+/// The pending events.
 #[derive(Clone, Debug)]
 enum Pending<E> {
     Wheel(Wheel<E>),
     Countdown(Countdown<E>),
 }
 
-/// Time, clocks, and the events under way.
+/// The simulation kernel: time, clocks, and pending events.
 #[derive(Clone, Debug)]
 pub struct Kernel<E> {
     now: Time,
@@ -100,11 +99,12 @@ pub struct Kernel<E> {
     domains: Vec<Domain>,
     /// The domain of each unit.
     units: Vec<usize>,
-    /// The number of clocks that are done at this instant.
+    /// The number of clocks whose cycles at this instant are done.
     turns: usize,
-    /// The current sender: 0 while events arrive; in the cycle of a unit, its number plus 1.
+    /// The current sender: 0 while events arrive, or the number plus 1 of the unit whose cycle
+    /// runs.
     rank: u32,
-    /// The next unit, after a break within the cycles of an edge.
+    /// The unit at which to resume, after a break within the cycles of an edge.
     broken: Option<u32>,
     stopped: bool,
     cycles: u64,
@@ -112,7 +112,7 @@ pub struct Kernel<E> {
 }
 
 impl<E> Kernel<E> {
-    /// Creates a kernel at time 0, without clocks or units. `grain` is about the shortest delay.
+    /// Creates a kernel at time 0, without clocks or units. `grain` is roughly the shortest delay.
     pub fn new(effort: Effort, grain: Time) -> Self {
         Self {
             now: Time(0),
@@ -132,22 +132,22 @@ impl<E> Kernel<E> {
         }
     }
 
-    /// Adds a clock of constant rate; returns its number.
+    /// Adds a clock of constant rate. Returns its number.
     pub fn add_clock(&mut self, clock: Clock) -> usize {
         self.domains.push(Domain::new(clock, false, self.units.len()));
         self.domains.len() - 1
     }
 
-    /// Adds a clock with a variable rate that can be gated, and returns its number.
+    /// Adds a clock with a variable rate that can be gated. Returns its number.
     pub fn add_variable_clock(&mut self, clock: Clock) -> usize {
         self.domains.push(Domain::new(clock, true, self.units.len()));
         self.domains.len() - 1
     }
 
-    /// Adds a unit of a clock, asleep.
+    /// Adds a unit to a clock. The unit is asleep.
     ///
     /// # Panics
-    /// If there is no such clock.
+    /// If the clock does not exist.
     pub fn add_unit(&mut self, clock: usize) -> Unit {
         assert!(clock < self.domains.len(), "clock {clock} of {}", self.domains.len());
         let unit = Unit(self.units.len() as u32);
@@ -158,7 +158,7 @@ impl<E> Kernel<E> {
         unit
     }
 
-    /// The time.
+    /// The current time.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -169,9 +169,9 @@ impl<E> Kernel<E> {
         self.until
     }
 
-    /// Until when, inclusive, the edges of a unit's clock are certain: a unit that runs ahead of
-    /// time must not run ahead of this either. For a clock of constant rate, it is the end of the
-    /// run; for a variable clock, it is now, since anyone may change the clock at any time.
+    /// Returns the time, inclusive, until which the edges of a unit's clock are certain. A unit
+    /// that runs ahead of time must not run beyond this either. For a clock of constant rate it is
+    /// the end of the run. For a variable clock it is now, since its rate may change at any time.
     pub fn steady_until(&self, unit: Unit) -> Time {
         if self.domains[self.units[unit.0 as usize]].is_variable { self.now } else { self.until }
     }
@@ -192,34 +192,33 @@ impl<E> Kernel<E> {
         self.domains[clock].edges(self.first_time(clock))
     }
 
-    /// Changes the rate of a variable clock. The current period keeps its length; the periods after
-    /// it have the new one. With a settling time, the clock has no edge before it has passed: the
-    /// next edge comes at its old time or when the clock has settled, whichever is later. Edge
-    /// numbers continue, and units that are awake have a cycle at that edge.
+    /// Changes the rate of a variable clock. The current period keeps its length; later periods
+    /// have the new one. With a settling time, the next edge comes at its old time or when the
+    /// clock has settled, whichever is later. Edge numbers continue, and units that are awake have
+    /// a cycle at that edge.
     ///
     /// # Panics
-    /// If the clock was not added as a variable one.
+    /// If the clock is not a variable one.
     pub fn set_rate(&mut self, clock: usize, rate: Clock, settle: Time) {
         let (from, settled) = (self.first_time(clock), self.now + settle);
         self.variable(clock).set_rate(from, rate, settled);
     }
 
     /// Gates a variable clock: it has no edges from now on, except the current one. Units stay
-    /// awake or asleep, and units that are woken have their cycle when the clock is ungated.
+    /// awake or asleep; a unit that is woken has its cycle when the clock is ungated.
     ///
     /// # Panics
-    /// If the clock was not added as a variable one.
+    /// If the clock is not a variable one.
     pub fn gate(&mut self, clock: usize) {
         let from = self.first_time(clock);
         self.variable(clock).gate(from);
     }
 
-    /// Lets a gated clock have edges again, after a time to settle. It has kept its phase, and
-    /// edges that were gated have no numbers. All units that are awake have a cycle at the next
-    /// edge.
+    /// Ungates a clock after a settling time. The clock has kept its phase, and gated edges have no
+    /// numbers. All units that are awake have a cycle at the next edge.
     ///
     /// # Panics
-    /// If the clock was not added as a variable one.
+    /// If the clock is not a variable one.
     pub fn ungate(&mut self, clock: usize, settle: Time) {
         let from = self.first_time(clock).max(self.now + settle);
         self.variable(clock).ungate(from);
@@ -241,20 +240,20 @@ impl<E> Kernel<E> {
         self.now + Time(u64::from(clock < self.turns))
     }
 
-    /// Returns the cycles of units and the events so far, as the cost of a run.
+    /// Returns the numbers of unit cycles and events so far, as the cost of a run.
     pub fn work(&self) -> (u64, u64) {
         (self.cycles, self.events)
     }
 
-    /// Sends an event that arrives after a delay. With no delay it arrives at this instant: if
-    /// cycles have not begun, after all events that are already due; else after the cycle that
-    /// sends it.
+    /// Sends an event that arrives after a delay. Without delay it arrives at this instant: after
+    /// all events that are already due or, during a cycle, after that cycle.
     pub fn send(&mut self, delay: Time, event: E) {
         self.send_from(self.now, delay, event);
     }
 
-    /// Sends an event as [`send`](Self::send) would at `sent`, which may be later than now: it
-    /// arrives after a non-zero delay, in the order in which it would if it were sent then.
+    /// Sends an event as [`send`](Self::send) would at `sent`, which may be later than now. The
+    /// delay must not be zero; the event arrives in the order in which it would arrive if it were
+    /// sent then.
     pub fn send_from(&mut self, sent: Time, delay: Time, event: E) {
         let (time, order) = (sent + delay, Order { sent, rank: self.rank });
         match &mut self.pending {
@@ -263,7 +262,7 @@ impl<E> Kernel<E> {
         }
     }
 
-    /// Wakes a unit: its next cycle is at its clock's next edge, which may be at this instant if
+    /// Wakes a unit. Its next cycle is at its clock's next edge, which may be at this instant if
     /// its turn has not passed.
     pub fn wake(&mut self, unit: Unit) {
         let index = self.units[unit.0 as usize];
@@ -283,7 +282,7 @@ impl<E> Kernel<E> {
         self.stopped = true;
     }
 
-    /// Runs a model until a time, which belongs to the run, or until nothing can happen any more.
+    /// Runs a model until a time, inclusive, or until nothing can happen any more.
     pub fn run<M: Model<Event = E>>(&mut self, model: &mut M, until: Time) -> Stop {
         let ControlFlow::Continue(stop) = self.observe(model, until, &mut ());
         stop
@@ -358,7 +357,7 @@ impl<E> Kernel<E> {
         (next != never).then_some((next, due <= edge))
     }
 
-    /// The next event of this instant.
+    /// Takes the next event of this instant.
     fn take(&mut self) -> Option<E> {
         match &mut self.pending {
             Pending::Wheel(wheel) => wheel.take(self.now),
@@ -366,7 +365,7 @@ impl<E> Kernel<E> {
         }
     }
 
-    /// Runs the remaining cycles of this instant, of all clocks.
+    /// Runs the remaining cycles of this instant, for all clocks.
     #[inline(always)]
     fn cycles_of_all<M: Model<Event = E>, O: Observer<M>>(
         &mut self,
@@ -384,7 +383,7 @@ impl<E> Kernel<E> {
         ControlFlow::Continue(())
     }
 
-    /// The cycles that a break has left of an instant.
+    /// Runs the cycles of an instant that are left after a break.
     #[cold]
     fn resume<M: Model<Event = E>, O: Observer<M>>(
         &mut self,
@@ -396,7 +395,7 @@ impl<E> Kernel<E> {
         self.cycles_of_all(model, observer)
     }
 
-    /// Runs the cycles of the current clock at its current edge, from a unit on.
+    /// Runs the cycles of the current clock at its current edge, starting at a unit.
     fn cycles_from<M: Model<Event = E>, O: Observer<M>>(
         &mut self,
         mut from: u32,

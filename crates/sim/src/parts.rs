@@ -1,11 +1,11 @@
 //! The parts that machines are composed of.
 //!
 //! There are two sorts. Parts of the first sort, such as a memory, a link or a line, serve in a
-//! fixed order: they keep when they are free, and `request` or `send` returns at once when it is
-//! done. Parts of the second sort, the networks, choose among contenders: they have queues, send
-//! themselves events through an [`EventSink`](crate::EventSink), and do nothing while no message
-//! waits. Besides, there are parts that units share cycle by cycle: FIFOs, and schemes by which
-//! threads issue instructions.
+//! fixed order. They keep the time from which they are free, and `request` or `send` immediately
+//! returns the time of completion. Parts of the second sort, the networks, choose among contenders.
+//! They have queues, send themselves events through an [`EventSink`](crate::EventSink), and do
+//! nothing while no message waits. In addition, there are parts that units share cycle by cycle:
+//! FIFOs, and schemes by which threads issue instructions.
 //!
 //! Each part has a specification (`...Spec`, as in a machine file), its state, and its behaviour.
 //! `new` refuses an invalid specification with a [`SpecError`](crate::SpecError).

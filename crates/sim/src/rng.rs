@@ -3,13 +3,13 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
-/// A part's random number generator: ChaCha8, whose stream is specified.
+/// The random number generator of a part: ChaCha8, whose stream is specified.
 #[derive(Clone, Debug)]
 pub struct Rng(Box<ChaCha8Rng>);
 
 impl Rng {
-    /// The source for a part of a machine. Each name has a stream of its own, so that a part that
-    /// is added changes no other part's numbers.
+    /// Creates the generator of a part of a machine. Each name has its own stream, so that adding a
+    /// part changes no other part's numbers.
     pub fn new(seed: u64, part: &str) -> Self {
         // FNV-1a: stable for all time, unlike the standard library's hashers.
         let stream = part.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
@@ -36,12 +36,12 @@ impl Rng {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Uniform from 0 (included) to 1 (not).
+    /// Returns a uniform number from 0 (included) to 1 (excluded).
     pub fn uniform(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Exponential with mean 1: the gaps of a Poisson process.
+    /// Returns an exponential number with mean 1: the gaps of a Poisson process.
     pub fn exponential(&mut self) -> f64 {
         -(1.0 - self.uniform()).ln()
     }
@@ -77,7 +77,8 @@ mod tests {
         let mut rng = Rng::new(5, "test");
         let count = 100_000;
         let mean = |sum: f64| sum / f64::from(count);
-        // Four standard errors of each: 1, 1/sqrt(12) and 10/sqrt(12) over the root of the count.
+        // Four standard errors of each mean: 1, 1/sqrt(12) and 10/sqrt(12), divided by the square
+        // root of the count.
         let exponential = mean((0..count).map(|_| rng.exponential()).sum());
         assert!((exponential - 1.0).abs() < 0.013, "{exponential}");
         let uniform = mean((0..count).map(|_| rng.uniform()).sum());

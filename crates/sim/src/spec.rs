@@ -1,6 +1,6 @@
-//! The common parts of specifications: their units in machine files, and their errors.
+//! The common parts of specifications: units in machine files, and errors.
 //!
-//! Times are in nanoseconds, clocks in MHz and line rates in Gb/s, as integers or fractions; the
+//! Times are in nanoseconds, clocks in MHz and line rates in Gb/s, as integers or fractions. The
 //! key names the unit (`latency_ns`, `clock_mhz`, `rate_gbps`). They are kept as picoseconds,
 //! ratios and bits per second.
 
@@ -33,10 +33,10 @@ impl SpecError {
     }
 }
 
-/// Refuses a number outside of `range`.
+/// Refuses a number outside `range`.
 ///
 /// # Errors
-/// If it is outside; the error names the key and the range.
+/// If the number is outside. The error names the key and the range.
 pub fn within<T: PartialOrd + Display>(
     key: &str,
     value: T,
@@ -48,7 +48,7 @@ pub fn within<T: PartialOrd + Display>(
     Err(SpecError::new(key, format!("is {value}; it can be {} to {}", range.start(), range.end())))
 }
 
-/// Refuses a number that is no power of two, or outside of `range`.
+/// Refuses a number that is not a power of two or is outside `range`.
 pub(crate) fn power_of_two(
     key: &str,
     value: u64,
@@ -68,7 +68,7 @@ pub mod nanoseconds {
     use super::*;
 
     /// # Errors
-    /// If it is no number, or outside of the range.
+    /// If the value is not a number or is out of range.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Time, D::Error> {
         number(from, 0.0..=1e9, "a time in nanoseconds, 0 to 1,000,000,000")
             .map(|ns| Time((ns * 1e3).round() as u64))
@@ -86,7 +86,7 @@ pub mod megahertz {
     use super::*;
 
     /// # Errors
-    /// If it is no number, or outside of the range.
+    /// If the value is not a number or is out of range.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Clock, D::Error> {
         let mhz = number(from, 0.001..=1e6, "a clock in MHz, 0.001 to 1,000,000")?;
         Ok(Clock::hertz((mhz * 1e6).round() as u64))
@@ -104,7 +104,7 @@ pub mod gigabits {
     use super::*;
 
     /// # Errors
-    /// If it is no number, or outside of the range.
+    /// If the value is not a number or is out of range.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
         let gbps = number(from, 1e-6..=1e5, "a line rate in Gb/s, 0.000001 to 100,000")?;
         Ok((gbps * 1e9).round() as u64)

@@ -1,4 +1,4 @@
-//! Many simulations side by side on host threads.
+//! Runs many simulations in parallel on host threads.
 
 use std::cmp::Reverse;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,13 +15,13 @@ pub struct SweepError {
     pub message: String,
 }
 
-/// Runs a simulation for each point on a number of threads (at least one) and returns the results
-/// in the order of the points. The simulations are independent, so results do not depend on the
-/// number of threads.
+/// Runs a simulation for each point on a number of threads (at least one). Returns the results in
+/// the order of the points. The simulations are independent, so results do not depend on the number
+/// of threads.
 ///
 /// # Errors
-/// If a simulation panics. The error is that of the first such point in order; the others run to
-/// their ends.
+/// If a simulation panics. The error is for the first such point in order; the others run to their
+/// ends.
 pub fn sweep<P: Sync, R: Send>(
     points: &[P],
     workers: usize,
@@ -31,8 +31,8 @@ pub fn sweep<P: Sync, R: Send>(
 }
 
 /// Runs a sweep as [`sweep`] does, but starts the longest points first, and points of equal length
-/// in their order, so that the threads end at about the same time. `length` is in any unit and can
-/// be approximate.
+/// in order, so that the threads end at about the same time. `length` is in any unit and can be
+/// approximate.
 ///
 /// # Errors
 /// As [`sweep`].
@@ -45,7 +45,7 @@ pub fn sweep_longest_first<P: Sync, R: Send>(
     let mut order: Vec<(usize, &P)> = points.iter().enumerate().collect();
     order.sort_by_cached_key(|(_, point)| Reverse(length(point)));
     let next = AtomicUsize::new(0);
-    // Whoever is done takes the next point: their lengths differ.
+    // An idle thread takes the next point, as lengths differ.
     let work = || {
         let mut results = Vec::new();
         loop {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use crate::Time;
 use crate::stats::Series;
 
-/// Spans of time on tracks. A timeline that is off keeps nothing, and costs a comparison for each
+/// Spans of time on tracks. A timeline that is off keeps nothing, and costs one comparison for each
 /// span.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
@@ -20,12 +20,12 @@ pub struct Timeline {
     left_out: u64,
 }
 
-/// A row of the timeline: a thread of a process in terms of the trace format; in a machine, a
+/// A row of the timeline. In the trace format it is a thread of a process; in a machine it is a
 /// thread of a processor or a port of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Track(u32);
 
-/// The activity of a track.
+/// An activity of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label(u32);
 
@@ -43,12 +43,11 @@ impl Timeline {
         Self::default()
     }
 
-    /// Creates a timeline that records spans that overlap this window, up to a number of spans.
+    /// Creates a timeline of at most `bound` spans. It records the spans that overlap this window.
     pub fn within(from: Time, until: Time, bound: usize) -> Self {
         Self { from, until, bound, ..Self::default() }
     }
 
-    /// Whether the timeline records anything.
     pub fn is_on(&self) -> bool {
         self.until > Time::ZERO
     }
@@ -66,7 +65,7 @@ impl Timeline {
         Track(self.tracks.len() as u32 - 1)
     }
 
-    /// The label with this text.
+    /// Returns the label with this text.
     pub fn label(&mut self, text: &str) -> Label {
         if let Some(number) = self.labels.iter().position(|label| label == text) {
             return Label(number as u32);
@@ -91,13 +90,13 @@ impl Timeline {
         self.spans.push(span);
     }
 
-    /// Spans that came when as many were kept as can be.
+    /// The number of spans that found no room.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
     /// Returns the average number of threads of each process with matching activities in each
-    /// interval, one column a process.
+    /// interval, with one column for each process.
     pub fn series(&self, interval: Time, counts: impl Fn(&str) -> bool) -> Series {
         let mut series = Series::new(interval);
         let columns: Vec<_> = self.processes.iter().map(|name| series.column(name)).collect();
@@ -115,9 +114,9 @@ impl Timeline {
         series
     }
 
-    /// Writes it in the trace event format (JSON object format: complete events and metadata),
-    /// which ui.perfetto.dev and chrome://tracing open. Its times are microseconds; here they have
-    /// six places, so that no picosecond is lost.
+    /// Writes the timeline in the trace event format (JSON object format: complete events and
+    /// metadata), which ui.perfetto.dev and chrome://tracing open. Times are in microseconds with
+    /// six decimal places, so that no picosecond is lost.
     ///
     /// # Errors
     /// If the writer fails.

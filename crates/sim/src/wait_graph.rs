@@ -1,6 +1,6 @@
 //! The wait graph of a stuck machine.
 //!
-//! A running machine keeps no such graph. When it is stuck it is asked for one
+//! A running machine keeps no such graph. When it is stuck, it is asked for one
 //! ([`Watched::waits`]). The report shows cycles (deadlocks) or, if there are none, the parties
 //! that block all others.
 
@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use crate::{Kernel, Model, Observer, Stop, Time};
 
-/// Waits, gathered from a machine and its parts.
+/// Waits, collected from a machine and its parts.
 #[derive(Clone, Debug, Default)]
 pub struct WaitGraph {
     list: Vec<Wait>,
@@ -19,11 +19,11 @@ pub struct WaitGraph {
 /// A wait of one party for another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// Who, such as "processor 3 thread 5".
+    /// The waiting party, such as "processor 3 thread 5".
     pub who: String,
-    /// The party that it waits for, by the name under which that party waits itself, if it does.
+    /// The party that it waits for. If that party waits too, this equals its `who`.
     pub on: String,
-    /// The reason of the wait, such as "the reply to a search".
+    /// The reason, such as "the reply to a search".
     pub why: String,
 }
 
@@ -33,12 +33,12 @@ impl WaitGraph {
         self.list.push(Wait { who: who.into(), on: on.into(), why: why.into() });
     }
 
-    /// Returns the cycles of waits, and the parties that block others and wait for none.
+    /// Returns the cycles of waits, and the parties that block others and wait for nothing.
     pub fn report(&self) -> Report {
         let graph = Graph::new(&self.list);
         let mut cycles = Vec::new();
-        // Each wait is looked at once: a walk follows waits until it meets itself, a walk before
-        // it, or a party that waits for none.
+        // Each wait is visited once. A walk follows waits until it meets itself, an earlier walk,
+        // or a party that waits for nothing.
         let mut seen_in = vec![usize::MAX; graph.names.len()];
         for start in 0..graph.names.len() {
             let mut stack = vec![(start, 0)];
@@ -75,8 +75,8 @@ impl WaitGraph {
             if !graph.waits_of[name].is_empty() {
                 continue;
             }
-            // All that wait for it, directly or through others, nearest first; the last one's way
-            // is the longest chain.
+            // All parties that wait for it, directly or indirectly, nearest first. The last one's
+            // path is the longest chain.
             let mut towards = BTreeMap::new();
             let mut order = vec![name];
             let mut next = 0;
@@ -103,10 +103,10 @@ impl WaitGraph {
     }
 }
 
-/// A wait graph by the numbers of its names.
+/// A wait graph with numbers for names.
 struct Graph<'a> {
     names: Vec<&'a str>,
-    /// From and to of each wait.
+    /// The two ends of each wait: waiter and blocker.
     ends: Vec<(usize, usize)>,
     waits_of: Vec<Vec<usize>>,
     waits_on: Vec<Vec<usize>>,
@@ -138,25 +138,24 @@ impl<'a> Graph<'a> {
 pub struct Report {
     /// The number of waits.
     pub waits: usize,
-    /// Cycles of waits: each waits for the next, the last for the first. Of cycles that share a
-    /// wait, one or more are shown.
+    /// Cycles of waits: each party waits for the next one, the last for the first. Of cycles that
+    /// share a wait, at least one is shown.
     pub cycles: Vec<Vec<Wait>>,
-    /// Parties that block others and wait for none, those with the most waiters first.
+    /// Parties that block others and wait for nothing, those with the most waiters first.
     pub blockers: Vec<Blocker>,
 }
 
-/// A party that others wait for and that waits for none.
+/// A party that others wait for and that waits for nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocker {
-    /// Who.
     pub who: String,
     /// The number of parties that wait for it, directly or indirectly.
     pub waiting: usize,
-    /// One of the longest chains of waits that end with it.
+    /// One of the longest chains of waits that end at this party.
     pub chain: Vec<Wait>,
 }
 
-/// The number of cycles, and of blockers, that are shown; there may be hundreds alike.
+/// The maximum number of cycles, and of blockers, that are shown. Hundreds may be alike.
 const SHOWN: usize = 5;
 
 impl fmt::Display for Report {
@@ -196,7 +195,7 @@ impl fmt::Display for Report {
 
 /// A machine that reports its progress.
 pub trait Watched: Model {
-    /// Pieces of work that have begun and not ended: packets.
+    /// The number of work items, such as packets, that have begun and not ended.
     fn outstanding(&self) -> u64;
 
     /// Returns a number that changes with every step of the machine, such as the number of
@@ -209,21 +208,21 @@ pub trait Watched: Model {
         self.progress()
     }
 
-    /// Adds all waits to the graph; called only when there is no progress.
+    /// Adds all waits to the graph. Called only when there is no progress.
     fn waits(&self, waits: &mut WaitGraph);
 }
 
-/// A machine makes no progress although it has work.
+/// The error of a machine that makes no progress although it has work.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("stuck at {at}: {outstanding} begun and not ended, {}\n{report}", if *.is_silent { "and no event is left".to_owned() } else { format!("without progress since {since}") })]
 pub struct Stuck {
-    /// When that was seen.
+    /// The time at which this was detected.
     pub at: Time,
     /// The time of the last progress.
     pub since: Time,
-    /// Pieces of work that have begun and not ended.
+    /// The number of work items that have begun and not ended.
     pub outstanding: u64,
-    /// Whether no unit is awake and no event is under way. Otherwise the machine is active without
+    /// Whether no unit is awake and no event is pending. Otherwise the machine is active without
     /// results.
     pub is_silent: bool,
     /// The wait graph's analysis.
@@ -235,12 +234,12 @@ pub struct Stuck {
 pub struct Patience {
     /// The limit without a step ([`Watched::progress`]).
     pub idle: Time,
-    /// The limit with steps that lead to no result ([`Watched::results`]): an endless loop.
+    /// The limit with steps that lead to no result ([`Watched::results`]), such as an endless loop.
     pub busy: Time,
 }
 
-/// Watches the progress of a machine. It keeps its state between runs, so that short pieces of a
-/// run are watched as well as one long run.
+/// Watches the progress of a machine. It keeps its state between runs, so that many short runs are
+/// watched like one long run.
 #[derive(Clone, Debug)]
 pub struct Watchdog {
     patience: Patience,
@@ -258,7 +257,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Notes the number at a time; `is_excused` tells that it need not have changed.
+    /// Updates the number at a time. `is_excused` means that it did not have to change.
     fn note(&mut self, number: u64, now: Time, is_excused: bool) {
         if self.number != number || is_excused {
             *self = Self { number, since: now };
@@ -272,7 +271,7 @@ impl Watchdog {
         Self { patience, steps: Seen::default(), results: Seen::default(), had_work: false }
     }
 
-    /// Returns the time at which the machine is stuck if it makes no progress until then.
+    /// Returns the time at which the machine counts as stuck if it makes no progress until then.
     fn deadline(&self) -> Time {
         let after = |seen: Seen, patience: Time| seen.since.0.saturating_add(patience.0.max(1));
         let Patience { idle, busy } = self.patience;
@@ -334,7 +333,7 @@ impl Watchdog {
         }
     }
 
-    /// Looks at the machine. Work that it did not have last time may have come just now.
+    /// Checks the machine. Work that was not there at the last check may have just arrived.
     fn note<M: Watched>(&mut self, machine: &M, now: Time) {
         let has_work = machine.outstanding() > 0;
         let is_excused = !(has_work && self.had_work);
@@ -344,11 +343,11 @@ impl Watchdog {
     }
 }
 
-/// Runs a machine until a time with a separate watchdog, which requires a step within `patience`, a
-/// picosecond or more.
+/// Runs a machine until a time with its own watchdog, which requires a step within `patience`, at
+/// least a picosecond.
 ///
 /// # Errors
-/// See [`Watchdog::run`].
+/// As [`Watchdog::run`].
 pub fn run_watched<M: Watched>(
     kernel: &mut Kernel<M::Event>,
     machine: &mut M,

@@ -1,6 +1,6 @@
-//! A timing wheel: things under way, in the order of their arrival.
+//! A timing wheel: a queue of pending things, sorted by due time.
 //!
-//! Most delays are short and many are equal, so things lie in the slots of a wheel. Each slot
+//! Most delays are short and many are equal, so things are in the slots of a wheel. Each slot
 //! covers a span of time and is sorted when the wheel reaches it. Things beyond the wheel's horizon
 //! wait in a heap.
 
@@ -9,35 +9,35 @@ use std::collections::BinaryHeap;
 
 use crate::Time;
 
-/// Slots of the wheel.
+/// The number of slots.
 const SLOTS: u64 = 1024;
 
 /// The order of a thing among those due at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Order {
-    /// When it was sent, which may be later than it was put in.
+    /// The time at which it was sent, which may be later than the time of insertion.
     pub sent: Time,
-    /// The rank of its sender among those that send at that time.
+    /// The rank of its sender among all that send at that time.
     pub rank: u32,
 }
 
-/// Things with the times at which they are due. Things due at the same time are sorted by their
-/// order, and equal ones by insertion.
+/// Things with their due times. Things due at the same time are sorted by their order, and equal
+/// ones by insertion.
 #[derive(Clone, Debug)]
 pub struct Wheel<T> {
     /// A slot is `1 << shift` picoseconds wide.
     shift: u32,
-    /// Number of the slot that `now` holds, counted from time 0.
+    /// The number of the slot that `now` holds, counted from time 0.
     slot: u64,
-    /// Things due in the current slot or before, the next one last.
+    /// Things due in the current slot or before, in reverse order: the next one is last.
     now: Vec<Entry<T>>,
     slots: Vec<Vec<Entry<T>>>,
-    /// The earliest time in each slot that holds something.
+    /// The earliest time in each slot that is not empty.
     earliest: Vec<Time>,
     /// A bit for each slot, set if the slot is not empty.
     filled: [u64; SLOTS as usize / 64],
     far: BinaryHeap<Reverse<Entry<T>>>,
-    /// Things put in so far.
+    /// The number of insertions so far.
     count: u64,
 }
 
@@ -91,8 +91,8 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Inserts a thing that is due at a time. If it is due before things already taken out, it
-    /// comes next.
+    /// Inserts a thing that is due at a time. If it is due before things already taken out, it is
+    /// next.
     pub fn put(&mut self, time: Time, order: Order, thing: T) {
         let entry = Entry { time, order, number: self.count, thing };
         self.count += 1;
@@ -116,7 +116,7 @@ impl<T> Wheel<T> {
         self.filled[place / 64] |= 1 << (place % 64);
     }
 
-    /// Returns when the next thing is due, if there is one.
+    /// Returns the due time of the next thing, if there is one.
     pub fn due(&self) -> Option<Time> {
         if let Some(entry) = self.now.last() {
             return Some(entry.time);
@@ -127,7 +127,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Takes the next thing out, if it is due at that time or before.
+    /// Takes the next thing out if it is due by this time.
     pub fn take(&mut self, time: Time) -> Option<T> {
         if self.now.is_empty() {
             self.turn(time);
@@ -143,8 +143,8 @@ impl<T> Wheel<T> {
         self.due().is_none()
     }
 
-    /// Advances to the next slot that is not empty, but no further than to that time: later
-    /// insertions before the current slot must be sorted in.
+    /// Advances to the next slot that is not empty, but not beyond this time: later insertions
+    /// before the current slot must be sorted in.
     fn turn(&mut self, time: Time) {
         let reached = time.0 >> self.shift;
         let next = self
@@ -155,7 +155,7 @@ impl<T> Wheel<T> {
             return;
         }
         self.slot = slot;
-        // Slots that have come into reach.
+        // Slots that have come within the horizon.
         while let Some(Reverse(entry)) = self.far.peek() {
             let slot = entry.time.0 >> self.shift;
             if slot - self.slot >= SLOTS {
@@ -170,7 +170,7 @@ impl<T> Wheel<T> {
         self.now.sort_unstable_by(|a, b| b.cmp(a));
     }
 
-    /// The next slot after the present one that holds something.
+    /// The next slot after the current one that is not empty.
     fn next_filled(&self) -> Option<u64> {
         let begin = self.slot + 1;
         let mut slot = begin;
@@ -195,7 +195,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { rng_seed: prop::test_runner::RngSeed::Fixed(3), failure_persistence: None, ..Default::default() })]
 
-        /// Against a sorted list, over delays within a slot, within the wheel and far beyond it.
+        /// Checks against a sorted list, over delays within a slot, within the wheel and far beyond
+        /// it.
         #[test]
         fn things_come_in_the_order_of_their_times_and_of_putting_in(
             width in 1u64..5000,

@@ -1,4 +1,4 @@
-//! Checkpoint of a machine with all parts: a restored run continues as the original does.
+//! A checkpoint of a machine with all parts. A restored run continues as the original run does.
 
 use wireloom_sim::energy::{Class, Component, ComponentSpec, PowerState};
 use wireloom_sim::parts::cache::{Cache, CacheSpec, Use};
@@ -30,7 +30,7 @@ struct Machine {
     inboxes: Vec<Queue<u32>>,
     fifos: Vec<Fifo<u32>>,
     rngs: Vec<Rng>,
-    /// When the data of each processor is there.
+    /// The arrival time of each processor's data.
     loaded: Vec<Time>,
     energy: EnergyMeter,
     words: Histogram,
@@ -214,7 +214,7 @@ fn a_restored_machine_runs_on_as_the_original() {
             let mut checkpoints = Vec::new();
             for step in 0..5u64 {
                 assert_eq!(kernel.run(&mut machine, Time(step * 3_050_123)), Stop::Reached);
-                // Also in the middle of an instant.
+                // This also holds in the middle of an instant.
                 for _ in 0..step * 7 {
                     assert!(kernel.step(&mut machine, END).is_break());
                 }

@@ -3,8 +3,8 @@
 //! | byte | what is there (assumed) |
 //! |---|---|
 //! | from 0 | registers, 4 bytes each |
-//! | from 0x1000 | written: control word and packet number of element n, 8 bytes each; the second one sends it |
-//! | from 0x1800 | written: the port on which the packet in element n came, 4 bytes each, if not that of its number |
+//! | from 0x1000 | written: control word and packet number of element n; the latter sends it |
+//! | from 0x1800 | written, 4 bytes each: the ingress port of element n, if not the packet's own |
 //! | from 0x2000 | read: RBUF; written: TBUF |
 
 use wireloom_isa::microengine::{Operation, Signal};

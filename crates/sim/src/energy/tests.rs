@@ -28,7 +28,7 @@ fn energy_is_events_times_their_energy_and_power_times_residency() {
     meter.count(sram, READ, Time(10), 5);
     meter.count(sram, WRITE, Time(20), 2);
     meter.set_state(sram, OFF, Time(1000));
-    // Half the voltage: a quarter of the energy of an event, half of the static power.
+    // Half the voltage means a quarter of an event's energy and half of the static power.
     meter.set_voltage(sram, 650, Time(1500));
     meter.count(sram, READ, Time(1600), 4);
     meter.set_state(sram, ON, Time(2000));
@@ -78,7 +78,7 @@ fn components_that_make_no_sense_are_refused() {
     );
 }
 
-/// A machine that is generic over its sink behaves equally with every sink.
+/// A machine that is generic over its sink behaves the same with every sink.
 #[test]
 fn a_sink_that_is_off_ignores_everything() {
     fn work(sink: &mut impl EnergySink) -> u64 {
@@ -111,7 +111,7 @@ proptest! {
     })]
 
     /// Energies by class and state, by voltage and by interval all have the same sum, to the
-    /// zeptojoule, and so has a reference that adds up picosecond by picosecond.
+    /// zeptojoule. A reference that adds up picosecond by picosecond agrees.
     #[test]
     fn sums_by_any_key_are_equal(
         interval in 1u64..500,

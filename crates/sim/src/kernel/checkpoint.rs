@@ -3,8 +3,8 @@
 use super::{Kernel, Model};
 use crate::Time;
 
-/// A copy of a model and its kernel. A run that continues from it equals the original run: it
-/// includes time, clocks, events under way, sleeping units, random numbers and statistics.
+/// A copy of a model and its kernel: time, clocks, pending events, sleeping units, random numbers
+/// and statistics. A run that continues from it equals the original run.
 ///
 /// A checkpoint can be taken between two runs, also after a break in the middle of an instant.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ impl<M: Model<Event: Clone> + Clone> Checkpoint<M> {
         self.kernel.now()
     }
 
-    /// Returns a machine in the state of the checkpoint, which can be restored any number of times.
+    /// Returns a machine in the state of the checkpoint. It can be called any number of times.
     pub fn restore(&self) -> (M, Kernel<M::Event>) {
         (self.model.clone(), self.kernel.clone())
     }

@@ -1,13 +1,13 @@
-//! The units of one clock, and the edges at which they have their next cycles.
+//! The units of one clock, and the edges of their next cycles.
 
 use super::Unit;
 use crate::{Clock, Time, Timebase};
 
-/// No edge.
+/// The edge number that stands for no edge.
 const NEVER: u64 = u64::MAX;
 /// The number of edges ahead within which units can have their next cycles.
 const EDGES: u64 = 64;
-/// The time of an edge that does not come.
+/// The time that stands for no edge.
 const NO_TIME: Time = Time(u64::MAX);
 
 /// The units of one clock. In masks, each bit is a unit of the whole machine.
@@ -19,24 +19,25 @@ pub(super) struct Domain {
     is_gated: bool,
     /// The first edge whose cycles have not begun.
     edge: u64,
-    /// The time of that edge; none while the clock is gated.
+    /// The time of that edge; `NO_TIME` while the clock is gated.
     time: Time,
-    /// The edge at which each unit of the whole machine has its next cycle, if it is awake: one of
-    /// `EDGES` from `edge` on.
+    /// The edge of the next cycle of each unit of the whole machine, if it is awake: one of the
+    /// `EDGES` edges from `edge`.
     due: Vec<u64>,
     /// The cycles as masks: the units that have a cycle at edge `n` are at `n % EDGES`.
     ring: Vec<Vec<u64>>,
     /// A bit for each mask of the ring, set if the mask is not empty.
     filled: u64,
-    /// When a unit has a cycle next; never if all sleep.
+    /// The time of the next cycle of any unit; `NO_TIME` if all sleep.
     next: Time,
     members: Vec<u64>,
-    /// The current unit during the cycles of an edge.
+    /// The unit whose turn it is during the cycles of an edge.
     turn: Option<Unit>,
 }
 
 impl Domain {
-    /// Creates a clock of a machine with this number of units, none of which is of this clock yet.
+    /// Creates a clock of a machine with this number of units. None of them belongs to the clock
+    /// yet.
     pub(super) fn new(clock: Clock, is_variable: bool, units: usize) -> Self {
         let words = units.div_ceil(64);
         Self {
@@ -54,7 +55,7 @@ impl Domain {
         }
     }
 
-    /// Adds a unit of the machine, which may be of this clock.
+    /// Adds a unit of the machine. `is_member` is whether it belongs to this clock.
     pub(super) fn add(&mut self, unit: Unit, is_member: bool) {
         let (word, bit) = place(unit);
         for mask in self.ring.iter_mut().chain([&mut self.members]) {
@@ -74,7 +75,7 @@ impl Domain {
         self.is_gated
     }
 
-    /// Returns the number of edges so far, if the next one is not before `from`.
+    /// Returns the number of edges so far, provided that the next one is not before `from`.
     pub(super) fn edges(&self, from: Time) -> u64 {
         if self.is_gated || self.turn.is_some() {
             self.edge
@@ -83,20 +84,21 @@ impl Domain {
         }
     }
 
-    /// Returns when a unit has a cycle next; never if all sleep.
+    /// Returns the time of the next cycle of any unit; `NO_TIME` if all sleep.
     #[inline]
     pub(super) fn next(&self) -> Time {
         self.next
     }
 
-    /// Returns the first edge whose cycles have not begun, if the clock has units and is not gated.
+    /// Returns the time of the first edge whose cycles have not begun, if the clock has units and
+    /// is not gated.
     pub(super) fn edge(&self) -> Option<Time> {
         let has_members = self.members.iter().any(|word| *word != 0);
         (has_members && !self.is_gated).then_some(self.time)
     }
 
-    /// Gives a unit a cycle at the first edge from `from` on; during the cycles of an edge, at this
-    /// edge if the unit has not had its cycle.
+    /// Gives a unit a cycle at the first edge at or after `from`. During the cycles of an edge, it
+    /// is this edge if the unit has not had its cycle.
     #[inline]
     pub(super) fn wake(&mut self, unit: Unit, from: Time) {
         let edge = match self.turn {
@@ -109,13 +111,13 @@ impl Domain {
         if edge < self.due[unit.0 as usize] {
             self.put(unit, edge);
             if self.turn.is_none() {
-                // No edge before it has a cycle.
+                // No earlier edge has a cycle.
                 self.next = self.time;
             }
         }
     }
 
-    /// Passes over the edges before a time: none of them has cycles any more.
+    /// Passes over the edges before a time, which no longer have cycles.
     #[inline]
     fn come_to(&mut self, from: Time) {
         if self.time < from {
@@ -153,7 +155,7 @@ impl Domain {
         self.advance_units();
     }
 
-    /// Stops the edges from `from` on.
+    /// Gates the edges from `from` on.
     pub(super) fn gate(&mut self, from: Time) {
         if self.turn.is_none() {
             self.come_to(from);
@@ -163,7 +165,7 @@ impl Domain {
         self.next = NO_TIME;
     }
 
-    /// Lets the edges from `from` on pass again.
+    /// Ungates the edges from `from` on.
     pub(super) fn ungate(&mut self, from: Time) {
         if !std::mem::take(&mut self.is_gated) {
             return;
@@ -173,8 +175,8 @@ impl Domain {
         self.advance_units();
     }
 
-    /// Gives all units that are awake a cycle at the next edge. The edges at the times that they
-    /// requested may now be later, and an early cycle does no harm.
+    /// Gives all units that are awake a cycle at the next edge. The edges at the requested times
+    /// may now be later, and an early cycle does no harm.
     #[cold]
     fn advance_units(&mut self) {
         for unit in 0..self.due.len() {
@@ -187,7 +189,7 @@ impl Domain {
         }
     }
 
-    /// Sets the edge at which a unit has its next cycle; never if it sleeps.
+    /// Sets the edge of a unit's next cycle; `NEVER` if it sleeps.
     #[inline(always)]
     fn put(&mut self, unit: Unit, edge: u64) {
         let (word, bit) = place(unit);
@@ -205,8 +207,8 @@ impl Domain {
         }
     }
 
-    /// Begins the cycles of the edge at this time, if a unit has a cycle there; with `any`, of any
-    /// edge at this time.
+    /// Begins the cycles of the edge at this time if a unit has a cycle there. With `any`, begins
+    /// any edge at this time.
     #[inline]
     pub(super) fn begin(&mut self, now: Time, any: bool) -> bool {
         if self.next == now {
@@ -226,8 +228,8 @@ impl Domain {
         (self.filled != 0).then_some(self.edge + u64::from(ahead))
     }
 
-    /// The next unit in the order of numbers, from `from` on, that has a cycle at the edge that was
-    /// begun; with `any`, the next unit of all.
+    /// Takes the next unit from number `from` on that has a cycle at the current edge. With `any`,
+    /// takes the next unit of all.
     #[inline]
     pub(super) fn take(&mut self, from: u32, any: bool) -> Option<Unit> {
         let due = &self.ring[((self.edge - 1) % EDGES) as usize];
@@ -259,7 +261,7 @@ impl Domain {
         self.find_next();
     }
 
-    /// Finds when a unit has a cycle next.
+    /// Finds the time of the next cycle of any unit.
     #[inline]
     fn find_next(&mut self) {
         self.next = match self.first() {
@@ -269,7 +271,7 @@ impl Domain {
     }
 }
 
-/// Returns the place of a unit's bit in a mask.
+/// Returns the word and the bit of a unit in a mask.
 fn place(unit: Unit) -> (usize, u64) {
     (unit.0 as usize / 64, 1 << (unit.0 % 64))
 }

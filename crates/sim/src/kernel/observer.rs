@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 
 use super::{Kernel, Model, Unit};
 
-/// An observer of a run; see [`Kernel::observe`]. A run without one pays nothing: the observer `()`
-/// is compiled away.
+/// An observer of a run; see [`Kernel::observe`]. A run without an observer pays nothing: the
+/// observer `()` is compiled away.
 pub trait Observer<M: Model> {
-    /// Why the observer breaks a run; [`Infallible`] if it never does.
+    /// The reason why the observer breaks a run; [`Infallible`] if it never does.
     type Break;
 
     /// Sees an event before it arrives.
@@ -34,7 +34,7 @@ impl<M: Model> Observer<M> for () {
     type Break = Infallible;
 }
 
-/// The last happening in a run that was broken.
+/// The last step of a run that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened {
     /// An event has arrived.
@@ -59,8 +59,8 @@ impl<M: Model> Observer<M> for SingleStep {
     }
 }
 
-/// Breaks a run as soon as a condition on the model and the kernel holds. It is checked after each
-/// event and each cycle.
+/// Breaks a run as soon as a condition on the model and the kernel holds. It checks the condition
+/// after each event and each cycle.
 #[derive(Clone, Copy, Debug)]
 pub struct Breakpoint<F>(pub F);
 

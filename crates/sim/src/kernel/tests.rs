@@ -3,14 +3,14 @@ use super::*;
 mod breaks;
 mod variable_clocks;
 
-/// Units that pass things on: each works on a thing for some cycles, then sends it to another unit
-/// after a delay; both follow from its number.
+/// Units that pass things on. Each works on a thing for some cycles, then sends it to another unit
+/// after a delay. The number of the thing determines both.
 #[derive(Clone)]
 struct Mill {
     units: Vec<Station>,
-    /// A log of happenings: the time, the unit, and the thing.
+    /// A log of the time, the unit and the thing of each step.
     log: Vec<(Time, Unit, u32)>,
-    /// Things still to be put in by the first units.
+    /// Things that the first units still have to put in.
     left: u32,
 }
 
@@ -103,7 +103,7 @@ fn a_run_in_parts_is_like_one_in_one_piece() {
     assert!(end > Time(1_000_000), "{end}");
 }
 
-/// Counts its cycles, and wakes its neighbours.
+/// Units that count their cycles and wake their neighbours.
 struct Chain {
     cycles: Vec<(Time, u32)>,
     wakes: Vec<Option<u32>>,
@@ -133,18 +133,18 @@ fn who_is_woken_behind_ones_turn_waits_for_the_next_edge() {
     for clock in [slow, fast, fast, fast] {
         kernel.add_unit(clock);
     }
-    // Unit 2 wakes 3, which comes after it; 3 wakes 1, which has passed; and 1 wakes 0, on a clock
-    // that has passed.
+    // Unit 2 wakes 3, which comes after it; 3 wakes 1, whose turn has passed; 1 wakes 0, on a clock
+    // whose turn has passed.
     let mut chain = Chain { cycles: Vec::new(), wakes: vec![None, Some(0), Some(3), Some(1)] };
     kernel.send(Time(450), 2);
     assert_eq!(kernel.run(&mut chain, Time(10_000)), Stop::Silent);
     assert_eq!(chain.cycles, [(Time(500), 2), (Time(500), 3), (Time(600), 1), (Time(900), 0)]);
 }
 
-/// A unit that counts down from an event's number and knows in advance when it is done, and a unit
-/// with a cycle of its own between.
+/// A unit that counts down from an event's number and knows in advance when it is done. Another
+/// unit has a cycle of its own in between.
 struct Timer {
-    /// The edge at which it is done.
+    /// The edge at which the countdown is done.
     done: Option<u64>,
     edge: u64,
     log: Vec<(Time, &'static str)>,
@@ -181,7 +181,7 @@ fn who_knows_ahead_when_it_has_something_to_do_has_few_cycles_and_can_be_woken_b
         let clock = kernel.add_clock(Clock::ratio(100, 1));
         kernel.add_unit(clock);
         let mut timer = Timer { done: None, edge: 0, log: Vec::new() };
-        // The third comes while the second is counted down: it is done before that would have been.
+        // The third event comes during the countdown of the second, and its countdown ends first.
         for (time, cycles) in [(50, 60), (10_000, 1000), (10_070, 30), (20_000, 0)] {
             kernel.send(Time(time), cycles);
         }
@@ -219,8 +219,8 @@ fn a_model_can_stop_a_run() {
     assert_eq!(kernel.run(&mut Stopping, Time(100)), Stop::Silent);
 }
 
-/// Four units send events at the same edges that arrive at the same times. Some of them send at the
-/// edge, others all at once before the first edge.
+/// Four units send events at the same edges, which arrive at the same times. Some units send at the
+/// edge, others send all events before the first edge.
 #[test]
 fn what_is_sent_ahead_of_time_arrives_in_the_order_in_which_it_would_if_it_were_not() {
     const EDGES: u64 = 6;
@@ -238,7 +238,7 @@ fn what_is_sent_ahead_of_time_arrives_in_the_order_in_which_it_would_if_it_were_
             let now = kernel.now().0 / PERIOD;
             let is_ahead = self.ahead >> unit.0 & 1 != 0;
             for edge in if is_ahead { now..EDGES } else { now..now + 1 } {
-                // Things of different edges meet too.
+                // Events of different edges meet too.
                 let delay = Time(5 * PERIOD - edge / 2 * 2 * PERIOD);
                 kernel.send_from(Time(edge * PERIOD), delay, (unit.0, edge));
             }
@@ -286,14 +286,14 @@ fn a_unit_that_is_woken_by_a_time_has_a_cycle_at_its_edge() {
     let clock = kernel.add_clock(Clock::ratio(100, 1));
     let units = [(); 3].map(|()| kernel.add_unit(clock));
     kernel.send(Time(210), (units[0], Time(500)));
-    // The first counts; a later one changes nothing.
+    // The first request counts; a later one changes nothing.
     kernel.send(Time(220), (units[2], Time(790)));
     kernel.send(Time(230), (units[2], Time(601)));
     kernel.send(Time(240), (units[2], Time(900)));
     let mut woken = Woken::default();
     assert_eq!(kernel.run(&mut woken, Time(5000)), Stop::Silent);
     assert_eq!(woken.0, [(0, Time(500)), (1, Time(600)), (2, Time(700))]);
-    // An event beyond the look-ahead comes sooner.
+    // A request beyond the look-ahead is served sooner.
     kernel.send(Time(0), (units[0], Time(100_000)));
     assert_eq!(kernel.run(&mut woken, Time(200_000)), Stop::Silent);
     let (unit, time) = woken.0[3];

@@ -8,14 +8,14 @@ use crate::spec::{SpecError, within};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ArbiterSpec {
-    /// The lowest number always: others may wait for ever.
+    /// Always grants the lowest number. Others may wait for ever.
     Fixed,
-    /// The next one after the one that was granted last.
+    /// Grants the next requester after the last granted one.
     #[default]
     RoundRobin,
     /// Grants the least recently granted contender (a matrix arbiter).
     LeastRecent,
-    /// Round robin with a number of consecutive grants for each contender: when all request, grants
+    /// Round robin with a number of consecutive grants for each contender. When all request, grants
     /// are proportional to the weights.
     Weighted(Vec<u32>),
 }
@@ -57,7 +57,7 @@ impl Requests {
         self.words.fill(0);
     }
 
-    /// The first one from a number on.
+    /// The first requester from a number on.
     pub fn first_from(&self, from: usize) -> Option<usize> {
         let mut word = from / 64;
         let mut bits = self.words.get(word)? & (u64::MAX << (from % 64));
@@ -68,7 +68,7 @@ impl Requests {
         Some(word * 64 + bits.trailing_zeros() as usize)
     }
 
-    /// The first one from a number on, going round after the last.
+    /// The first requester from a number on, wrapping round after the last.
     pub fn first_around(&self, from: usize) -> Option<usize> {
         self.first_from(from).or_else(|| self.first_from(0))
     }
@@ -102,7 +102,8 @@ impl Arbiter {
             ArbiterSpec::Fixed => State::Fixed,
             ArbiterSpec::RoundRobin => State::RoundRobin { next: 0 },
             ArbiterSpec::LeastRecent => {
-                // Row i holds the contenders after i in priority: at first all with higher numbers.
+                // Row i holds the contenders after i in priority. At first these are all with
+                // higher numbers.
                 let before = (0..contenders).map(|row| {
                     let mut lower = Requests::new(contenders);
                     (row + 1..contenders).for_each(|column| lower.insert(column));
@@ -129,14 +130,14 @@ impl Arbiter {
         }))
     }
 
-    /// The contender that would be granted now; nothing changes.
+    /// The contender that would be granted now. Nothing changes.
     pub fn choose(&self, requests: &Requests) -> Option<usize> {
         match &self.0 {
             State::Fixed => requests.first_from(0),
             State::RoundRobin { next } => requests.first_around(*next),
             State::LeastRecent { before } => requests.iter().find(|&one| {
                 let rows = before[one].words.iter().zip(&requests.words).enumerate();
-                // All requesters come after this one.
+                // True if all other requesters come after this one.
                 rows.fold(0, |others, (word, (behind, asking))| {
                     let own = if one / 64 == word { 1u64 << (one % 64) } else { 0 };
                     others | (asking & !behind & !own)
@@ -149,7 +150,7 @@ impl Arbiter {
         }
     }
 
-    /// Remembers that this one has been granted.
+    /// Records that this contender has been granted.
     pub fn granted(&mut self, contender: usize) {
         match &mut self.0 {
             State::Fixed => {}

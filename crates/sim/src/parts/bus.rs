@@ -14,18 +14,17 @@ use crate::{Clock, EventSink};
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct BusSpec {
-    /// Its clock; in machine files `clock_mhz`.
+    /// The clock; `clock_mhz` in machine files.
     #[serde(rename = "clock_mhz", with = "megahertz")]
     pub clock: Clock,
-    /// Bytes a cycle, 1 to 4,096.
+    /// The width in bytes a cycle, 1 to 4,096.
     pub width_bytes: u64,
     /// Cycles that each grant costs the bus, 0 to 1,000.
     pub arbitration_cycles: u64,
     /// Cycles from the bus to the receiver, 0 to 65,536.
     pub latency_cycles: u64,
-    /// Messages that wait at each node, 1 to 65,536.
+    /// Capacity of each node's queue in messages, 1 to 65,536.
     pub queue_messages: u64,
-    /// The arbiter of the bus.
     #[serde(default)]
     pub arbiter: ArbiterSpec,
 }
@@ -35,7 +34,7 @@ pub struct BusSpec {
 pub(crate) struct Wires {
     spec: BusSpec,
     arbiter: Arbiter,
-    /// The cycle from which it is free.
+    /// The cycle from which the bus is free.
     free: u64,
     busy: u64,
 }
@@ -46,7 +45,7 @@ impl BusSpec {
     /// Creates a free bus between this number of nodes.
     ///
     /// # Errors
-    /// If a number of the specification is out of its range, or there are no nodes or more than
+    /// If a number of the specification is out of range, or if there are no nodes or more than
     /// 4,096.
     pub(crate) fn build<P>(&self, nodes: u32) -> Result<Bus<P>, SpecError> {
         within("nodes", u64::from(nodes), 1..=4096)?;
@@ -110,7 +109,7 @@ impl Medium for Wires {
         self.busy = 0;
     }
 
-    /// Besides the common ones `use`: the share of its cycles in which the bus was taken.
+    /// In addition to the common keys, `use`: the share of cycles in which the bus was taken.
     fn record(&self, cycles: u64, record: Record) -> Record {
         record.with("use", self.busy as f64 / cycles as f64)
     }

@@ -10,11 +10,11 @@ use crate::stats::Record;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheSpec {
-    /// The size of the cache: a power of two from 16 to 2^30.
+    /// The size of the cache in bytes: a power of two from 16 to 2^30.
     pub bytes: u64,
-    /// The size of a line: a power of two from 4 to 4,096, not more than the size.
+    /// The size of a line in bytes: a power of two from 4 to 4,096, at most the cache's size.
     pub line_bytes: u64,
-    /// Lines of a set: a power of two from 1 (direct-mapped) to 64, not more than there are lines.
+    /// Lines of a set: a power of two from 1 (direct-mapped) to 64, at most the number of lines.
     pub ways: u64,
     /// The replacement policy within a set.
     #[serde(default)]
@@ -34,7 +34,7 @@ pub enum Replacement {
     /// Replaces the least recently used line.
     #[default]
     Lru,
-    /// Any, by chance, once all are taken.
+    /// Fills empty lines first, then replaces a random line.
     Random,
 }
 
@@ -68,7 +68,7 @@ pub struct Access {
     pub fetches: bool,
     /// Whether the write itself goes to memory.
     pub writes_through: bool,
-    /// The address of a line that gives way and must be written to memory first.
+    /// The address of an evicted line that must first be written to memory.
     pub writes_back: Option<u64>,
 }
 
@@ -79,7 +79,7 @@ pub struct Cache {
     line_shift: u32,
     set_mask: u64,
     ways: usize,
-    /// Set by set.
+    /// The lines, set by set.
     lines: Vec<Line>,
     rng: Rng,
     done: Done,
@@ -87,7 +87,7 @@ pub struct Cache {
     before: Done,
 }
 
-/// Counts of a cache since time 0.
+/// Counts since time 0.
 #[derive(Clone, Copy, Debug, Default)]
 struct Done {
     reads: Counts,
@@ -100,9 +100,9 @@ struct Done {
 /// A line, or room for one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    /// See [`VALID`] and [`DIRTY`]; above them is its number.
+    /// The flags [`VALID`] and [`DIRTY`]; the line's number is above them.
     tag: u64,
-    /// The time of its last use.
+    /// The time of the last use.
     used: u64,
 }
 
@@ -130,10 +130,10 @@ impl Line {
 }
 
 impl Cache {
-    /// Creates an empty cache; `rng` is for random replacement.
+    /// Creates an empty cache. `rng` is for random replacement.
     ///
     /// # Errors
-    /// If a number of the specification is out of its range.
+    /// If a number of the specification is out of range.
     pub fn new(spec: CacheSpec, rng: Rng) -> Result<Self, SpecError> {
         power_of_two("bytes", spec.bytes, 16..=1 << 30)?;
         power_of_two("line_bytes", spec.line_bytes, 4..=spec.bytes.min(4096))?;
@@ -157,8 +157,8 @@ impl Cache {
         &self.spec
     }
 
-    /// The place of the line that holds an address below 2^62, if it is there; it stays there until
-    /// a miss.
+    /// The place of the line that holds an address below 2^62, if it is present. A place stays
+    /// valid until a miss.
     #[inline(always)]
     pub fn place(&self, address: u64) -> Option<u32> {
         let (begin, tag) = self.sought(address);
@@ -166,18 +166,18 @@ impl Cache {
         set.iter().position(|line| line.tag & !DIRTY == tag).map(|way| (begin + way) as u32)
     }
 
-    /// Reads the line of a place: an [`access`](Self::access) that changes only the time of its
+    /// Reads the line of a place: an [`access`](Self::access) that changes only the time of the
     /// last use.
     ///
     /// # Panics
-    /// If there is no such place.
+    /// If the place does not exist.
     #[inline(always)]
     pub fn read_at(&mut self, place: u32, time: u64) {
         self.done.reads.all += 1;
         self.lines[place as usize].touch(time);
     }
 
-    /// Accesses the line that holds an address below 2^62 at a time, in any unit. An access that
+    /// Accesses the line that holds an address below 2^62, at a time in any unit. An access that
     /// crosses lines needs one call for each. Times may decrease, as long as all accesses before a
     /// miss are reported before it.
     pub fn access(&mut self, address: u64, usage: Use, time: u64) -> Access {
@@ -206,15 +206,15 @@ impl Cache {
         Access { hit: false, fetches: true, writes_through: false, writes_back }
     }
 
-    /// Brings in the absent line that holds an address before its first use, at a time. A cache
-    /// whose lines are written must not be used in this way: a dirty line would be lost.
+    /// Fetches the absent line that holds an address before its first use, at a time. Caches with
+    /// dirty lines must not use this: a dirty line would be lost.
     pub fn prefetch(&mut self, address: u64, time: u64) {
         self.done.prefetched += 1;
         let written_back = self.allocate(address, 0, time);
         debug_assert!(written_back.is_none(), "the cache holds read-only data");
     }
 
-    /// Gives an absent line a place; returns the address of a dirty line that gives way.
+    /// Allocates an absent line. Returns the address of a dirty line that is evicted.
     fn allocate(&mut self, address: u64, dirt: u64, time: u64) -> Option<u64> {
         let (begin, tag) = self.sought(address);
         let set = &mut self.lines[begin..begin + self.ways];
@@ -233,7 +233,7 @@ impl Cache {
         is_dirty.then(|| old >> FLAGS << self.line_shift)
     }
 
-    /// Returns the beginning of an address's set, and the tag of its line.
+    /// Returns the index of an address's set, and the tag of its line.
     #[inline(always)]
     fn sought(&self, address: u64) -> (usize, u64) {
         let number = address >> self.line_shift;
@@ -245,7 +245,7 @@ impl Cache {
         self.lines.fill(Line::default());
     }
 
-    /// Reads, and lines that reads and prefetches have fetched, since time 0.
+    /// The counts since time 0 of reads, and of lines fetched by reads and prefetches.
     pub fn reads_and_fetches(&self) -> [u64; 2] {
         [self.done.reads.all, self.done.reads.misses + self.done.prefetched]
     }
@@ -255,8 +255,8 @@ impl Cache {
         self.before = self.done;
     }
 
-    /// `reads` and `writes`, each with `misses`; `miss_rate` of all; lines `evicted`,
-    /// `written_back` and `prefetched`.
+    /// The record: `reads` and `writes`, each with `misses`; `miss_rate` over all accesses; the
+    /// numbers of lines `evicted`, `written_back` and `prefetched`.
     pub fn record(&self) -> Record {
         let Done { reads, writes, evicted, written_back, prefetched } = self.done;
         let reads = reads.since(self.before.reads);

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-/// The cycles in which one thing at a time can use a resource. A later reservation may go into a
-/// gap that was left, but moves no other.
+/// The cycles in which a resource that serves one user at a time is occupied. A later reservation
+/// may fill a gap, but never moves another one.
 #[derive(Clone, Debug, Default)]
 pub struct Calendar {
-    /// The first cycle of each reservation and the one after its last; reservations are disjoint
+    /// The first cycle of each reservation, and the cycle after its last. Reservations are disjoint
     /// and sorted.
     taken: VecDeque<(u64, u64)>,
 }
@@ -17,7 +17,7 @@ impl Calendar {
         self.place(from, cycles).0
     }
 
-    /// Reserves the first run of this many consecutive free cycles, from a cycle on; returns its
+    /// Reserves the first run of this many consecutive free cycles from a cycle on. Returns its
     /// first cycle.
     pub fn take(&mut self, from: u64, cycles: u64) -> u64 {
         let (start, index) = self.place(from, cycles);
@@ -36,7 +36,7 @@ impl Calendar {
         start
     }
 
-    /// Forgets reservations before a cycle, which are not queried again.
+    /// Forgets reservations before a cycle. Earlier cycles must not be queried again.
     pub fn forget(&mut self, before: u64) {
         while self.taken.front().is_some_and(|taken| taken.1 <= before) {
             self.taken.pop_front();

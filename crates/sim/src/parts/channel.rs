@@ -1,5 +1,5 @@
-//! The lumped-latency channel: a network reduced to the time that a message takes, as in section
-//! 5.2 of the StepNP paper.
+//! The lumped-latency channel: a network reduced to the latency of a message, as in section 5.2 of
+//! the StepNP paper.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -14,41 +14,41 @@ use crate::stats::Record;
 use crate::wait_graph::WaitGraph;
 use crate::{EventSink, Time};
 
-/// A channel: every message has about the same latency, independent of other messages, and long
-/// ones take the time of their bytes in addition.
+/// A channel. Every message has about the same latency, independent of other messages. The bytes of
+/// a long message take additional time.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelSpec {
-    /// The mean latency in one direction; in machine files `latency_ns`.
+    /// The mean latency in one direction; `latency_ns` in machine files.
     #[serde(rename = "latency_ns", with = "nanoseconds")]
     pub latency: Time,
-    /// Latencies are uniform within this fraction of the mean on both sides, to the picosecond: 0
-    /// to 1 (the StepNP paper: 0.25).
+    /// The jitter: latencies are uniform within this fraction of the mean on both sides, to the
+    /// picosecond; 0 to 1 (the StepNP paper: 0.25).
     #[serde(default)]
     pub jitter: f64,
     /// Whether messages of one sender to one receiver keep their order. Otherwise jitter lets them
     /// overtake.
     #[serde(default)]
     pub keep_order: bool,
-    /// How bytes cost time; without this, messages of any length take the same.
+    /// The cost of bytes. Without it, messages of any length take the same time.
     #[serde(default)]
     pub beat: Option<BeatSpec>,
 }
 
-/// The cost of a long message: its first beat takes the channel's latency, each further one the
+/// The cost of a long message. Its first beat takes the channel's latency, each further one the
 /// time of a beat. Messages do not wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct BeatSpec {
     /// Bytes of a beat, 1 to 4,096.
     pub bytes: u32,
-    /// The time of a beat; in machine files `time_ns`.
+    /// The time of a beat; `time_ns` in machine files.
     #[serde(rename = "time_ns", with = "nanoseconds")]
     pub time: Time,
 }
 
 impl BeatSpec {
-    /// Returns the time of a message's bytes after its first beat.
+    /// Returns the time that a message's bytes take after its first beat.
     fn further(&self, bytes: u32) -> Time {
         Time(u64::from(bytes.div_ceil(self.bytes).saturating_sub(1)) * self.time.0)
     }
@@ -64,20 +64,20 @@ pub struct Channel<P> {
     /// A generator for each sender, so that its jitter does not depend on other senders.
     rngs: Vec<Rng>,
     nodes: u32,
-    /// When the last message of each pair comes out, if their order is kept.
+    /// The delivery time of the last message of each pair, if messages keep their order.
     last: Vec<Time>,
-    /// The messages on their way to each node that does not reply to others.
+    /// Messages in flight to each node whose role is not `Answers`.
     reaching: Vec<BinaryHeap<Reverse<Reaching>>>,
     role: Vec<Role>,
     /// Nodes that [`initiate`](Role::Initiates).
     initiating: Vec<u32>,
     /// The arrival times of messages from each collecting node at replying nodes.
     asking: Vec<BinaryHeap<Reverse<Time>>>,
-    /// The number of messages sent to such nodes.
+    /// The number of messages sent to these nodes so far.
     count: u64,
     promises: Promises,
     credits: Credits,
-    /// Messages that arrived at full nodes.
+    /// Messages that wait at each node because it is full.
     waiting: Vec<VecDeque<u32>>,
     traffic: Traffic<P>,
 }
@@ -93,14 +93,14 @@ enum Role {
     Initiates,
 }
 
-/// A message and its arrival; the earliest is the first in order.
+/// A message and its arrival. The earliest one is first in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Reaching {
     time: Time,
-    /// When it went in, and its number among all that went in to such a node.
+    /// The time at which it was sent, and the channel's `count` at that time.
     sent: Time,
     count: u64,
-    /// Its number among the messages under way.
+    /// Its index among the messages in flight.
     number: u32,
 }
 
@@ -108,8 +108,8 @@ impl<P> Channel<P> {
     /// Creates an empty channel between this number of nodes.
     ///
     /// # Errors
-    /// If the jitter or the length of a beat is out of its range, or there are no nodes or more
-    /// than 4,096.
+    /// If the jitter or the length of a beat is out of range, or if there are no nodes or more than
+    /// 4,096.
     pub fn new(spec: ChannelSpec, nodes: u32, rng: Rng) -> Result<Self, SpecError> {
         if !(0.0..=1.0).contains(&spec.jitter) {
             return Err(SpecError::new("jitter", format!("is {}; it can be 0 to 1", spec.jitter)));
@@ -139,8 +139,8 @@ impl<P> Channel<P> {
         })
     }
 
-    /// Whether the delivery of a message is known when it is sent. If messages keep their order, the
-    /// order of a pair depends on the times at which they are sent.
+    /// Whether the delivery time of a message is known when it is sent. It is not if messages keep
+    /// their order: then it depends on the sending times of the pair's other messages.
     pub(crate) fn knows_deliveries(&self) -> bool {
         self.last.is_empty()
     }
@@ -154,12 +154,12 @@ impl<P> Channel<P> {
         self.role[node.0 as usize] == Role::Collects
     }
 
-    /// Returns the arrival time of the first message on its way to a node.
+    /// Returns the arrival time of the first message in flight to a node.
     fn first_for(&self, node: Node) -> Option<Time> {
         self.reaching[node.0 as usize].peek().map(|Reverse(first)| first.time)
     }
 
-    /// Draws the latency of the next message, of this length.
+    /// Draws the latency of the next message, for its length.
     fn delay(&mut self, from: Node, to: Node, bytes: u32, now: Time) -> Time {
         let jitter =
             if self.spread == 1 { 0 } else { self.rngs[from.0 as usize].below(self.spread) };
@@ -168,15 +168,14 @@ impl<P> Channel<P> {
         if self.last.is_empty() {
             return delay;
         }
-        // At one time messages come out in the order in which they went in: the kernel sees to
-        // that.
+        // The kernel delivers messages of the same time in the order in which they were sent.
         let last = &mut self.last[(from.0 * self.nodes + to.0) as usize];
         *last = (*last).max(now + delay);
         *last - now
     }
 
-    /// Puts in a message that enters at a time that may be in the future, and returns its arrival
-    /// time at a node that collects its messages.
+    /// Sends a message that enters at a time that may be in the future. Returns its arrival time if
+    /// the receiver collects its messages.
     fn enter(
         &mut self,
         message: Message<P>,
@@ -253,7 +252,8 @@ impl<P> Network<P> for Channel<P> {
     }
 
     fn release(&mut self, node: Node, events: &mut impl EventSink<NetworkEvent>) {
-        // Its place goes to the first that waits, so that no message that arrives now overtakes it.
+        // The free place goes to the first waiting message, so that no message that arrives now
+        // overtakes it.
         match self.waiting[node.0 as usize].pop_front() {
             Some(first) => events.send(Time::ZERO, NetworkEvent::Deliver(first)),
             None => self.credits.give(node),
@@ -294,8 +294,8 @@ impl<P> RunAhead<P> for Channel<P> {
         self.enter(message, at, events)
     }
 
-    /// Collection is possible if there is a minimum latency during which no node can know of a
-    /// message, and if the node accepts any number of messages.
+    /// A node can collect if a minimum latency exists during which no node can know of a message,
+    /// and if the node accepts any number of messages.
     fn collect(&mut self, node: Node) -> bool {
         let collects =
             self.least > Time::ZERO && self.knows_deliveries() && !self.credits.is_bound(node);
@@ -310,7 +310,7 @@ impl<P> RunAhead<P> for Channel<P> {
     }
 
     fn next_for(&self, node: Node) -> Option<Time> {
-        // Messages for others come out by events.
+        // Messages for other nodes arrive by events.
         self.first_for(node).filter(|_| self.collects(node))
     }
 
@@ -328,8 +328,8 @@ impl<P> RunAhead<P> for Channel<P> {
         }
         let unknown = now + self.least;
         let quiet = if self.collects(node) {
-            // A sender to this node must have received a message before: either one that is
-            // already known, or one that is sent from now on.
+            // A sender to this node must have received a message before: either a known one, or one
+            // that is sent from now on.
             let asked = self.asking[node.0 as usize].peek().map(|Reverse(time)| *time);
             let told = self.initiating.iter().filter_map(|node| self.first_for(Node(*node)));
             told.chain(asked).fold(unknown, Time::min) + self.least

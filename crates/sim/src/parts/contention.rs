@@ -1,5 +1,5 @@
-//! The common parts of networks with contention: input queues, arbitration steps, and credits of
-//! receivers.
+//! The common parts of networks with contention: input queues, arbitration steps, and receiver
+//! credits.
 
 use std::collections::VecDeque;
 
@@ -8,15 +8,16 @@ use crate::stats::Record;
 use crate::wait_graph::WaitGraph;
 use crate::{Clock, EventSink, Time, Timebase};
 
-/// The cycles in which grants are possible. Each has an event; there is none while nothing waits.
+/// The cycles in which grants are possible. Each has an event; there is no event while nothing
+/// waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Steps {
     timebase: Timebase,
     /// The cycle of the next step, and its time.
     due: Option<(u64, Time)>,
-    /// When the last of all events arrives that were sent for later cycles.
+    /// The arrival time of the last of all events that were sent for later cycles.
     last: Time,
-    /// There is no step before this cycle.
+    /// The first cycle in which a step is allowed.
     held: u64,
 }
 
@@ -25,7 +26,7 @@ impl Steps {
         Self { timebase: clock.into(), due: None, last: Time::ZERO, held: 0 }
     }
 
-    /// The first cycle from now on.
+    /// The first cycle at or after now.
     pub(crate) fn now(&self, events: &impl EventSink<NetworkEvent>) -> u64 {
         self.timebase.edge_from(events.now())
     }
@@ -45,13 +46,13 @@ impl Steps {
         }
     }
 
-    /// Takes the event of a step; returns its cycle, unless an earlier step has taken its place.
+    /// Takes the event of a step. Returns its cycle, or `None` if an earlier step has replaced it.
     pub(crate) fn begin(&mut self, events: &impl EventSink<NetworkEvent>) -> Option<u64> {
         let (cycle, _) = self.due.take_if(|(_, time)| *time == events.now())?;
         Some(cycle)
     }
 
-    /// Sends an event that arrives in this cycle.
+    /// Sends an event that arrives in a cycle.
     pub(crate) fn send(
         &mut self,
         cycle: u64,
@@ -63,9 +64,9 @@ impl Steps {
         events.send_at(time, event);
     }
 
-    /// Changes the rate. Messages already granted arrive at their original times; no other grant is
-    /// made before that, nor before the cycle until which the network is busy. Returns the first
-    /// cycle in which a grant is possible.
+    /// Changes the rate. Messages already granted arrive at their original times. Until then, and
+    /// until the cycle up to which the network is busy, there are no other grants. Returns the
+    /// first cycle in which a grant is possible.
     pub(crate) fn set_rate(
         &mut self,
         rate: Clock,
@@ -84,14 +85,14 @@ impl Steps {
     }
 }
 
-/// Bounded queues of messages at the ways in, some for each node.
+/// Bounded input queues of messages, one or more for each node.
 #[derive(Clone, Debug)]
 pub(crate) struct Entrances {
     queues: Vec<VecDeque<u32>>,
-    /// Queues of each node.
+    /// The number of queues of each node.
     lanes: usize,
     bound: usize,
-    /// Nodes that wait for room.
+    /// Nodes that were refused and wait for room.
     refused: Vec<bool>,
 }
 
@@ -118,8 +119,7 @@ impl Entrances {
         self.queues[node * self.lanes + lane].front().copied()
     }
 
-    /// Removes the first message of a queue and notifies a node that was refused that there is
-    /// room.
+    /// Removes the first message of a queue. Notifies a node that was refused that there is room.
     pub(crate) fn pop(
         &mut self,
         node: usize,
@@ -142,17 +142,17 @@ impl Entrances {
     }
 }
 
-/// The medium that messages traverse from their queues: a bus, a crossbar, routers.
+/// The medium that messages traverse after their queues: a bus, a crossbar or routers.
 pub(crate) trait Medium {
-    /// The queue of its sender in which a message to a node waits.
+    /// The queue of the sender in which a message to a node waits.
     fn lane(&self, _to: Node) -> usize {
         0
     }
 
-    /// The first cycle in which a message between two nodes could go, as far as is known.
+    /// The earliest cycle in which a message between two nodes could go, as far as is known.
     fn free_for(&self, from: Node, to: Node) -> u64;
 
-    /// The first cycle in which anything could go, as far as is known.
+    /// The earliest cycle in which any message could go, as far as is known.
     fn free(&self) -> u64 {
         0
     }
@@ -168,15 +168,15 @@ pub(crate) trait Medium {
         events: &mut impl EventSink<NetworkEvent>,
     );
 
-    /// The last cycle in which something happens that was granted and for which no event was sent.
+    /// The last cycle that a grant occupies without an event for it.
     fn busy(&self) -> u64 {
         0
     }
 
-    /// Makes no grants before this cycle; no earlier grant is in transit then.
+    /// Holds grants until this cycle. No earlier grant may still be in transit.
     fn hold(&mut self, cycle: u64);
 
-    /// Restricts the measurements to what comes from now on.
+    /// Restricts the measurements to the time from now on.
     fn begin_to_count(&mut self);
 
     /// Adds measurements over this number of cycles.
@@ -194,10 +194,10 @@ pub(crate) trait Medium {
     }
 }
 
-/// Why a message waits for its receiver.
+/// The reason why a message waits for its receiver.
 pub(crate) const FULL: &str = "it holds as many messages as it can";
 
-/// Messages that wait or are under way, and the credits of receivers.
+/// Messages that wait or are in flight, and the credits of receivers.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting<P> {
     pub(crate) entrances: Entrances,
@@ -211,7 +211,7 @@ pub(crate) struct Waiting<P> {
 pub(crate) struct Contended<M, P> {
     medium: M,
     waiting: Waiting<P>,
-    /// The cycle from which on it is measured.
+    /// The cycle at which the measurement began.
     counted_from: u64,
 }
 

@@ -1,4 +1,5 @@
-//! A crossbar: each input to any output, one message at a time at each input and output.
+//! A crossbar: it connects each input to any output, with one message at a time at each input and
+//! output.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,12 +14,12 @@ use crate::{Clock, EventSink};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Queueing {
-    /// In one queue: the first keeps others from outputs that are free. With random receivers at
-    /// most 2 - sqrt(2) of the outputs are busy, where there are many (Karol, Hluchyj and Morgan,
-    /// 1987).
+    /// One queue. Its first message blocks others whose outputs are free (head-of-line blocking).
+    /// With random receivers and many outputs, at most a share of 2 - sqrt(2) of them is busy
+    /// (Karol, Hluchyj and Morgan, 1987).
     #[default]
     Fifo,
-    /// In a queue for each output, matched by iSLIP (McKeown, 1999), repeated until none can be
+    /// One queue for each output, matched by iSLIP (McKeown, 1999), repeated until no match can be
     /// added.
     PerOutput,
 }
@@ -28,14 +29,14 @@ pub enum Queueing {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CrossbarSpec {
-    /// Its clock; in machine files `clock_mhz`.
+    /// The clock; `clock_mhz` in machine files.
     #[serde(rename = "clock_mhz", with = "megahertz")]
     pub clock: Clock,
-    /// Bytes that a way through it carries in a cycle, 1 to 4,096.
+    /// Bytes that a path carries in a cycle, 1 to 4,096.
     pub width_bytes: u64,
     /// Cycles from one side to the other, 0 to 65,536.
     pub latency_cycles: u64,
-    /// Messages in a queue, 1 to 65,536.
+    /// Capacity of a queue in messages, 1 to 65,536.
     pub queue_messages: u64,
     /// The queueing at inputs.
     #[serde(default)]
@@ -52,7 +53,8 @@ pub(crate) struct Switch {
     inputs: Vec<Side>,
     outputs: Vec<Side>,
     beats: u64,
-    /// Inputs that request each output, and outputs that grant each input: empty between steps.
+    /// The inputs that request each output, and the outputs that grant each input. Both are empty
+    /// between steps.
     asking: Vec<Requests>,
     granting: Vec<Requests>,
 }
@@ -60,7 +62,7 @@ pub(crate) struct Switch {
 /// An input or output.
 #[derive(Clone, Debug)]
 struct Side {
-    /// The cycle from which it is free.
+    /// The cycle from which the side is free.
     free: u64,
     arbiter: Arbiter,
 }
@@ -71,7 +73,7 @@ impl CrossbarSpec {
     /// Creates a free crossbar between this number of nodes.
     ///
     /// # Errors
-    /// If a number of the specification is out of its range, or there are no nodes or more than
+    /// If a number of the specification is out of range, or if there are no nodes or more than
     /// 1,024.
     pub(crate) fn build<P>(&self, nodes: u32) -> Result<Crossbar<P>, SpecError> {
         within("nodes", u64::from(nodes), 1..=1024)?;
@@ -97,9 +99,9 @@ impl CrossbarSpec {
 }
 
 impl Switch {
-    /// Matches outputs (grant) and inputs (accept) and starts messages; returns whether any
-    /// started. As in iSLIP, only the first round advances the arbiters, and an output's only if
-    /// its grant is accepted.
+    /// Matches outputs (grant) and inputs (accept) and starts messages. Returns whether any
+    /// started. As in iSLIP, only the first round advances the arbiters, and an output's arbiter
+    /// only if its grant is accepted.
     fn match_sides<P>(
         &mut self,
         cycle: u64,
@@ -134,7 +136,7 @@ impl Switch {
         any
     }
 
-    /// Lets the first message of an input for an output go through.
+    /// Starts the first message of an input for an output.
     fn pass<P>(
         &mut self,
         cycle: u64,
@@ -174,7 +176,7 @@ impl Medium for Switch {
         while self.match_sides(cycle, is_first, waiting, events) {
             is_first = false;
         }
-        // A message that is left is tried again as soon as both sides are free. If its receiver is
+        // A message that stays is tried again as soon as both sides are free. If its receiver is
         // full, it waits for the release.
         let ready = |(node, number): (Node, u32)| {
             let to = waiting.traffic.message(number).to;
@@ -196,8 +198,8 @@ impl Medium for Switch {
         self.beats = 0;
     }
 
-    /// Besides the common ones `use`: the share of the outputs' cycles in which they carried
-    /// something.
+    /// In addition to the common keys, `use`: the share of the outputs' cycles in which they
+    /// carried something.
     fn record(&self, cycles: u64, record: Record) -> Record {
         let cycles = cycles * self.outputs.len() as u64;
         record.with("use", self.beats as f64 / cycles as f64)

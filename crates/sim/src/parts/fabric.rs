@@ -1,8 +1,8 @@
 //! Routers and their links: the common parts of rings and meshes.
 //!
-//! Switching is virtual cut-through (Kermani and Kleinrock, 1979): the head advances as soon as the
-//! next router has a free slot, which is large enough for any message, and the link to it is free;
-//! the rest follows, a flit a cycle. A slot is free again when the last flit has left it. A message
+//! Switching is virtual cut-through (Kermani and Kleinrock, 1979). The head advances as soon as the
+//! link is free and the next router has a free slot, which is large enough for any message; the
+//! rest follows, a flit a cycle. A slot is free again when the last flit has left it. A message
 //! therefore costs two events at each router, whatever its length, and nothing while it waits.
 
 use std::collections::VecDeque;
@@ -33,9 +33,9 @@ pub(crate) trait Topology {
     /// Returns the output by which a message for `to` leaves.
     fn route(&self, router: usize, to: usize) -> usize;
 
-    /// Returns the number of free slots that a message from this input needs to advance: two if
-    /// links form a cycle and the message is entering it, so that one slot stays free and the cycle
-    /// can always advance (bubble flow control; Carrion and others, 1997).
+    /// Returns the number of free slots that a message from this input needs to advance. It is two
+    /// if links form a cycle and the message is entering it, so that one slot stays free and the
+    /// cycle can always advance (bubble flow control; Carrion and others, 1997).
     fn slots_needed(&self, input: usize) -> u64;
 }
 
@@ -58,27 +58,27 @@ pub(crate) struct Fabric<T, P> {
     width_bytes: u64,
     router_cycles: u64,
     hop_cycles: u64,
-    /// The inputs of all routers, one router after the other.
+    /// The inputs of all routers, router by router.
     inputs: Vec<Input>,
     outputs: Vec<Output>,
     /// Routers at which a message may advance in the next step.
     ready: Vec<usize>,
     is_ready: Vec<bool>,
-    /// Nodes that wait for room.
+    /// Nodes that were refused and wait for room.
     refused: Vec<bool>,
     steps: Steps,
     credits: Credits,
     traffic: Traffic<P>,
     requests: Requests,
-    /// The cycle from which on it is measured.
+    /// The cycle at which the measurement began.
     counted_from: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Input {
-    /// Messages whose head is here, with the output of each.
+    /// Messages whose head is here, each with its output.
     queue: VecDeque<(u32, usize)>,
-    /// Occupied slots, including those of messages whose head is on its way here or has left.
+    /// Occupied slots. Messages whose head is on its way here, or has left, also occupy one.
     taken: u64,
     slots: u64,
     /// The cycle from which the next message can leave.
@@ -129,7 +129,7 @@ impl<T: Topology, P> Fabric<T, P> {
         })
     }
 
-    /// Schedules a router for this cycle after a change.
+    /// Schedules a router for this cycle, after a change.
     fn look_at(&mut self, router: usize, events: &mut impl EventSink<NetworkEvent>) {
         if !std::mem::replace(&mut self.is_ready[router], true) {
             self.ready.push(router);
@@ -149,7 +149,7 @@ impl<T: Topology, P> Fabric<T, P> {
         self.ready = ready;
     }
 
-    /// Grants the output to one of its messages, if the output is free and there is a slot at its
+    /// Grants an output to one of its messages, if the output is free and there is a slot at its
     /// far end.
     fn grant(
         &mut self,
@@ -230,8 +230,8 @@ impl<T: Topology, P> Fabric<T, P> {
         self.look_at(router, events);
     }
 
-    /// Handles the departure of a message's last flit from an input: its slot, and the link to this
-    /// router, are free.
+    /// Handles the departure of a message's last flit from an input: its slot and the link to this
+    /// router become free.
     fn leave(&mut self, router: usize, input: usize, events: &mut impl EventSink<NetworkEvent>) {
         self.inputs[router * self.topology.ports() + input].taken -= 1;
         self.look_at(router, events);
@@ -318,7 +318,7 @@ impl<T: Topology, P> Network<P> for Fabric<T, P> {
     }
 
     /// Adds to the common record `use`, the share of all links' cycles in which they carried
-    /// something, and `most_used`, that of the busiest.
+    /// something, and `most_used`, the share of the busiest link.
     fn record(&self, now: Time) -> Record {
         let cycles = (self.steps.cycles(now) - self.counted_from).max(1) as f64;
         let ports = self.topology.ports();

@@ -1,14 +1,14 @@
 //! Registered FIFOs between units that act in the same cycles.
 //!
-//! Whatever a unit writes at an instant can be read at later instants only, and the room that a
-//! read makes can be written at later instants only. So units that act at one instant see the FIFO
-//! as it was before, and the order in which they are simulated does not matter. Nothing is done at
-//! the end of a cycle: each word carries the time at which it was written.
+//! A unit can read what another one writes at an instant only at later instants. Likewise, the room
+//! that a read makes can be written only at later instants. So units that act at one instant see
+//! the FIFO as it was before, and the order in which they are simulated does not matter. Nothing is
+//! done at the end of a cycle: each word carries the time at which it was written.
 //!
 //! A FIFO has one writer and one reader, and each end moves at most one word at an instant. A FIFO
 //! of one word passes a word in every second cycle, since a full register cannot be written in the
-//! cycle in which it is read; one of two or more words passes a word in every cycle. A word is in a
-//! FIFO for a cycle at least.
+//! cycle in which it is read. A FIFO of two or more words passes a word in every cycle. A word
+//! stays for at least a cycle.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ pub struct FifoSpec {
 /// A registered FIFO with its contents and the units that wait at its ends.
 #[derive(Clone, Debug)]
 pub struct Fifo<T> {
-    /// The words with the times at which they were written.
+    /// The words, each with the time at which it was written.
     words: VecDeque<(Time, T)>,
     bound: usize,
     last_write: Option<Time>,
@@ -47,7 +47,7 @@ impl<T> Fifo<T> {
     /// Creates an empty FIFO.
     ///
     /// # Errors
-    /// If the number of words is out of its range.
+    /// If the number of words is out of range.
     pub fn new(spec: FifoSpec) -> Result<Self, SpecError> {
         within("words", spec.words, 1..=1 << 16)?;
         Ok(Self {
@@ -75,7 +75,7 @@ impl<T> Fifo<T> {
         self.last_write != Some(now) && self.words.len() + is_read < self.bound
     }
 
-    /// Reads a word, if there is one; the writer wakes if it waits.
+    /// Reads a word, if there is one. A waiting writer wakes.
     pub fn read<E>(&mut self, kernel: &mut Kernel<E>) -> Option<T> {
         let now = kernel.now();
         self.front(now)?;
@@ -88,7 +88,7 @@ impl<T> Fifo<T> {
         Some(word)
     }
 
-    /// Writes a word; the reader wakes if it waits.
+    /// Writes a word. A waiting reader wakes.
     ///
     /// # Errors
     /// The word itself, if there is no room.
@@ -105,8 +105,8 @@ impl<T> Fifo<T> {
         Ok(())
     }
 
-    /// Waits for a word, in a cycle in which there was nothing to read: the unit has another cycle
-    /// when there may be a word. Return the result from the cycle, combined with other reasons by
+    /// Waits for a word, in a cycle in which there was nothing to read. The unit has another cycle
+    /// when there may be a word. The cycle must return the result, combined with other reasons by
     /// [`Activity::or`].
     pub fn wait_for_word(&mut self, reader: Unit) -> Activity {
         self.empty_waits += 1;
@@ -139,8 +139,8 @@ impl<T> Fifo<T> {
         self.words.is_empty()
     }
 
-    /// `words` that have passed, and how often units have begun to wait: `empty_waits` for a word,
-    /// `full_waits` for room.
+    /// The record: `words` that have passed, and the numbers of times that units began to wait,
+    /// `empty_waits` for a word and `full_waits` for room.
     pub fn record(&self) -> Record {
         Record::new()
             .with("words", self.passed)

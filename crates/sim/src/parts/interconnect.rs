@@ -1,4 +1,4 @@
-//! Any of the networks, as a machine file chooses.
+//! A network of any kind, as chosen in a machine file.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use crate::stats::Record;
 use crate::wait_graph::WaitGraph;
 use crate::{Clock, EventSink, Time};
 
-/// A network: `kind` and the keys of that kind.
+/// A network: `kind`, and the keys of that kind.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum InterconnectSpec {
@@ -49,7 +49,7 @@ enum Kind<P> {
 }
 
 impl<P> Interconnect<P> {
-    /// Creates an empty network between this number of nodes; `rng` is for jitter.
+    /// Creates an empty network between this number of nodes. `rng` is for jitter.
     ///
     /// # Errors
     /// If the specification is invalid for this number of nodes.
@@ -64,7 +64,7 @@ impl<P> Interconnect<P> {
         }))
     }
 
-    /// Returns the network as one whose nodes can run ahead, if it is: a channel that keeps no
+    /// Returns the network if its nodes can run ahead: it must be a channel that does not keep
     /// order. In other networks the delivery of a message depends on messages sent later.
     #[inline]
     pub fn run_ahead(&mut self) -> Option<&mut impl RunAhead<P>> {

@@ -1,9 +1,10 @@
 //! Policies by which hardware threads share the pipeline of a processor.
 //!
-//! The parts here decide which thread issues an instruction in a cycle; its execution and its waits
-//! are up to the machine. Threads are bits of masks, and at most 32 share a pipeline. Two schemes:
+//! The parts here decide which thread issues an instruction in a cycle; the machine handles
+//! execution and waits. Threads are bits of masks, and at most 32 share a pipeline. There are two
+//! schemes:
 //!
-//! - A [`Barrel`]: each instruction passes all stages before its thread issues the next one, so no
+//! - A [`Barrel`]: each instruction passes all stages before its thread issues the next one. So no
 //!   two instructions of a thread are in the pipeline, and a jump costs nothing.
 //! - A [`SwitchOnWait`]: one thread has the pipeline until it waits.
 //!
@@ -14,7 +15,7 @@ mod ahead;
 
 pub use ahead::{IssueSlots, NEVER, Rounds, Threads};
 
-/// Stages that a pipeline can have.
+/// The maximum number of pipeline stages.
 pub const STAGES: usize = 16;
 
 /// The instructions in a pipeline of at most [`STAGES`] stages: for each future edge, the thread
@@ -22,7 +23,7 @@ pub const STAGES: usize = 16;
 /// same latency, so at most one leaves. In masks, bit `n` is thread `n`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pipeline {
-    /// The edges go round.
+    /// A ring, indexed by the edge modulo its length.
     leaving: [u32; STAGES],
 }
 
@@ -33,7 +34,7 @@ impl Pipeline {
         self.leaving[leaves as usize % STAGES] = thread;
     }
 
-    /// Removes the thread whose instruction leaves at an edge and returns it as a mask, or 0. Each
+    /// Removes the thread whose instruction leaves at an edge. Returns it as a mask, or 0. Each
     /// edge is taken once.
     #[inline(always)]
     pub fn take(&mut self, edge: u64) -> u32 {
@@ -49,12 +50,12 @@ impl Pipeline {
 /// Round robin among threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// The threads that come first: those after the one that had its turn last.
+    /// The threads that come first, which follow the thread that had its turn last.
     first: u32,
 }
 
 impl Default for Round {
-    /// Starts with all threads in the order of their numbers.
+    /// Starts with thread 0 first.
     fn default() -> Self {
         Self { first: u32::MAX }
     }
@@ -87,14 +88,14 @@ pub fn threads_of(mut mask: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-/// A pipeline with interleaved threads: at each edge the next ready thread issues an instruction,
-/// and it can issue its next one after that has left the pipeline.
+/// A pipeline with interleaved threads. At each edge the next ready thread issues an instruction.
+/// It can issue its next one after that has left the pipeline.
 #[derive(Clone, Copy, Debug)]
 pub struct Barrel {
     pipeline: Pipeline,
     round: Round,
     stages: u64,
-    /// The edge from which on the next instruction can be issued.
+    /// The first edge at which the next instruction can be issued.
     free: u64,
 }
 
@@ -109,9 +110,9 @@ impl Barrel {
         self.pipeline.piped()
     }
 
-    /// Runs the cycle of an edge; every edge has one. Threads whose instructions leave the pipeline
-    /// become ready, unless they wait. Returns the thread that issues an instruction and is no
-    /// longer ready, as a mask, or 0 if none does.
+    /// Runs the cycle of an edge. It must be called for every edge. Threads whose instructions
+    /// leave the pipeline become ready, unless they wait. Returns the thread that issues an
+    /// instruction and is no longer ready, as a mask, or 0 if none does.
     #[inline]
     pub fn cycle(&mut self, edge: u64, ready: &mut u32, waiting: u32) -> u32 {
         *ready |= self.pipeline.take(edge) & !waiting;
@@ -125,7 +126,7 @@ impl Barrel {
         turn
     }
 
-    /// The instruction that was issued last keeps others from the first stage until an edge.
+    /// Keeps the last issued instruction in the first stage until an edge.
     pub fn hold(&mut self, free: u64) {
         self.free = free;
     }
@@ -149,7 +150,7 @@ impl SwitchOnWait {
         self.current
     }
 
-    /// The thread that has the pipeline gives way to the next ready one, if there is one.
+    /// Passes the pipeline to the next ready thread, if there is one.
     #[inline]
     pub fn give_way(&mut self, ready: u32) {
         if ready != 0 {

@@ -1,4 +1,4 @@
-//! Line cards: packets come in at the rate of a line, and go out so.
+//! Line cards: packets arrive and leave at the rate of a line.
 
 use std::collections::VecDeque;
 
@@ -15,34 +15,34 @@ use crate::{EventSink, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LineSpec {
-    /// Bits per second; in machine files `rate_gbps`, up to 8,000 (OC-48: 2.48832, OC-192:
-    /// 9.95328).
+    /// The rate in bits per second; `rate_gbps` in machine files, up to 8,000 (OC-48: 2.48832,
+    /// OC-192: 9.95328).
     #[serde(rename = "rate_gbps", with = "gigabits")]
     pub rate: u64,
     /// The overhead that the line carries with each packet, in bytes, 0 to 65,535: for Ethernet 24
     /// (preamble 8, check sequence 4, gap 12; IEEE 802.3).
     #[serde(default)]
     pub overhead_bytes: u16,
-    /// Packets that wait at most, 1 to 16,777,216: on the way in, more are lost; on the way out,
-    /// more are refused.
+    /// The queue's capacity in packets, 1 to 16,777,216. When it is full, arriving packets are
+    /// lost, and departing ones are refused.
     pub queue_packets: u64,
 }
 
 /// The fastest line, which limits nothing: 8 Tb/s.
 pub const FASTEST: u64 = 8_000_000_000_000;
 
-/// When packets come.
+/// The pace at which packets arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pace {
     /// At line rate.
     Line,
-    /// At the times that they carry, or one after the other where the line is too slow for that.
+    /// At the times that the packets carry, or back to back where the line is too slow for that.
     Given,
-    /// Evenly, with this share of the line busy: more than 0, up to 1.
+    /// At even intervals, with this share of the line busy: more than 0, up to 1.
     Load(f64),
-    /// By chance (a Poisson process on a line that carries one at a time), with this share of it
-    /// busy on average: more than 0, less than 1.
+    /// At random (a Poisson process on a line that carries one packet at a time), with this share
+    /// of the line busy on average: more than 0, less than 1.
     Poisson(f64),
 }
 
@@ -65,26 +65,26 @@ impl Pace {
 /// A packet of a capture or a generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offered {
-    /// Its number, by which the machine knows the rest of it.
+    /// The packet's number, by which the machine finds the rest of it.
     pub number: u64,
-    /// Its length.
+    /// The length in bytes.
     pub bytes: u32,
-    /// When it begins on the line: for [`Pace::Given`].
+    /// For [`Pace::Given`], the time at which the packet begins on the line.
     pub at: Time,
 }
 
 /// A packet that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrived {
-    /// Its number.
+    /// The packet's number.
     pub number: u64,
-    /// Its length.
+    /// The length in bytes.
     pub bytes: u32,
-    /// When its last bit came.
+    /// The arrival time of its last bit.
     pub at: Time,
 }
 
-/// The line brings the last bit of a packet.
+/// The last bit of a packet arrives on the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineEvent;
 
@@ -93,11 +93,11 @@ pub struct LineEvent;
 pub enum Reception {
     /// The packet waits in the queue.
     Queued,
-    /// The queue was full: it is lost.
+    /// The queue was full and the packet is lost.
     Lost(Arrived),
 }
 
-/// The way in: packets from an iterator, at a pace, into a queue.
+/// The way in: puts packets from an iterator into a queue, at a pace.
 #[derive(Clone, Debug)]
 pub struct LineSource<I> {
     spec: LineSpec,
@@ -105,13 +105,13 @@ pub struct LineSource<I> {
     packets: I,
     rng: Rng,
     wire: Wire,
-    /// When the next packet begins, as the pace has it; in picoseconds.
+    /// The start time of the next packet by the pace, in picoseconds.
     next: f64,
     /// The packet on the line.
     coming: Option<Arrived>,
     queue: Queue<Arrived>,
     lost: u64,
-    /// Whether the line brings a packet only when the queue has room for it.
+    /// Whether the line waits until the queue has room for a packet.
     waits: bool,
 }
 
@@ -119,7 +119,7 @@ impl<I: Iterator<Item = Offered>> LineSource<I> {
     /// Creates an idle line.
     ///
     /// # Errors
-    /// If a number of the specification or the pace is out of its range.
+    /// If a number of the specification or the pace is out of range.
     pub fn new(spec: LineSpec, pace: Pace, packets: I, rng: Rng) -> Result<Self, SpecError> {
         pace.check()?;
         let queue =
@@ -139,31 +139,31 @@ impl<I: Iterator<Item = Offered>> LineSource<I> {
         })
     }
 
-    /// The same line, which waits while the queue is full, so that it loses nothing: the owner calls
-    /// [`resume`](Self::resume) after it has taken packets.
+    /// Returns a line that waits while the queue is full, so that it loses nothing. The owner must
+    /// call [`resume`](Self::resume) after it has taken packets.
     #[must_use]
     pub fn waiting(self) -> Self {
         Self { waits: true, ..self }
     }
 
-    /// The packets to come.
+    /// The packets that have not arrived yet.
     pub fn packets(&self) -> &I {
         &self.packets
     }
 
-    /// The packets to come, for adding more. A line that has found no next packet stops until the
-    /// next [`begin`](Self::begin).
+    /// The packets that have not arrived yet, for adding more. A line that has found no next packet
+    /// stops until the next [`begin`](Self::begin).
     pub fn packets_mut(&mut self) -> &mut I {
         &mut self.packets
     }
 
-    /// Begins to play.
+    /// Starts the arrivals.
     pub fn begin(&mut self, events: &mut impl EventSink<LineEvent>) {
         self.next = events.now().0 as f64;
         self.advance(events);
     }
 
-    /// Completes the packet on the line and begins the next one.
+    /// Completes the packet on the line and starts the next one.
     pub fn arrive(
         &mut self,
         _: LineEvent,
@@ -183,7 +183,7 @@ impl<I: Iterator<Item = Offered>> LineSource<I> {
         Some(reception)
     }
 
-    /// Brings the next packet if the line waited for room and there is some.
+    /// Starts the next packet if the line waited for room and there is some.
     pub fn resume(&mut self, events: &mut impl EventSink<LineEvent>) {
         if self.waits && self.coming.is_none() && !self.is_held() {
             self.advance(events);
@@ -194,12 +194,12 @@ impl<I: Iterator<Item = Offered>> LineSource<I> {
         self.waits && self.queue.is_full()
     }
 
-    /// Takes the first packet that waits.
+    /// Takes the first waiting packet.
     pub fn take(&mut self, now: Time) -> Option<Arrived> {
         self.queue.pop(now)
     }
 
-    /// The packets that wait.
+    /// The queue of waiting packets.
     pub fn queue(&self) -> &Queue<Arrived> {
         &self.queue
     }
@@ -209,7 +209,7 @@ impl<I: Iterator<Item = Offered>> LineSource<I> {
         self.lost
     }
 
-    /// When the last bit of the packet on the line comes.
+    /// The arrival time of the last bit of the packet on the line.
     pub fn next_arrival(&self) -> Option<Time> {
         self.coming.map(|packet| packet.at)
     }
@@ -239,13 +239,13 @@ impl<I: Iterator<Item = Offered>> LineSource<I> {
         events.send_at(end, LineEvent);
     }
 
-    /// Restricts the statistics to the time from now on, except the numbers of lost packets.
+    /// Restricts the statistics to the time from now on, except the number of lost packets.
     pub fn begin_to_count(&mut self, now: Time) {
         self.wire.begin_to_count(now);
         self.queue.begin_to_count(now);
     }
 
-    /// `line` (bytes and use), `queue`, `lost`.
+    /// The record: `line` (bytes and use), `queue`, `lost`.
     pub fn record(&self, now: Time) -> Record {
         Record::new()
             .with("line", self.wire.record(now))
@@ -258,13 +258,13 @@ fn queue_error(spec: LineSpec) -> SpecError {
     SpecError::new("queue_packets", format!("is {}; it can be 1 to 16777216", spec.queue_packets))
 }
 
-/// The way out: packets one after the other at the rate of the line.
+/// The way out: sends packets back to back at the rate of the line.
 #[derive(Clone, Debug)]
 pub struct LineSink {
     spec: LineSpec,
     wire: Wire,
-    /// When the last bits of packets leave that may still be here, in order: at most as many as the
-    /// queue holds, and the one on the line.
+    /// The departure times of packets that may still be here, in order: at most the packets in the
+    /// queue and the packet on the line.
     leaving: VecDeque<Time>,
     packets: u64,
     bytes: u64,
@@ -275,7 +275,7 @@ impl LineSink {
     /// Creates an idle line.
     ///
     /// # Errors
-    /// If a number of the specification is out of its range.
+    /// If a number of the specification is out of range.
     pub fn new(spec: LineSpec) -> Result<Self, SpecError> {
         Queue::<()>::new(QueueSpec { entries: spec.queue_packets })
             .map_err(|_| queue_error(spec))?;
@@ -285,12 +285,13 @@ impl LineSink {
 
     /// Whether a packet could be sent now.
     pub fn can_send(&self, now: Time) -> bool {
-        // The one on the line does not wait.
+        // The packet on the line does not wait.
         (self.leaving.len() - self.gone(now)) as u64 <= self.spec.queue_packets
     }
 
-    /// Sends a packet of this length after those that wait; returns when its last bit leaves, or
-    /// nothing if the queue is full, which is counted. Times do not decrease from call to call.
+    /// Sends a packet of this length after the waiting ones. Returns the time at which its last bit
+    /// leaves. If the queue is full, it counts a refusal and returns `None`. Times must not
+    /// decrease from call to call.
     pub fn send(&mut self, now: Time, bytes: u32) -> Option<Time> {
         if !self.can_send(now) {
             self.refused += 1;
@@ -304,17 +305,17 @@ impl LineSink {
         Some(at)
     }
 
-    /// Returns when the next packet leaves, if there is one that has not.
+    /// Returns the time at which the next packet leaves, if any is still here.
     pub fn next_departure(&self, now: Time) -> Option<Time> {
         self.leaving.get(self.gone(now)).copied()
     }
 
-    /// Packets that were sent.
+    /// The number of packets sent.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// The bytes of packets that were sent, without the overhead of the line.
+    /// The bytes of packets sent, without the overhead of the line.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -324,12 +325,12 @@ impl LineSink {
         self.leaving.partition_point(|at| *at <= now)
     }
 
-    /// Restricts the statistics of the line to the time from now on; packets count from the start.
+    /// Restricts the statistics of the line to the time from now on. Packets count from the start.
     pub fn begin_to_count(&mut self, now: Time) {
         self.wire.begin_to_count(now);
     }
 
-    /// `packets`, `refused`, `line` (bytes and use).
+    /// The record: `packets`, `refused`, `line` (bytes and use).
     pub fn record(&self, now: Time) -> Record {
         Record::new()
             .with("packets", self.packets)

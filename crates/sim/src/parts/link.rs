@@ -1,4 +1,4 @@
-//! Links: one after the other, at a rate, then a way to go.
+//! Serial links: transmission at a rate, followed by a latency.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +10,10 @@ use crate::{Clock, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
-    /// The rate in bits per second; in machine files `rate_gbps`, up to 8,000.
+    /// The rate in bits per second; `rate_gbps` in machine files, up to 8,000.
     #[serde(rename = "rate_gbps", with = "gigabits")]
     pub rate: u64,
-    /// The latency of a bit; in machine files `latency_ns`.
+    /// The latency of a bit; `latency_ns` in machine files.
     #[serde(rename = "latency_ns", with = "nanoseconds")]
     pub latency: Time,
 }
@@ -29,12 +29,12 @@ impl Link {
     /// Creates a free link.
     ///
     /// # Errors
-    /// If the rate is out of its range.
+    /// If the rate is out of range.
     pub fn new(spec: LinkSpec) -> Result<Self, SpecError> {
         Ok(Self { spec, wire: Wire::new(spec.rate)? })
     }
 
-    /// Sends a number of bytes after the current transmission; returns the arrival time of the last
+    /// Sends a number of bytes after the current transmission. Returns the arrival time of the last
     /// byte.
     pub fn send(&mut self, now: Time, bytes: u64) -> Time {
         self.wire.send(now, bytes) + self.spec.latency
@@ -45,24 +45,26 @@ impl Link {
         self.wire.free()
     }
 
-    /// `bytes` sent, and `use`, the share of the time until now in which it was busy.
+    /// The record: `bytes` sent, and `use`, the share of the time until now in which the link was
+    /// busy.
     pub fn record(&self, now: Time) -> Record {
         self.wire.record(now)
     }
 }
 
-/// Bytes at a rate, which holds exactly over any time: no rounding adds up.
+/// Transmits bytes at a rate. The rate holds exactly over any time, as rounding errors do not add
+/// up.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
-    /// A clock with one tick a byte.
+    /// A clock with one tick for each byte.
     bytes: Clock,
-    /// When it last began to be busy, and the bytes since.
+    /// The start of the current busy period, and the bytes sent since.
     since: Time,
     count: u64,
-    /// Busy before that.
+    /// The busy time before that period.
     busy: Time,
     total: u64,
-    /// The time from which on it is measured, the busy time before that, and the bytes.
+    /// The start of the measurement, and the busy time and the bytes before it.
     from: Time,
     before: (Time, u64),
 }
@@ -144,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_busy_link_carries_its_rate_exactly() {
-        // OC-48 with 54 bytes: 173.6 ns each, which is no whole number of picoseconds.
+        // 54 bytes at OC-48 take 173.6 ns, which is not a whole number of picoseconds.
         let mut link = link(2_488_320_000, 0);
         let last = (0..100_000).map(|_| link.send(Time(7), 54)).last().unwrap();
         assert_eq!(u128::from(last.0 - 7), 5_400_000 * 8 * 1_000_000_000_000 / 2_488_320_000);

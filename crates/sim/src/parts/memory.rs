@@ -1,4 +1,4 @@
-//! Memories.
+//! Memories with banks and ports.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,28 +15,29 @@ use crate::{Clock, Time, Timebase};
 /// A request is split into bursts at multiples of `burst_bytes`. Each burst opens its bank, which
 /// is busy for `bank_cycles` or for the time of the data transfer, whichever is longer.
 /// `latency_cycles` later the data goes over a port, `bytes_per_cycle` a cycle. Requests enter in
-/// order of arrival; if banks make some ready earlier, their data may overtake.
+/// order of arrival. If some are ready earlier because of their banks, their data may overtake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemorySpec {
-    /// Its clock; in machine files `clock_mhz`.
+    /// The clock; `clock_mhz` in machine files.
     #[serde(rename = "clock_mhz", with = "megahertz")]
     pub clock: Clock,
-    /// Cycles from the beginning of an access until its first data goes over a port, 0 to 65,536.
+    /// Cycles from the beginning of an access to its first data at a port, 0 to 65,536.
     pub latency_cycles: u64,
     /// The number of ports, 1 to 64, each with its own data path.
     pub ports: u64,
     /// Bytes that a port carries in a cycle, 1 to 4,096.
     pub bytes_per_cycle: u64,
-    /// Banks, a power of two from 1 to 1,024.
+    /// The number of banks, a power of two from 1 to 1,024.
     pub banks: u64,
     /// Minimum cycles for which an access occupies its bank, 1 to 65,536.
     pub bank_cycles: u64,
-    /// The bytes in one bank before the next bank begins: a power of two from 1 to 2^30.
+    /// The interleaving of banks in bytes: a power of two from 1 to 2^30.
     pub interleave_bytes: u64,
-    /// Maximum bytes of one access to a bank: a power of two, not more than `interleave_bytes`.
+    /// The maximum length of one access to a bank in bytes: a power of two, at most
+    /// `interleave_bytes`.
     pub burst_bytes: u64,
-    /// Requests that can be under way, 1 to 65,536; more wait outside.
+    /// Requests in flight, 1 to 65,536. Further requests wait outside.
     pub outstanding: u64,
 }
 
@@ -62,9 +63,9 @@ impl MemorySpec {
 /// The direction of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Data comes back.
+    /// Data is returned.
     Read,
-    /// Data goes in; the request completes when the bank has it.
+    /// Data is stored. The request completes when the bank has it.
     Write,
 }
 
@@ -76,16 +77,16 @@ pub struct Memory {
     /// The cycle from which each bank is free.
     banks: Vec<u64>,
     ports: Vec<Calendar>,
-    /// The end cycles of requests under way.
+    /// The end cycles of requests in flight.
     under_way: BinaryHeap<Reverse<u64>>,
-    /// The cycle of the last entry; requests enter in order.
+    /// The cycle in which the last request entered. Requests enter in order.
     entered: u64,
-    /// Bytes that were read, and written.
+    /// The numbers of bytes read and written.
     bytes: [u64; 2],
     measured: Measured,
 }
 
-/// The statistics of a memory, from a cycle on.
+/// The statistics of a memory since a cycle.
 #[derive(Clone, Debug)]
 struct Measured {
     from: u64,
@@ -108,7 +109,7 @@ impl Memory {
     /// Creates an idle memory.
     ///
     /// # Errors
-    /// If a number of the specification is out of its range.
+    /// If a number of the specification is out of range.
     pub fn new(spec: MemorySpec) -> Result<Self, SpecError> {
         spec.check()?;
         Ok(Self {
@@ -128,8 +129,8 @@ impl Memory {
         &self.spec
     }
 
-    /// Accepts a request that arrives now, for a number of bytes from an address on; returns its
-    /// completion time. Times do not decrease from request to request. Zero bytes count as one.
+    /// Accepts a request that arrives now, for a number of bytes at an address. Returns its
+    /// completion time. Times must not decrease from request to request. Zero bytes count as one.
     pub fn request(&mut self, now: Time, direction: Direction, address: u64, bytes: u64) -> Time {
         let arrival = self.timebase.edge_from(now);
         for port in &mut self.ports {
@@ -156,7 +157,7 @@ impl Memory {
     }
 
     /// Changes the rate of the memory's clock, with a settling time. Earlier requests complete at
-    /// the times already returned; later ones enter after them, at the new rate.
+    /// the times already returned. Later ones enter after them, at the new rate.
     pub fn set_rate(&mut self, now: Time, rate: Clock, settle: Time) {
         let requests = self.under_way.drain().map(|Reverse(end)| end);
         let last = requests.chain(self.banks.iter().copied()).fold(self.entered, u64::max);
@@ -168,7 +169,7 @@ impl Memory {
         self.ports.fill(Calendar::default());
     }
 
-    /// Returns the cycle in which a request may enter that arrives in a given cycle.
+    /// Returns the cycle in which a request enters that arrives in a given cycle.
     fn enter(&mut self, arrival: u64) -> u64 {
         let mut enter = arrival.max(self.entered);
         while let Some(&Reverse(end)) = self.under_way.peek() {
@@ -183,7 +184,7 @@ impl Memory {
         enter
     }
 
-    /// Returns the cycle in which a burst has gone over a port.
+    /// Returns the cycle in which the last data of a burst has passed its port.
     fn burst(&mut self, enter: u64, address: u64, bytes: u64) -> u64 {
         let spec = &self.spec;
         let bank = &mut self.banks[(address / spec.interleave_bytes % spec.banks) as usize];
@@ -201,7 +202,7 @@ impl Memory {
         port.take(ready, beats) + beats
     }
 
-    /// Bytes that were read, and written, since time 0.
+    /// The numbers of bytes read and written since time 0.
     pub fn moved(&self) -> [u64; 2] {
         self.bytes
     }
@@ -211,8 +212,8 @@ impl Memory {
         self.measured = Measured::new(self.timebase.edge_from(now));
     }
 
-    /// Records `reads`, `writes`, `bytes`, `use` of the ports until now, `bank_conflicts` (bursts
-    /// that waited for their bank), `latency`.
+    /// The record: `reads`, `writes`, `bytes`, `use` of the ports until now, `bank_conflicts`
+    /// (bursts that waited for their bank), `latency`.
     pub fn record(&self, now: Time) -> Record {
         let Measured { from, reads, writes, bytes, beats, conflicts, latency } = &self.measured;
         let cycles = (self.timebase.edge_from(now) - from).max(1) * self.spec.ports;

@@ -1,4 +1,4 @@
-//! A mesh: routers in rows and columns.
+//! A mesh of routers in rows and columns.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,18 +8,18 @@ use crate::Clock;
 use crate::spec::{SpecError, megahertz, within};
 
 /// A mesh of routers, one for each node, row by row. Messages go along their row first, then along
-/// the column (XY routing), so that no cycle of waits can arise. The unloaded latency of a message
-/// over h links is h + 1 times `router_cycles`, h times `link_cycles`, and a cycle for each flit
-/// but the first.
+/// the column (XY routing), so no deadlock can arise. The unloaded latency of a message over h
+/// links is h + 1 times `router_cycles`, plus h times `link_cycles`, plus a cycle for each flit but
+/// the first.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeshSpec {
-    /// Its clock; in machine files `clock_mhz`.
+    /// The clock; `clock_mhz` in machine files.
     #[serde(rename = "clock_mhz", with = "megahertz")]
     pub clock: Clock,
-    /// Columns, 1 to 64.
+    /// The number of columns, 1 to 64.
     pub columns: u64,
-    /// Rows, 1 to 64.
+    /// The number of rows, 1 to 64.
     pub rows: u64,
     /// Bytes of a flit, which a link carries in a cycle, 1 to 4,096.
     pub width_bytes: u64,
@@ -27,10 +27,11 @@ pub struct MeshSpec {
     pub router_cycles: u64,
     /// Cycles of a head on each link, 0 to 1,000.
     pub link_cycles: u64,
-    /// Messages that wait at each node, 1 to 65,536.
+    /// Capacity of each node's queue in messages, 1 to 65,536.
     pub queue_messages: u64,
-    /// Messages of any length that each input of a router holds, 2 to 65,536. For full rate: the
-    /// cycles of a router, a link and the flits of a message, divided by those flits, rounded up.
+    /// Messages of any length that each input of a router holds, 2 to 65,536. For full rate it must
+    /// be at least the sum of a router's cycles, a link's cycles and the flits of a message,
+    /// divided by those flits and rounded up.
     pub slots: u64,
     /// The arbiter of a link.
     #[serde(default)]
@@ -42,7 +43,7 @@ const WEST: usize = 2;
 const SOUTH: usize = 3;
 const NORTH: usize = 4;
 
-/// Rows and columns.
+/// The numbers of rows and columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
     columns: usize,
@@ -53,7 +54,7 @@ pub(crate) type Mesh<P> = Fabric<Grid, P>;
 
 impl MeshSpec {
     /// # Errors
-    /// If a number is out of its range, or there are more nodes than routers.
+    /// If a number is out of range, or if there are more nodes than routers.
     pub(crate) fn build<P>(&self, nodes: u32) -> Result<Mesh<P>, SpecError> {
         let topology = Grid::new(self.columns, self.rows, nodes)?;
         let routers = topology.routers();
@@ -72,7 +73,7 @@ impl MeshSpec {
 
 impl Grid {
     /// # Errors
-    /// If a number is out of its range, or there are more nodes than routers.
+    /// If a number is out of range, or if there are more nodes than routers.
     pub(crate) fn new(columns: u64, rows: u64, nodes: u32) -> Result<Self, SpecError> {
         within("columns", columns, 1..=64)?;
         within("rows", rows, 1..=64)?;

@@ -1,5 +1,5 @@
-//! The common interface of networks: a message enters at one node and leaves at another some time
-//! later.
+//! The interface that all networks share: a message enters at one node and leaves at another some
+//! time later.
 
 use slab::Slab;
 
@@ -7,7 +7,7 @@ use crate::stats::{Histogram, Record};
 use crate::wait_graph::WaitGraph;
 use crate::{Clock, EventSink, Time};
 
-/// The number of a place at which messages go in and come out.
+/// The number of a node, at which messages enter and leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node(pub u32);
 
@@ -18,39 +18,27 @@ pub struct Message<P> {
     pub from: Node,
     /// The receiver.
     pub to: Node,
-    /// Its length in bytes, header included.
+    /// The length in bytes, header included.
     pub bytes: u32,
-    /// Its payload.
     pub payload: P,
 }
 
-/// An event of a network to itself. A machine passes it back to [`Network::arrive`].
+/// An event that a network sends to itself. The machine must pass it back to [`Network::arrive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkEvent {
-    /// The message of this number is at its receiver, and comes out if that can hold it.
+    /// The message of this number reaches its receiver. It is delivered if the receiver can hold
+    /// it.
     Reach(u32),
-    /// The message of this number comes out.
+    /// The message of this number is delivered.
     Deliver(u32),
     /// A refused node can try again.
     Room(Node),
-    /// The network chooses among those that wait.
+    /// The network arbitrates among waiting messages.
     Step,
-    /// The head of a message reaches a router, at one of its inputs.
-    Head {
-        /// Which.
-        router: u32,
-        /// The input.
-        input: u8,
-        /// The message.
-        message: u32,
-    },
-    /// The end of a message leaves a router's input.
-    Tail {
-        /// Which.
-        router: u32,
-        /// The input.
-        input: u8,
-    },
+    /// The head of a message reaches an input of a router.
+    Head { router: u32, input: u8, message: u32 },
+    /// The tail of a message leaves an input of a router.
+    Tail { router: u32, input: u8 },
 }
 
 /// A notice from a network to the machine.
@@ -68,13 +56,14 @@ pub trait Network<P> {
     /// Whether a node can send a message to another one now.
     fn can_send(&self, from: Node, to: Node) -> bool;
 
-    /// Puts a message in.
+    /// Sends a message.
     ///
     /// # Errors
-    /// The message itself, if there is no room. The node gets one [`Notice::Room`] when there is.
+    /// The message itself, if there is no room. The node gets one [`Notice::Room`] when there is
+    /// room.
     ///
     /// # Panics
-    /// If there is no such node.
+    /// If a node does not exist.
     fn send(
         &mut self,
         message: Message<P>,
@@ -89,14 +78,14 @@ pub trait Network<P> {
     ) -> Option<Notice<P>>;
 
     /// Bounds the number of messages that a node can hold; more wait in the network until the node
-    /// releases one. Without this there is no bound.
+    /// releases one. By default there is no bound.
     fn bound(&mut self, node: Node, messages: u32);
 
     /// Releases a message of a bounded node.
     fn release(&mut self, node: Node, events: &mut impl EventSink<NetworkEvent>);
 
     /// Changes the rate of the network's clock, with a settling time. Messages already granted
-    /// arrive at their original times; after them, and after settling, messages travel at the new
+    /// arrive at their original times. After them, and after settling, messages travel at the new
     /// rate. A network without a clock, such as a channel, does not change.
     fn set_rate(
         &mut self,
@@ -112,22 +101,22 @@ pub trait Network<P> {
     /// Restricts the record to the time from now on.
     fn begin_to_count(&mut self, now: Time);
 
-    /// `messages` and `bytes` that came out, `latency` from going in to coming out; each kind of
-    /// network adds its own.
+    /// The record: `messages` and `bytes` delivered, and `latency` from entering to delivery. Each
+    /// kind of network adds its own keys.
     fn record(&self, now: Time) -> Record;
 
-    /// Adds the waits within the network to a wait graph; `name` returns the machine's name of a
+    /// Adds the waits within the network to a wait graph. `name` returns the machine's name of a
     /// node.
     fn waits(&self, name: &dyn Fn(Node) -> String, waits: &mut WaitGraph);
 }
 
-/// Returns the report's name for the place where a node's messages wait to enter. A machine whose
-/// node was refused reports that the node waits for this.
+/// Returns the wait graph's name for the place where a node's messages wait to enter. A machine
+/// whose node was refused reports that the node waits for this place.
 pub fn entrance(node: String) -> String {
     format!("the way into the network at {node}")
 }
 
-/// The messages under way, and their statistics.
+/// The messages in flight, and their statistics.
 #[derive(Clone, Debug)]
 pub(crate) struct Traffic<P> {
     flights: Slab<Flight<P>>,
@@ -135,11 +124,11 @@ pub(crate) struct Traffic<P> {
     latency: Histogram,
 }
 
-/// A message under way.
+/// A message in flight.
 #[derive(Clone, Debug)]
 struct Flight<P> {
     message: Message<P>,
-    /// When it went in.
+    /// The time at which it entered.
     since: Time,
 }
 
@@ -202,7 +191,7 @@ impl Credits {
         self.0.len()
     }
 
-    /// Panics where a message names a node that there is not: the machine's own mistake.
+    /// Panics if a message names a node that does not exist, which is a bug of the machine.
     pub(crate) fn check<P>(&self, message: &Message<P>) {
         let (from, to, nodes) = (message.from.0, message.to.0, self.0.len());
         assert!(

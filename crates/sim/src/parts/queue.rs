@@ -1,4 +1,4 @@
-//! Queues with a bound.
+//! Bounded queues.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use crate::Time;
 use crate::spec::{SpecError, within};
 use crate::stats::{Gauge, Histogram, Record};
 
-/// A queue.
+/// The capacity of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
@@ -16,7 +16,7 @@ pub struct QueueSpec {
     pub entries: u64,
 }
 
-/// First in, first out; who comes when it is full is refused.
+/// A first-in, first-out queue. It refuses entries when it is full.
 #[derive(Clone, Debug)]
 pub struct Queue<T> {
     entries: VecDeque<(Time, T)>,
@@ -30,7 +30,7 @@ impl<T> Queue<T> {
     /// Creates an empty queue.
     ///
     /// # Errors
-    /// If the number of entries is out of its range.
+    /// If the number of entries is out of range.
     pub fn new(spec: QueueSpec) -> Result<Self, SpecError> {
         within("entries", spec.entries, 1..=1 << 24)?;
         let (entries, wait) = (VecDeque::new(), Histogram::times());
@@ -43,10 +43,10 @@ impl<T> Queue<T> {
         })
     }
 
-    /// Puts an entry at the end.
+    /// Appends an entry.
     ///
     /// # Errors
-    /// The entry itself, if the queue is full; refusals are counted.
+    /// The entry itself, if the queue is full. Refusals are counted.
     pub fn push(&mut self, now: Time, entry: T) -> Result<(), T> {
         if self.is_full() {
             self.refused += 1;
@@ -65,7 +65,6 @@ impl<T> Queue<T> {
         Some(entry)
     }
 
-    /// The first entry.
     pub fn front(&self) -> Option<&T> {
         self.entries.front().map(|(_, entry)| entry)
     }
@@ -90,12 +89,12 @@ impl<T> Queue<T> {
         self.refused
     }
 
-    /// Returns the number of entries over time.
+    /// The number of entries over time.
     pub fn occupancy(&self) -> &Gauge {
         &self.occupancy
     }
 
-    /// Returns the times that entries stayed.
+    /// The distribution of the times that entries stayed.
     pub fn wait(&self) -> &Histogram {
         &self.wait
     }
@@ -106,7 +105,7 @@ impl<T> Queue<T> {
         self.wait = Histogram::times();
     }
 
-    /// `taken`, `refused`, `occupancy` (mean over time and most), `wait`.
+    /// The record: `taken`, `refused`, `occupancy` (mean over time and maximum), `wait`.
     pub fn record(&self, now: Time) -> Record {
         Record::new()
             .with("taken", self.wait.count())

@@ -1,4 +1,4 @@
-//! A ring: each router has a neighbour on both sides.
+//! A ring of routers, each with a neighbour on both sides.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,13 +8,13 @@ use crate::Clock;
 use crate::spec::{SpecError, megahertz, within};
 
 /// A ring of routers, one for each node. The unloaded latency of a message over h links is h + 1
-/// times `router_cycles`, h times `link_cycles`, and a cycle for each flit but the first. Bubble
-/// flow control makes it free of deadlocks; messages on the ring have priority over messages that
+/// times `router_cycles`, plus h times `link_cycles`, plus a cycle for each flit but the first.
+/// Bubble flow control prevents deadlocks; messages on the ring have priority over messages that
 /// enter.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RingSpec {
-    /// Its clock; in machine files `clock_mhz`.
+    /// The clock; `clock_mhz` in machine files.
     #[serde(rename = "clock_mhz", with = "megahertz")]
     pub clock: Clock,
     /// Bytes of a flit, which a link carries in a cycle, 1 to 4,096.
@@ -23,13 +23,14 @@ pub struct RingSpec {
     pub router_cycles: u64,
     /// Cycles on each link, 0 to 1,000.
     pub link_cycles: u64,
-    /// Messages that wait at each node, 1 to 65,536.
+    /// Capacity of each node's queue in messages, 1 to 65,536.
     pub queue_messages: u64,
-    /// Messages of any length that each input of a router holds, 2 to 65,536. For full rate: the
-    /// cycles of a router, a link and the flits of a message, divided by those flits, rounded up.
+    /// Messages of any length that each input of a router holds, 2 to 65,536. For full rate it must
+    /// be at least the sum of a router's cycles, a link's cycles and the flits of a message,
+    /// divided by those flits and rounded up.
     pub slots: u64,
-    /// Whether messages travel in both directions, each in the shorter one, or in one direction
-    /// only.
+    /// Whether messages travel in both directions, each in the shorter one. Otherwise they travel
+    /// in one direction only.
     pub both_ways: bool,
     /// The arbiter of a link.
     #[serde(default)]
@@ -50,7 +51,7 @@ pub(crate) type Ring<P> = Fabric<Circle, P>;
 
 impl RingSpec {
     /// # Errors
-    /// If a number is out of its range, or there are fewer than 2 nodes or more than 1,024.
+    /// If a number is out of range, or if there are fewer than 2 nodes or more than 1,024.
     pub(crate) fn build<P>(&self, nodes: u32) -> Result<Ring<P>, SpecError> {
         within("nodes", u64::from(nodes), 2..=1024)?;
         let topology = Circle { nodes: nodes as usize, both_ways: self.both_ways };
@@ -90,8 +91,8 @@ impl Topology for Circle {
         if up == 0 {
             return LOCAL;
         }
-        // Between nodes at equal distance both ways, even nodes send one way and odd nodes the
-        // other. The direction does not change on the way.
+        // Between nodes at equal distance in both directions, even nodes send one way and odd nodes
+        // the other. The direction of a message does not change on the way.
         let goes_up = 2 * up < self.nodes || (2 * up == self.nodes && router.is_multiple_of(2));
         if goes_up || !self.both_ways { UP } else { DOWN }
     }

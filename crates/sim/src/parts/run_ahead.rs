@@ -1,7 +1,8 @@
-//! Running ahead: a node is simulated by itself up to a time that is still to come. A network that
-//! knows the delivery of a message when it is sent can offer this ([`RunAhead`]).
+//! Run-ahead (temporal decoupling): a node is simulated on its own up to a time in the future. A
+//! network can offer this ([`RunAhead`]) if it knows the delivery time of a message when it is
+//! sent.
 //!
-//! The results are those of a run in which nobody runs ahead, as long as three promises hold:
+//! The results equal those of a run without run-ahead, as long as three promises hold:
 //!
 //! 1. **The network.** Before the time that [`RunAhead::quiet_until`] has returned, no message
 //!    reaches the node that was not in the network at that call.
@@ -11,19 +12,20 @@
 //! 3. **The node that runs ahead.** It takes each message before it simulates the time after the
 //!    message's arrival, and sends its own with [`RunAhead::send_ahead`], at their times.
 //!
-//! A network asserts the first two with [`Promises`] in debug builds. The third is the machine's.
+//! A network asserts the first two with [`Promises`] in debug builds. The machine must keep the
+//! third.
 
 use super::network::{Message, Network, NetworkEvent, Node};
 use crate::{EventSink, Time};
 
 /// A network whose nodes can run ahead.
 pub trait RunAhead<P>: Network<P> {
-    /// Sends a message that enters at a time that may be in the future. Each node sends its
-    /// messages in the order in which they enter, or in any other order that is equal in every run.
-    /// Returns its arrival time at a node that [collects](Self::collect) its messages.
+    /// Sends a message that enters at a time that may be in the future. Each node must send its
+    /// messages in the order in which they enter, or in another order that is the same in every
+    /// run. Returns the arrival time if the receiver [collects](Self::collect) its messages.
     ///
     /// # Panics
-    /// If there is no such node.
+    /// If a node does not exist.
     fn send_ahead(
         &mut self,
         message: Message<P>,
@@ -33,31 +35,31 @@ pub trait RunAhead<P>: Network<P> {
 
     /// Makes messages to a node arrive without an event from now on; they wait until the node
     /// [fetches](Self::fetch) them. Returns whether that is possible. Only nodes that receive by
-    /// events may send to it, and only after they have received a message.
+    /// events may send to this node, and only after they have received a message.
     fn collect(&mut self, node: Node) -> bool;
 
     /// Declares that a node keeps the second promise from now on.
     fn answers(&mut self, node: Node);
 
-    /// Returns the arrival time of the next message, of those in the network, at a node that
-    /// collects its messages; `None` for another node.
+    /// Returns the arrival time of the next message in the network for a node that collects its
+    /// messages; `None` for other nodes.
     fn next_for(&self, node: Node) -> Option<Time>;
 
-    /// Takes the next message of a node that collects its messages, if it arrives at this time or
-    /// before, and returns it with its arrival time; nothing for another node.
+    /// Takes the next message of a node that collects its messages, if it arrives by this time, and
+    /// returns it with its arrival time; `None` for other nodes.
     fn fetch(&mut self, node: Node, until: Time) -> Option<(Time, Message<P>)>;
 
-    /// Returns the time of the first promise, at least `now`: until then the node can be simulated
-    /// by itself.
+    /// Returns the time of the first promise, at least `now`. Until then the node can be simulated
+    /// on its own.
     fn quiet_until(&mut self, node: Node, now: Time) -> Time;
 }
 
-/// What was promised to each node and by it. In release builds nothing is recorded.
+/// The promises made to each node and by it. Release builds record nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct Promises {
-    /// Up to when no unknown message reaches the node.
+    /// For each node, the time up to which no unknown message reaches it.
     quiet: Vec<Time>,
-    /// The last message from the node that arrived at one that answers: where, and when.
+    /// For each node, the answering node and the time at which its last message there arrived.
     asked: Vec<Option<(Node, Time)>>,
 }
 
@@ -74,7 +76,7 @@ impl Promises {
         }
     }
 
-    /// Records the arrival of a message from a node at one that answers.
+    /// Records the arrival of a message from a node at an answering node.
     pub(crate) fn asked(&mut self, from: Node, to: Node, now: Time) {
         if cfg!(debug_assertions) {
             self.asked[from.0 as usize] = Some((to, now));
@@ -92,7 +94,7 @@ impl Promises {
         );
     }
 
-    /// Asserts the second promise for a message from a node that answers to one that collects.
+    /// Asserts the second promise for a message from an answering node to a collecting one.
     pub(crate) fn check_answer(&self, from: Node, to: Node, now: Time) {
         debug_assert!(
             self.asked[to.0 as usize] == Some((from, now)),

@@ -1,11 +1,11 @@
 //! Wormhole routing: a mesh through which messages go flit by flit.
 //!
-//! A message is a worm of flits: its head chooses the route, and each link that it takes belongs to
-//! the message until its tail has passed. An input of a router holds a few flits only, so a worm
-//! that waits occupies several routers and blocks others from its links (Dally and Seitz, 1987).
-//! Messages go along their row first, then along the column, so that no cycle of waits can arise.
+//! A message is a worm of flits. Its head chooses the route, and each link that it takes belongs to
+//! the message until its tail has passed. An input of a router holds only a few flits, so a waiting
+//! worm occupies several routers and blocks others from its links (Dally and Seitz, 1987). Messages
+//! go along their row first, then along the column, so no deadlock can arise.
 //!
-//! All routers act at once in a cycle: room that a flit leaves can be taken in the next cycle, and
+//! All routers act at once in a cycle. Room that a flit leaves can be taken in the next cycle, and
 //! a flit that arrives was sent in an earlier cycle. Nothing is done while no flit can move.
 
 use std::collections::VecDeque;
@@ -23,19 +23,19 @@ use crate::wait_graph::WaitGraph;
 use crate::{Clock, EventSink};
 
 /// A mesh of routers with wormhole routing, one for each node, row by row. The unloaded latency of
-/// a message over h links is h + 1 times `router_cycles`, h times `link_cycles`, and a cycle for
-/// each flit but the first. A link carries a flit in each cycle if `buffer_flits` is more than the
-/// cycles of a router and a link; otherwise it carries `buffer_flits` flits in that many cycles
+/// a message over h links is h + 1 times `router_cycles`, plus h times `link_cycles`, plus a cycle
+/// for each flit but the first. A link carries a flit in each cycle if `buffer_flits` is more than
+/// the cycles of a router and a link; otherwise it carries `buffer_flits` flits in that many cycles
 /// plus one.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WormholeSpec {
-    /// Its clock; in machine files `clock_mhz`.
+    /// The clock; `clock_mhz` in machine files.
     #[serde(rename = "clock_mhz", with = "megahertz")]
     pub clock: Clock,
-    /// Columns, 1 to 64.
+    /// The number of columns, 1 to 64.
     pub columns: u64,
-    /// Rows, 1 to 64.
+    /// The number of rows, 1 to 64.
     pub rows: u64,
     /// Bytes of a flit, which a link carries in a cycle, 1 to 4,096.
     pub width_bytes: u64,
@@ -43,9 +43,9 @@ pub struct WormholeSpec {
     pub router_cycles: u64,
     /// Cycles of a flit on each link, 0 to 1,000.
     pub link_cycles: u64,
-    /// Messages that wait at each node, 1 to 65,536.
+    /// Capacity of each node's queue in messages, 1 to 65,536.
     pub queue_messages: u64,
-    /// Flits that each input of a router holds, 1 to 65,536, those on their way to it included.
+    /// Flits that each input of a router holds, including flits on their way to it, 1 to 65,536.
     pub buffer_flits: u64,
     /// The arbiter of a link.
     #[serde(default)]
@@ -54,33 +54,33 @@ pub struct WormholeSpec {
 
 pub(crate) type Wormhole<P> = Contended<Worms, P>;
 
-/// Routers with the flits of messages in them.
+/// Routers and the flits in them.
 #[derive(Clone, Debug)]
 pub(crate) struct Worms {
     spec: WormholeSpec,
     grid: Grid,
-    /// Inputs of all routers, one router after the other.
+    /// The inputs of all routers, router by router.
     inputs: Vec<Input>,
     outputs: Vec<Output>,
-    /// Routers that have flits, or for which flits are on their way.
+    /// Routers that have flits or to which flits are on their way.
     active: Vec<usize>,
     is_active: Vec<bool>,
     requests: Requests,
     /// Inputs that a flit has left in this cycle.
     left: Vec<usize>,
-    /// The cycle after the last one in which flits have moved: there is one step in a cycle.
+    /// The cycle after the last one in which flits moved, as there is one step in a cycle.
     next_cycle: u64,
 }
 
-/// An input; that of the node holds no flits, but cuts waiting messages into them.
+/// An input of a router. The node's input holds no flits, but splits waiting messages into flits.
 #[derive(Clone, Debug, Default)]
 struct Input {
     flits: VecDeque<Flit>,
-    /// Flits that are here, on their way here, or have left in this cycle.
+    /// Flits that are here, are on their way here, or have left in this cycle.
     taken: u64,
     /// The number of flits of the first message that have left, for inputs of nodes.
     gone: u64,
-    /// The cycle after that in which a flit has left last: an input passes one in a cycle.
+    /// The cycle after the last departure of a flit, as an input passes one flit in a cycle.
     free: u64,
 }
 
@@ -89,7 +89,7 @@ struct Flit {
     message: u32,
     is_head: bool,
     is_tail: bool,
-    /// The cycle in which it is here.
+    /// The cycle of its arrival.
     arrives: u64,
 }
 
@@ -103,7 +103,7 @@ struct Output {
 
 impl WormholeSpec {
     /// # Errors
-    /// If a number is out of its range, or there are more nodes than routers.
+    /// If a number is out of range, or if there are more nodes than routers.
     pub(crate) fn build<P>(&self, nodes: u32) -> Result<Wormhole<P>, SpecError> {
         let grid = Grid::new(self.columns, self.rows, nodes)?;
         within("width_bytes", self.width_bytes, 1..=4096)?;
@@ -243,7 +243,7 @@ impl Worms {
         }
     }
 
-    /// The first flits of all inputs of active routers, and where they are.
+    /// The first flits of all inputs of active routers, with their places.
     fn fronts<'a, P>(
         &'a self,
         waiting: &'a Waiting<P>,
@@ -280,7 +280,7 @@ impl Medium for Worms {
     ) {
         let mut moved = false;
         self.next_cycle = cycle + 1;
-        // Routers that become active in this cycle have nothing to do before the next.
+        // Routers that become active in this cycle have nothing to do before the next one.
         for index in 0..self.active.len() {
             let router = self.active[index];
             for output in 0..self.grid.ports() {
@@ -330,7 +330,7 @@ impl Medium for Worms {
     }
 
     /// Adds to the common record `use`, the share of all links' cycles in which they carried a
-    /// flit, and `most_used`, that of the busiest.
+    /// flit, and `most_used`, the share of the busiest link.
     fn record(&self, cycles: u64, record: Record) -> Record {
         let ports = self.grid.ports();
         let is_link = |number: usize| self.grid.behind(number / ports, number % ports).is_some();

@@ -2,12 +2,12 @@
 
 use crate::Time;
 
-/// A level and its mean over time: entries of a queue, threads that run.
+/// A level and its mean over time, such as the entries of a queue or the number of running threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gauge {
     level: u64,
     most: u64,
-    /// The time from which on the mean counts.
+    /// The start of the measurement of the mean.
     from: Time,
     since: Time,
     /// Level times picoseconds, up to `since`.
@@ -15,7 +15,7 @@ pub struct Gauge {
 }
 
 impl Gauge {
-    /// The level is another one from now on; times do not go back.
+    /// Sets the level from now on. Times must not go back.
     pub fn set(&mut self, now: Time, level: u64) {
         self.area += u128::from(self.level) * u128::from(now.since(self.since).0);
         self.since = now;
@@ -38,17 +38,16 @@ impl Gauge {
         (self.from, self.since, self.area, self.most) = (now, now, 0, self.level);
     }
 
-    /// The level.
     pub fn level(&self) -> u64 {
         self.level
     }
 
-    /// The highest level so far.
+    /// The highest level since the measurement began.
     pub fn most(&self) -> u64 {
         self.most
     }
 
-    /// The mean from the time when counting began to now; 0 over no time.
+    /// The mean since the measurement began; 0 over no time.
     pub fn mean(&self, now: Time) -> f64 {
         let area = self.area + u128::from(self.level) * u128::from(now.since(self.since).0);
         let time = now.since(self.from);
@@ -67,10 +66,10 @@ mod tests {
         gauge.rise(Time(10));
         gauge.rise(Time(20));
         gauge.fall(Time(50));
-        // 0 for 10, 1 for 10, 2 for 30, 1 for 50.
+        // The level is 0 for 10, 1 for 10, 2 for 30 and 1 for 50.
         assert_eq!(gauge.mean(Time(100)), 1.2);
         assert_eq!((gauge.level(), gauge.most()), (1, 2));
-        // From 100 on 1 for 30 and 0 for 70.
+        // From 100, the level is 1 for 30 and 0 for 70.
         gauge.begin_to_count(Time(100));
         assert_eq!((gauge.mean(Time(100)), gauge.most()), (0.0, 1));
         gauge.fall(Time(130));

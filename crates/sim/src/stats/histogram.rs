@@ -8,13 +8,13 @@ use crate::Time;
 /// The unit of a histogram's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Unit {
-    /// Times, which are shown in nanoseconds.
+    /// Times in picoseconds, shown in nanoseconds.
     Time,
-    /// Numbers of things.
+    /// Plain counts.
     Count,
 }
 
-/// Values with their frequencies: quantiles to two digits, mean and extremes exact.
+/// Values with their frequencies. Quantiles have two digits; mean and extremes are exact.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     unit: Unit,
@@ -58,7 +58,7 @@ impl Histogram {
         self.counts.len()
     }
 
-    /// Their mean in picoseconds, or plain numbers; 0 without any.
+    /// The mean, in picoseconds or as a plain number; 0 without values.
     pub fn mean(&self) -> f64 {
         if self.count() == 0 { 0.0 } else { self.sum as f64 / self.count() as f64 }
     }
@@ -102,19 +102,19 @@ pub struct Summary {
     pub unit: Unit,
     /// The number of values.
     pub count: u64,
-    /// Mean, exact.
+    /// The exact mean.
     pub mean: f64,
-    /// Least, exact.
+    /// The exact minimum.
     pub min: f64,
-    /// Median, to two digits, as all quantiles.
+    /// The median. Like all quantiles, it has two digits.
     pub p50: f64,
-    /// Nine tenths are not above it.
+    /// The 90th percentile.
     pub p90: f64,
-    /// 99 of 100 are not above it.
+    /// The 99th percentile.
     pub p99: f64,
-    /// 999 of 1,000 are not above it.
+    /// The 99.9th percentile.
     pub p999: f64,
-    /// Greatest, exact.
+    /// The exact maximum.
     pub max: f64,
 }
 

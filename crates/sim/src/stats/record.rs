@@ -9,7 +9,7 @@ use super::{Gauge, Histogram, Summary, Unit};
 use crate::Time;
 use crate::energy::Energy;
 
-/// Names and values, in the order in which they were added.
+/// Named values, in the order in which they were added.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     fields: Vec<(String, Value)>,
@@ -18,21 +18,18 @@ pub struct Record {
 /// A value of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A count.
     Count(u64),
-    /// A share, a mean, a rate.
+    /// A share, a mean or a rate.
     Number(f64),
     /// A duration or a point in time.
     Time(Time),
-    /// An amount of energy.
     Energy(Energy),
-    /// A name.
     Text(String),
     /// A summary of a distribution.
     Summary(Summary),
-    /// Values with names.
+    /// Nested named values.
     Record(Record),
-    /// Values with numbers, from 0.
+    /// Numbered values, from 0.
     List(Vec<Value>),
 }
 
@@ -42,7 +39,7 @@ impl Record {
         Self::default()
     }
 
-    /// The record with another field.
+    /// Returns the record with another field.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.add(name, value);
@@ -54,12 +51,11 @@ impl Record {
         self.fields.push((name.to_owned(), value.into()));
     }
 
-    /// The fields.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.fields.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// The value at a path: names with dots between them, numbers within lists.
+    /// The value at a path: names separated by dots, and indices within lists.
     pub fn value(&self, path: &str) -> Option<&Value> {
         let mut names = path.split('.');
         let mut value = self.field(names.next()?)?;
@@ -79,7 +75,8 @@ impl Record {
 
     /// Formats the record as a table, one line a value under its path.
     pub fn table(&self) -> Table {
-        // A rule under the heads and no other lines, which copies and reads well without colour.
+        // A rule under the heads and no other lines. This copies well and is readable without
+        // colour.
         const STYLE: TableStyle =
             TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
         let mut table = Table::new();
@@ -94,7 +91,7 @@ impl Record {
         table
     }
 
-    /// Paths and values, records and lists taken apart.
+    /// The paths and values of all leaves.
     fn lines(&self) -> Vec<(String, &Value)> {
         fn go<'a>(path: String, value: &'a Value, lines: &mut Vec<(String, &'a Value)>) {
             match value {
@@ -173,7 +170,7 @@ fn thousands(count: u64) -> String {
     out
 }
 
-/// Four digits, or all those before the point.
+/// Formats a number with four significant digits, or with all digits before the point.
 fn digits(number: f64) -> String {
     let magnitude = number.abs();
     let places = match magnitude {
@@ -185,8 +182,8 @@ fn digits(number: f64) -> String {
     format!("{number:.places$}")
 }
 
-/// JSON for machines: objects in the order of the fields. Times are nanoseconds, and their keys end
-/// in `_ns`; energies are picojoules, and their keys end in `_pj`.
+/// JSON for programs: objects in the order of the fields. Times are in nanoseconds, with keys that
+/// end in `_ns`; energies are in picojoules, with keys that end in `_pj`.
 impl Serialize for Record {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(Some(self.fields.len()))?;
@@ -260,7 +257,7 @@ impl<V: Into<Value>> From<Vec<V>> for Value {
     }
 }
 
-/// A gauge needs the end time of its mean.
+/// The time is the end of the gauge's measurement.
 impl From<(&Gauge, Time)> for Value {
     fn from((gauge, now): (&Gauge, Time)) -> Self {
         Self::Record(Record::new().with("mean", gauge.mean(now)).with("most", gauge.most()))

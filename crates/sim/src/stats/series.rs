@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::Time;
 
-/// Columns of numbers with a row for each interval of time, the first from time 0 on.
+/// Columns of numbers with a row for each interval of time, from time 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     interval: Time,
@@ -16,7 +16,7 @@ pub struct Series {
 pub struct Column(usize);
 
 impl Series {
-    /// Creates a series without columns, with intervals of this length, at least a picosecond.
+    /// Creates a series without columns. The interval is at least a picosecond.
     pub fn new(interval: Time) -> Self {
         Self { interval: interval.max(Time(1)), columns: Vec::new() }
     }
@@ -27,13 +27,12 @@ impl Series {
         Column(self.columns.len() - 1)
     }
 
-    /// Adds to the interval that holds this time: packets, bytes.
+    /// Adds an amount, such as packets or bytes, to the interval that holds this time.
     pub fn add(&mut self, column: Column, at: Time, amount: f64) {
         *self.cell(column, at.0 / self.interval.0) += amount;
     }
 
-    /// Something was busy from one time to another: adds to each interval the share of it in which
-    /// that was so.
+    /// Adds a busy period. Each interval gets the share of its time within the period.
     pub fn spread(&mut self, column: Column, begin: Time, end: Time) {
         let mut at = begin.0;
         while at < end.0 {
@@ -57,8 +56,8 @@ impl Series {
         self.interval
     }
 
-    /// Doubles the interval: every two rows become one. It has the sum of the two in the columns
-    /// `sums` (amounts), and their mean in the others (shares and rates).
+    /// Doubles the interval: every two rows become one. Columns in `sums` (amounts) are added; the
+    /// others (shares and rates) are averaged.
     pub fn double_interval(&mut self, sums: &[Column]) {
         self.interval = Time(self.interval.0.saturating_mul(2));
         for (index, (_, cells)) in self.columns.iter_mut().enumerate() {
@@ -72,8 +71,7 @@ impl Series {
         }
     }
 
-    /// Names and numbers of the columns. Where a column ends before another one, it is 0 from there
-    /// on.
+    /// The names and numbers of the columns. A shorter column is 0 from its end on.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &[f64])> {
         self.columns.iter().map(|(name, cells)| (name.as_str(), cells.as_slice()))
     }
@@ -83,8 +81,8 @@ impl Series {
         self.columns.iter().map(|(_, cells)| cells.len()).max().unwrap_or(0)
     }
 
-    /// Writes it as CSV (RFC 4180): `time_ns`, when the interval begins, then a field for each
-    /// column.
+    /// Writes the series as CSV (RFC 4180): `time_ns`, the beginning of the interval, then a field
+    /// for each column.
     ///
     /// # Errors
     /// If the writer fails.

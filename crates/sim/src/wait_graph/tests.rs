@@ -52,8 +52,8 @@ fn without_a_circle_the_one_is_named_who_keeps_all_waiting() {
     assert_eq!(names(&report.blockers[0].chain), ["thread 99", "engine"]);
 }
 
-/// A machine that does a piece of work a nanosecond, until one that never ends; then it sleeps, or
-/// repeats empty steps.
+/// A machine that completes a work item each nanosecond, until one that never ends. Then it sleeps,
+/// or repeats empty steps.
 struct Machine {
     done: u64,
     stops_at: u64,
@@ -79,7 +79,7 @@ impl Model for Machine {
 
 impl Watched for Machine {
     fn outstanding(&self) -> u64 {
-        // The five hundredth is never ended by a machine that stops there.
+        // A machine that stops at item 500 never ends it.
         u64::from(self.done < 500 || self.stops_at == 500)
     }
 
@@ -141,7 +141,7 @@ fn a_machine_that_is_run_in_short_pieces_is_watched_as_in_one_go() {
     let stuck =
         pieces.map(|until| watchdog.run(&mut kernel, &mut machine, until)).find_map(Result::err);
     let stuck = stuck.expect("it never ends by itself");
-    // The last progress was seen at the end of a piece.
+    // The last progress was seen at the end of a run.
     let times = (stuck.at, stuck.since, stuck.is_silent);
     assert_eq!(times, (Time::nanoseconds(604), Time::nanoseconds(504), false));
 }

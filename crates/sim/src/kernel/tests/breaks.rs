@@ -4,10 +4,10 @@ use super::*;
 
 const END: Time = Time(u64::MAX / 2);
 
-/// What the mill did when.
+/// The log of the mill: time, unit and thing.
 type Log = Vec<(Time, Unit, u32)>;
 
-/// Runs the mill without a break; the log, and the work.
+/// Runs the mill without a break. Returns the log and the work.
 fn whole(effort: Effort) -> (Log, (u64, u64)) {
     let (mut mill, mut kernel) = mill(effort);
     assert_eq!(kernel.run(&mut mill, END), Stop::Silent);
@@ -44,12 +44,12 @@ fn a_breakpoint_breaks_where_its_condition_holds_first() {
     let broken = kernel.observe(&mut mill, END, &mut breakpoint);
     assert_eq!(broken, ControlFlow::Break(Happened::Event));
     assert_eq!((kernel.now(), mill.log.last()), (at.0, Some(&at)));
-    // A unit that has worked on something is in the middle of an edge's units.
+    // A unit that has worked on a thing is in the middle of an edge's units.
     let mut breakpoint = Breakpoint(|mill: &Mill, _: &Kernel<Thing>| mill.units[7].cycles_left > 1);
     let broken = kernel.observe(&mut mill, END, &mut breakpoint);
     assert_eq!(broken, ControlFlow::Break(Happened::Cycle(Unit(7))));
-    // The breakpoint holds without progress: the run breaks after the next event or cycle and
-    // continues without it.
+    // The breakpoint also holds without progress. The run breaks after the next event or cycle,
+    // then continues without the breakpoint.
     assert!(kernel.observe(&mut mill, END, &mut breakpoint).is_break());
     assert_eq!(kernel.run(&mut mill, END), Stop::Silent);
     assert_eq!((mill.log, kernel.work()), (log, work));
@@ -87,8 +87,7 @@ fn a_run_that_goes_on_from_a_checkpoint_is_the_same() {
         let (log, work) = whole(effort);
         let (mut mill, mut kernel) = mill(effort);
         let mut checkpoints = Vec::new();
-        // Break at any event or cycle: after a fixed number of steps, wherever that is within an
-        // instant.
+        // Breaks after a fixed number of steps, at any event or cycle within an instant.
         for steps in [0, 1, 30, 500, 1001, 2222] {
             for _ in 0..steps {
                 assert!(kernel.step(&mut mill, END).is_break());

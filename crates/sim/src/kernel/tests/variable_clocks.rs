@@ -1,4 +1,4 @@
-//! Clocks that change: closed forms, and a reference that looks at every picosecond.
+//! Variable clocks against closed forms, and against a reference that checks every picosecond.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ enum Change {
     Rate(Clock, Time),
     Gate,
     Ungate(Time),
-    /// Wakes the unit that sleeps.
+    /// Wakes the sleeping unit.
     Wake,
 }
 
@@ -40,7 +40,7 @@ impl Model for Watch {
 
     fn cycle(&mut self, unit: Unit, kernel: &mut Kernel<Self::Event>) -> Activity {
         let clock = unit.0 as usize / 3;
-        // The current edge counts.
+        // The number of edges includes the current one.
         let edge = kernel.edges(clock) - 1;
         match unit.0 % 3 {
             0 => {
@@ -106,11 +106,11 @@ fn times(edges: &[(u64, Time)]) -> Vec<u64> {
 #[test]
 fn edges_are_counted_across_changes() {
     let changes = [
-        // Ten edges of 100, to 900; then periods of 30.
+        // Ten edges with period 100, up to 900; then period 30.
         (Time(850), 0, Change::Rate(Clock::ratio(30, 1), Time(0))),
-        // Edge 13, at 990, is the last before the clock settles at 5000; then 50.
+        // Edge 13, at 990, is the last one before the clock settles at 5000; then period 50.
         (Time(1000), 0, Change::Rate(Clock::ratio(50, 1), Time(4000))),
-        // From 5050 on gated; from 5801 on, edges are at multiples of 50 again.
+        // Gated from 5050; from 5801, edges are at multiples of 50 again.
         (Time(5050), 0, Change::Gate),
         (Time(5721), 0, Change::Ungate(Time(80))),
     ];
@@ -205,10 +205,11 @@ struct Ticking {
     period: (u64, u64),
     /// Picoseconds times the denominator since the origin, modulo the numerator.
     phase: u64,
-    /// The next rate, the time when it may begin, and whether the period before it is over.
+    /// The next rate, the earliest time at which it may begin, and whether the period before it is
+    /// over.
     next: Option<((u64, u64), u64, bool)>,
     is_gated: bool,
-    /// Edges before it are gated, too.
+    /// Edges before this time are gated too.
     open_from: u64,
 }
 

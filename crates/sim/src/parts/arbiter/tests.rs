@@ -96,7 +96,7 @@ fn weights_are_shares() {
         grants(ArbiterSpec::Weighted(vec![3, 1, 2]), 3, 12),
         [0, 0, 0, 1, 2, 2, 0, 0, 0, 1, 2, 2]
     );
-    // A contender without a request gives up its turn, and a single contender gets everything.
+    // A contender without a request gives up its turn. A single contender gets every grant.
     let mut arbiter = Arbiter::new(&ArbiterSpec::Weighted(vec![3, 1, 2]), 3).unwrap();
     assert_eq!(
         [(); 4].map(|()| arbiter.grant(&asking(3, &[1, 2]))),

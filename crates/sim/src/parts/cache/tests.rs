@@ -13,7 +13,8 @@ fn cache(spec: CacheSpec) -> Cache {
     Cache::new(spec, Rng::new(1, "cache")).unwrap()
 }
 
-/// Counts the misses of the last sweep in sweeps over a number of bytes, word by word.
+/// Sweeps several times over a number of bytes, word by word, and counts the misses of the last
+/// sweep.
 fn misses_of_a_sweep(mut cache: Cache, bytes: u64) -> usize {
     let mut misses = 0;
     for sweep in 0..4 {
@@ -30,8 +31,8 @@ fn what_fits_misses_once_and_what_does_not_misses_again() {
     for ways in [1, 2, 128 / 2] {
         assert_eq!(misses_of_a_sweep(cache(spec(ways)), 4096), 0);
     }
-    // LRU's worst: a sweep over a line more in each set than there are ways drops each line just
-    // before its turn.
+    // The worst case of LRU: a sweep over one line more in each set than there are ways drops each
+    // line just before its turn.
     assert_eq!(misses_of_a_sweep(cache(spec(2)), 6144), 6144 / 32);
     // Direct-mapped, only the sets with two lines miss.
     assert_eq!(misses_of_a_sweep(cache(spec(1)), 4096 + 1024), 2 * 1024 / 32);
@@ -39,7 +40,7 @@ fn what_fits_misses_once_and_what_does_not_misses_again() {
 
 #[test]
 fn random_addresses_hit_as_often_as_they_are_held() {
-    // Uniform over four times the size: whatever the policy, a quarter is there.
+    // Uniform accesses over four times the cache's size: a quarter hits, whatever the policy.
     for spec in [spec(1), spec(8), CacheSpec { replacement: Replacement::Random, ..spec(4) }] {
         let (mut cache, mut rng) = (cache(spec), Rng::new(3, "addresses"));
         let hits = (0..40_000)
@@ -56,7 +57,7 @@ fn a_line_that_is_fetched_ahead_is_there_and_counts_apart() {
     cache.prefetch(0x1020, 1);
     assert!(cache.place(0x103c).is_some() && cache.place(0x1040).is_none());
     assert!(cache.access(0x1024, Use::Read, 2).hit);
-    // It evicts as a missing line does.
+    // A prefetch evicts like a miss.
     cache.prefetch(0x2000, 3);
     assert!(cache.place(0x1000).is_none());
     let record = cache.record();
@@ -101,7 +102,7 @@ fn a_write_through_goes_to_memory_and_fetches_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig { rng_seed: prop::test_runner::RngSeed::Fixed(8), failure_persistence: None, ..Default::default() })]
 
-    /// Against lists of the last used lines, over a few sets.
+    /// Checks against lists of the most recently used lines, over a few sets.
     #[test]
     fn lru_holds_the_lines_used_last(ways in 0u32..4, accesses in prop::collection::vec((0u64..0x4000, any::<bool>()), 1..300)) {
         let ways = 1 << ways;

@@ -8,7 +8,7 @@ struct Net {
     sent: Vec<Time>,
     left: u64,
     gap: Time,
-    /// The time that a receiver holds a message, if it is bounded.
+    /// The time for which a receiver holds a message, if its capacity is bounded.
     holds: Option<Time>,
     held: Vec<u32>,
 }
@@ -79,7 +79,7 @@ fn spec(jitter: f64, keep_order: bool) -> ChannelSpec {
     ChannelSpec { latency: Time::nanoseconds(80), jitter, keep_order, beat: None }
 }
 
-/// Counts messages that come out after a later message of the same pair.
+/// Counts messages that are delivered after a later message of the same pair.
 fn overtaken(net: &Net) -> usize {
     let mut last = std::collections::BTreeMap::new();
     let late = |(_, _, message): &&(Time, Time, Message<u64>)| {
@@ -116,7 +116,8 @@ fn jitter_is_uniform_between_its_bounds() {
     let net = run(spec(0.25, false), 40_000, 1, None);
     let delays: Vec<u64> = net.out.iter().map(|(_, delay, _)| delay.0).collect();
     assert!(delays.iter().all(|delay| (60_000..=100_000).contains(delay)));
-    // Chi square over 40 classes: below 72.1 with 39 degrees of freedom in 999 cases of 1,000.
+    // Chi square over 40 classes: with 39 degrees of freedom it is below 72.1 in 999 cases of
+    // 1,000.
     let mut classes = [0.0f64; 40];
     delays.iter().for_each(|delay| classes[((delay - 60_000) / 1000).min(39) as usize] += 1.0);
     let chi: f64 = classes.iter().map(|count| (count - 1000.0).powi(2) / 1000.0).sum();
@@ -129,7 +130,7 @@ fn messages_overtake_unless_their_pair_keeps_order() {
     assert!(overtaken(&free) > 1000, "{}", overtaken(&free));
     let kept = run(spec(0.25, true), 5000, 3, None);
     assert_eq!(overtaken(&kept), 0);
-    // To keep order only the later one waits: none takes longer than the bound.
+    // To keep order, only the later message waits, so none exceeds the bound.
     assert!(kept.out.iter().all(|(_, delay, _)| (60_000..=100_000).contains(&delay.0)));
 }
 
@@ -180,7 +181,7 @@ fn a_node_that_collects_its_messages_gets_the_same_ones_at_the_same_times() {
         let comes = channel.send_ahead(message, Time(1000 * payload), &mut kernel);
         assert_eq!(comes.is_some(), payload % 3 == 1);
     }
-    // A message that comes out by an event cannot be fetched before it.
+    // A message that is delivered by an event cannot be fetched before it.
     assert_eq!((channel.next_for(Node(0)), channel.fetch(Node(0), Time(u64::MAX))), (None, None));
     let mut fetched = Vec::new();
     while let Some(next) = channel.next_for(Node(1)) {
@@ -197,7 +198,8 @@ fn a_node_that_collects_its_messages_gets_the_same_ones_at_the_same_times() {
 fn a_node_collects_only_what_can_be_known_before() {
     let channel = |spec| Channel::<()>::new(spec, 2, Rng::new(1, "network")).unwrap();
     assert!(channel(spec(0.5, false)).collect(Node(0)));
-    // Messages may come at once, depend on those before, or have no room.
+    // The node cannot collect: messages may arrive at once, depend on earlier ones, or find no
+    // room.
     assert!(!channel(spec(1.0, false)).collect(Node(0)));
     assert!(!channel(spec(0.5, true)).collect(Node(0)));
     let mut bounded = channel(spec(0.5, false));
@@ -205,8 +207,8 @@ fn a_node_collects_only_what_can_be_known_before() {
     assert!(!bounded.collect(Node(0)) && bounded.collect(Node(1)));
 }
 
-/// A channel of 80 ns between processor 0, which collects, 1, which answers, and 2, which does
-/// neither; and the kernel that drives it.
+/// A channel of 80 ns and the kernel that drives it. Of the processors, 0 collects, 1 answers, and
+/// 2 does neither.
 fn answering() -> (Channel<u64>, Kernel<NetworkEvent>) {
     let mut channel = Channel::new(spec(0.0, false), 3, Rng::new(1, "network")).unwrap();
     assert!(channel.collect(Node(0)));
@@ -228,7 +230,7 @@ fn a_node_is_quiet_for_two_latencies_and_less_once_it_has_asked_or_another_may_s
     let (mut channel, mut kernel) = answering();
     channel.send_ahead(from_to(1, 2), Time(0), &mut kernel);
     assert_eq!(channel.quiet_until(Node(0), Time::nanoseconds(30)), Time::nanoseconds(160));
-    // A node that collects nothing is told of messages by events, a latency ahead.
+    // A node that does not collect learns of messages by events, a latency ahead.
     assert_eq!(channel.quiet_until(Node(2), Time::nanoseconds(30)), Time::nanoseconds(80));
     assert_eq!(channel.quiet_until(Node(1), Time::nanoseconds(30)), Time::nanoseconds(30));
 }

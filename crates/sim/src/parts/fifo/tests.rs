@@ -3,13 +3,13 @@ use proptest::prelude::*;
 use super::*;
 use crate::{Clock, Effort, Model, Stop};
 
-/// Units that repeat a program of reads and writes, each of which blocks.
+/// Units that repeat a program of blocking reads and writes.
 struct Tiles {
     fifos: Vec<Fifo<u64>>,
     tiles: Vec<Tile>,
     /// The tile of each unit.
     order: Vec<usize>,
-    /// The writes: time, tile, FIFO and word.
+    /// The writes, each with time, tile, FIFO and word.
     log: Vec<(Time, usize, usize, u64)>,
     until: Time,
 }
@@ -89,7 +89,7 @@ fn run(tiles: &[Vec<Op>], fifos: &[u64], order: &[usize], cycles: u64) -> (Log, 
     (log, stop, model)
 }
 
-/// Runs a chain of tiles that pass words on; returns the words in its FIFOs.
+/// Runs a chain of tiles that pass words on. Returns the number of words that passed each FIFO.
 fn chain(tiles: usize, words: u64, cycles: u64) -> Vec<u64> {
     let program = |tile: usize| match tile {
         0 => vec![Op::Write(0)],
@@ -131,7 +131,7 @@ fn who_waits_costs_nothing() {
         kernel.wake(unit);
     }
     kernel.run(&mut model, Time(99_999));
-    // In 41 cycles each works once, writes once, reads once and waits once, on both sides.
+    // In 41 cycles, each side works once, writes once, reads once and waits once.
     assert!(kernel.work().0 < 1000 / 41 * 6, "{:?}", kernel.work());
     assert_eq!(model.fifos[0].record().value("words"), Some(&24u64.into()));
 }

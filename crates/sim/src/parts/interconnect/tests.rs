@@ -6,15 +6,15 @@ mod wormhole;
 use crate::stats::Value;
 use crate::{Activity, Clock, Effort, Kernel, Model, Stop, Unit};
 
-/// Nodes that put in whatever there is to send as soon as the network takes it.
+/// Nodes that send their messages as soon as the network accepts them.
 struct Load<F> {
     network: Interconnect<u64>,
-    /// The next message of a node: its receiver and its bytes.
+    /// The next message of a node: its receiver and its length in bytes.
     next: F,
     refused: Vec<Option<Message<u64>>>,
     sent: u64,
     out: Vec<(Time, Message<u64>)>,
-    /// The time that a receiver keeps a message, if it can hold only two.
+    /// The time for which a receiver holds a message, if it can hold only two.
     holds: Option<Time>,
 }
 
@@ -89,7 +89,7 @@ const WORMHOLE: &str = "kind = \"wormhole\"\nclock_mhz = 1000\nwidth_bytes = 8\n
     link_cycles = 1\nqueue_messages = 2\nbuffer_flits = 4\ncolumns = 4\nrows = 3";
 const CHANNEL: &str = "kind = \"channel\"\nlatency_ns = 80\njitter = 0.25\nkeep_order = true";
 
-/// Parses a specification with other numbers for some keys.
+/// Parses a specification with other values for some keys.
 fn spec(text: &str, changes: &[(&str, &str)]) -> InterconnectSpec {
     let mut table: toml::Table = text.parse().unwrap();
     for (key, value) in changes {
@@ -118,8 +118,8 @@ fn run<F: FnMut(u32) -> Option<(u32, u32)>>(
     (load, stop)
 }
 
-/// Returns the messages of a flit that come out in a cycle, when every node always has one to send,
-/// without the first quarter of the cycles.
+/// Returns the number of one-flit messages that are delivered in a cycle while every node always
+/// has one to send. The first quarter of the cycles does not count.
 fn throughput(
     spec: &InterconnectSpec,
     nodes: u32,
@@ -128,7 +128,7 @@ fn throughput(
 ) -> f64 {
     let (load, _) = run(spec, nodes, Time::nanoseconds(cycles), None, |from| Some((to(from), 8)));
     let begin = Time::nanoseconds(cycles / 4);
-    // The run has the edge at its end, too.
+    // The run includes the edge at its end.
     load.out.iter().filter(|(time, _)| *time > begin).count() as f64 / (cycles - cycles / 4) as f64
 }
 
@@ -270,7 +270,7 @@ fn a_ring_carries_a_flit_a_cycle_on_each_link() {
     let ring = spec(RING, &[("slots", "8"), ("router_cycles", "1"), ("queue_messages", "4")]);
     let neighbours = throughput(&ring, 8, 2000, |from| (from + 1) % 8);
     assert!((neighbours - 8.0).abs() < 0.05, "{neighbours}");
-    // Each link carries the traffic of two nodes, half of its capacity from each.
+    // Each link carries the traffic of two nodes, and each node gets half of its capacity.
     let next_but_one = throughput(&ring, 8, 2000, |from| (from + 2) % 8);
     assert!((3.6..=4.0).contains(&next_but_one), "{next_but_one}");
 }
@@ -281,7 +281,7 @@ fn a_mesh_carries_what_its_bisection_does() {
         MESH,
         &[("slots", "4"), ("router_cycles", "1"), ("rows", "4"), ("queue_messages", "4")],
     );
-    // Each row sends across its middle from both halves, two nodes over one link each way.
+    // Each row sends across its middle from both halves, two nodes over one link in each direction.
     let across = throughput(&mesh, 16, 2000, |from| from / 4 * 4 + 3 - from % 4);
     assert!((across / 8.0 - 1.0).abs() < 0.02, "{across}");
     let neighbours = throughput(&mesh, 16, 2000, |from| from ^ 1);

@@ -1,8 +1,8 @@
 //! A barrel pipeline that runs ahead: its threads issue in turn.
 //!
-//! While no thread delays another one, each issues at edges of its own: one in every round. So the
-//! issue edges of its available instructions are known, and only those edges are simulated at which
-//! a thread does something that other parts can observe, or at which threads contend.
+//! While no thread delays another one, each issues at its own edges, once in every round. So the
+//! issue edges of its available instructions are known. Only those edges are simulated at which a
+//! thread does something that other parts can observe, or at which threads contend.
 
 use super::{Round, STAGES, threads_of};
 
@@ -12,7 +12,7 @@ pub const NEVER: u64 = u64::MAX;
 /// The issue edges of a thread that nothing delays.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounds {
-    /// The edge of its next issue.
+    /// The edge of the next issue.
     pub first: u64,
     /// The interval between two issues, in edges.
     pub edges: u64,
@@ -20,9 +20,9 @@ pub struct Rounds {
 
 /// The threads that share a pipeline.
 ///
-/// A thread has *available* instructions: those from its next one on that take one cycle each, have
-/// no effect before their issue edge that other parts can observe, and keep these properties as
-/// long as [`changes`](Self::changes) returns the same number.
+/// A thread has *available* instructions. They start at its next instruction, take one cycle each,
+/// and have no effect before their issue edge that other parts can observe. They keep these
+/// properties as long as [`changes`](Self::changes) returns the same number.
 pub trait Threads {
     /// Issues the next instruction of a thread at the edge [`IssueSlots::edge`]. Sets
     /// [`IssueSlots::free`] and, if the thread waits, its bit in [`IssueSlots::waiting`].
@@ -32,18 +32,18 @@ pub trait Threads {
     /// available before the instruction after them is issued.
     fn available(&mut self, thread: u32) -> (u32, bool);
 
-    /// Issues those available instructions of a thread whose issue edges lie before an edge;
-    /// returns their number.
+    /// Issues those available instructions of a thread whose issue edges lie before an edge.
+    /// Returns their number.
     fn issue_before(&mut self, thread: u32, edge: u64, rounds: Rounds) -> u32;
 
-    /// Takes the instructions of one cycle that follow the issued one and only take time; returns
-    /// their number.
+    /// Takes the one-cycle instructions after the issued one that only take time. Returns their
+    /// number.
     fn take_singles(&mut self, thread: u32) -> u64;
 
     /// Returns a number that changes whenever available instructions may have changed.
     fn changes(&self) -> u64;
 
-    /// Whether a thread has failed: no more instructions are issued.
+    /// Whether a thread has failed. No more instructions are issued then.
     fn has_failed(&self) -> bool;
 }
 
@@ -53,7 +53,7 @@ pub trait Threads {
 pub struct IssueSlots {
     /// Threads whose next instruction can be issued.
     pub ready: u32,
-    /// Threads that wait.
+    /// Waiting threads.
     pub waiting: u32,
     /// The first edge at which the next instruction can be issued.
     pub free: u64,
@@ -67,14 +67,13 @@ pub struct IssueSlots {
     lanes: [Lane; 32],
     /// Threads with instructions in the pipeline.
     piped: u32,
-    /// Threads whose instructions leave the pipeline at edge `n`: at index `n` modulo the number of
+    /// Threads whose instructions leave the pipeline at edge `n`, at index `n` modulo the number of
     /// stages.
     leaving: [u32; STAGES],
-    /// The last edge that was simulated because of contention, and its place in
+    /// The last edge that was simulated because of contention, and its index in
     /// [`leaving`](Self::leaving).
     contended: (u64, usize),
-    /// The edge at which the thread in front of the first ones in the round has issued an
-    /// instruction.
+    /// The edge at which the thread that had the last turn issued its instruction.
     issued: u64,
     /// All instructions issued before this edge are counted.
     counted: u64,
@@ -82,24 +81,25 @@ pub struct IssueSlots {
     changes: u64,
 }
 
-/// A thread that can issue.
+/// The issue state of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lane {
-    /// The edge of its next issue, if it has no instruction in the pipeline.
+    /// The edge of the next issue, if the thread has no instruction in the pipeline.
     since: u64,
     /// The edge of the next uncounted instruction, if nothing delays the thread.
     next: u64,
-    /// The edge at which it does something that other parts can observe; if it waits, the edge at
-    /// which its instruction leaves the pipeline.
+    /// The edge at which the thread does something that other parts can observe. If it waits, the
+    /// edge at which its instruction leaves the pipeline.
     acts: u64,
-    /// Whether that is certain: it has no more available instructions when it reaches that edge.
+    /// Whether `acts` is certain: the thread has no more available instructions when it reaches
+    /// that edge.
     is_certain: bool,
-    /// Its place in [`IssueSlots::leaving`], if it has an instruction in the pipeline.
+    /// The thread's index in [`IssueSlots::leaving`], if it has an instruction in the pipeline.
     place: u8,
 }
 
 impl Lane {
-    /// Delays its next instruction by so many edges.
+    /// Delays the next instruction by `edges` edges.
     fn put_off(&mut self, edges: u64) {
         self.since += edges;
         self.next += edges;
@@ -108,8 +108,8 @@ impl Lane {
 }
 
 impl IssueSlots {
-    /// Creates an empty pipeline with this number of stages, 1 to [`STAGES`], and threads that are
-    /// ready or wait.
+    /// Creates an empty pipeline with this number of stages, 1 to [`STAGES`], and with ready and
+    /// waiting threads.
     pub fn new(stages: u64, ready: u32, waiting: u32) -> Self {
         Self {
             ready,
@@ -129,9 +129,9 @@ impl IssueSlots {
         }
     }
 
-    /// Executes the cycles before an edge, and skips those in which threads only proceed or wait:
-    /// an instruction of the next ready thread enters the pipeline; the thread can issue its next
-    /// one when that has left. Nothing may reach the threads before that edge.
+    /// Executes the cycles before `limit`. It skips cycles in which threads only proceed or wait:
+    /// an instruction of the next ready thread enters the pipeline, and the thread can issue its
+    /// next one when that has left. Nothing may reach the threads before `limit`.
     #[inline]
     pub fn run(&mut self, limit: u64, threads: &mut impl Threads) {
         let mut edge = self.next_edge;
@@ -143,7 +143,7 @@ impl IssueSlots {
                 self.edge = edge;
                 self.contend(threads);
             } else {
-                // Each thread has edges of its own.
+                // Each thread has its own edges.
                 let Some((acts, thread)) = self.first_to_act() else {
                     edge = NEVER;
                     break;
@@ -204,8 +204,8 @@ impl IssueSlots {
         }
     }
 
-    /// The place of an edge at which threads contend: most such edges are consecutive, and the host
-    /// divides slowly.
+    /// The index in `leaving` of an edge at which threads contend. Most such edges are consecutive,
+    /// so this usually avoids a division, which is slow on the host.
     #[inline(always)]
     fn place(&mut self, edge: u64) -> usize {
         let (last, place) = self.contended;
@@ -224,8 +224,8 @@ impl IssueSlots {
         threads_of(self.piped).map(|thread| (self.lanes[thread as usize].acts, thread)).min()
     }
 
-    /// Finds the threads that come first in the round: those after the thread that issued last
-    /// before this edge, which has that place.
+    /// Updates the round: finds the thread that issued last before this edge, whose index is
+    /// `place`. The threads after it come first.
     fn recall(&mut self, place: usize) {
         let (mut edge, mut place) = (self.edge, place);
         for _ in 0..self.stages.min(self.edge) {
@@ -242,15 +242,15 @@ impl IssueSlots {
         }
     }
 
-    /// Records that a thread, as a mask, issued last, at an edge.
+    /// Records that a thread, given as a mask, issued last, at an edge.
     #[inline(always)]
     fn had_turn(&mut self, turn: u32, edge: u64) {
         self.round.had(turn);
         self.issued = edge;
     }
 
-    /// Executes an action of a thread in the pipeline that other parts can observe; a thread that
-    /// waits leaves the pipeline.
+    /// Executes an action of a thread in the pipeline that other parts can observe. A waiting
+    /// thread leaves the pipeline.
     fn act(&mut self, thread: u32, threads: &mut impl Threads) {
         let (edge, turn) = (self.edge, 1 << thread);
         if self.waiting & turn != 0 {
@@ -271,8 +271,8 @@ impl IssueSlots {
         self.look_again(edge, turn, threads);
     }
 
-    /// If available instructions may have changed, looks for them anew from an edge on, except
-    /// those of this thread (as a mask), which is up to date.
+    /// If available instructions may have changed, examines all other threads again from an edge
+    /// on. The thread in the mask `turn` is up to date.
     #[inline(always)]
     pub fn look_again(&mut self, edge: u64, turn: u32, threads: &mut impl Threads) {
         if threads.changes() != self.changes {
@@ -282,8 +282,8 @@ impl IssueSlots {
         }
     }
 
-    /// Whether available instructions may have changed, for this number of
-    /// [`changes`](Threads::changes), since the last look at them.
+    /// Whether available instructions may have changed since they were last examined. `changes` is
+    /// the number that [`changes`](Threads::changes) returns now.
     pub fn has_changed(&self, changes: u64) -> bool {
         changes != self.changes
     }
@@ -300,7 +300,7 @@ impl IssueSlots {
     }
 
     /// Finds the edge at which a thread does something that other parts can observe, from its next
-    /// uncounted instruction on; returns whether that is a later instruction.
+    /// uncounted instruction on. Returns whether a later instruction does it.
     #[inline(always)]
     fn look_ahead(&mut self, thread: u32, threads: &mut impl Threads) -> bool {
         let is_waiting = self.waiting & 1 << thread != 0;
@@ -322,8 +322,8 @@ impl IssueSlots {
         }
     }
 
-    /// Counts the available instructions that all threads issue before an edge: required before
-    /// anything changes on which they depend.
+    /// Counts the available instructions that all threads issue before an edge. Required before a
+    /// change of anything on which they depend.
     pub fn count_all_before(&mut self, edge: u64, threads: &mut impl Threads) {
         for thread in threads_of(self.piped & !self.waiting) {
             self.count_before(thread, edge, threads);
@@ -336,8 +336,8 @@ impl IssueSlots {
         self.counted = self.counted.max(edge);
     }
 
-    /// Resumes a thread at an edge, or when its instruction leaves the pipeline; returns the edge.
-    /// So many instructions of one cycle that only take time follow the instruction.
+    /// Resumes a thread at an edge, or when its instruction leaves the pipeline. Returns the edge.
+    /// `singles` one-cycle instructions that only take time follow the instruction.
     pub fn go_on(&mut self, thread: u32, edge: u64, singles: u64) -> u64 {
         let is_piped = self.is_piped(thread);
         self.ready |= if is_piped { 0 } else { 1 << thread };

@@ -23,7 +23,8 @@ fn instructions_leave_at_their_edges() {
     }
 }
 
-/// Returns the instructions that each thread issues in this number of cycles without waits.
+/// Returns the number of instructions that each thread issues in this number of cycles without
+/// waits.
 fn issued(stages: u64, threads: u32, cycles: u64, held: u64) -> Vec<u64> {
     let mut barrel = Barrel::new(stages);
     let mut ready = u32::MAX >> (32 - threads);
@@ -42,7 +43,7 @@ fn issued(stages: u64, threads: u32, cycles: u64, held: u64) -> Vec<u64> {
 #[test]
 fn a_barrel_issues_an_instruction_a_cycle_if_there_are_as_many_threads_as_stages() {
     assert_eq!(issued(5, 5, 1000, 1), [200; 5]);
-    // Fewer threads leave gaps; more share the cycles.
+    // Fewer threads than stages leave gaps; more threads share the cycles.
     assert_eq!(issued(8, 2, 800, 1), [100; 2]);
     assert_eq!(issued(4, 8, 800, 1), [100; 8]);
     // Instructions that keep the first stage for two cycles halve the rate.
@@ -56,7 +57,8 @@ fn a_thread_that_waits_leaves_the_barrel() {
     let turns: Vec<u32> = (0..9)
         .map(|edge| barrel.cycle(edge, &mut ready, if edge < 6 { 0b10 } else { 0 }))
         .collect();
-    // Thread 1 issues at edge 1 and waits; when it has left the pipeline, it is not ready.
+    // Thread 1 issues at edge 1 and waits, so it is not ready when its instruction has left the
+    // pipeline.
     assert_eq!(turns, [1, 2, 0, 1, 0, 0, 1, 0, 0]);
     assert!(!barrel.is_over(8, ready));
     assert_eq!(barrel.piped(), 1);

@@ -50,7 +50,7 @@ fn packets(count: u64) -> impl Iterator<Item = Offered> {
     (0..count).map(|number| Offered { number, bytes: 60, at: Time(number * number * 1000) })
 }
 
-/// Begins at time 0; whatever is not taken meanwhile is taken at the end.
+/// Begins at time 0. Packets that are not taken meanwhile are taken at the end.
 fn run(
     pace: Pace,
     count: u64,
@@ -72,7 +72,7 @@ fn run(
     (receiver, end)
 }
 
-/// 84 bytes at 10 Gb/s.
+/// The time of 84 bytes at 10 Gb/s.
 const SLOT: u64 = 67_200;
 
 #[test]
@@ -103,7 +103,7 @@ fn packets_by_chance_are_as_many_as_asked_for_and_never_closer_than_the_line_all
     let gaps: Vec<u64> =
         receiver.taken.windows(2).map(|pair| (pair[1].at - pair[0].at).0).collect();
     assert!(gaps.iter().all(|gap| *gap >= SLOT));
-    // The share of packets that find the line busy and come back to back equals the load.
+    // The share of packets that find the line busy, and so arrive back to back, equals the load.
     let close = gaps.iter().filter(|gap| **gap == SLOT).count() as f64 / gaps.len() as f64;
     assert!((close - 0.5).abs() < 0.03, "{close}");
 }
@@ -120,7 +120,7 @@ fn given_times_hold_where_the_line_is_fast_enough() {
 
 #[test]
 fn what_does_not_fit_into_the_queue_is_lost_from_its_end() {
-    // None is taken: the first 7 stay.
+    // No packet is taken, so the first 7 stay.
     let (receiver, end) = run(Pace::Line, 10, 7, None);
     assert_eq!(
         receiver.taken.iter().map(|packet| packet.number).collect::<Vec<_>>(),
@@ -128,7 +128,7 @@ fn what_does_not_fit_into_the_queue_is_lost_from_its_end() {
     );
     assert_eq!((receiver.lost, receiver.source.lost()), (vec![7, 8, 9], 3));
     assert_eq!(receiver.source.record(end).value("lost"), Some(&Value::Count(3)));
-    // Half as many are taken as come: half are lost.
+    // Packets are taken at half the rate of arrivals, so half of them are lost.
     let (receiver, _) = run(Pace::Line, 10_000, 8, Some(Time(2 * SLOT)));
     assert!(receiver.lost.len().abs_diff(5000) < 10, "{}", receiver.lost.len());
     assert_eq!(receiver.lost.len() + receiver.taken.len(), 10_000);
@@ -145,7 +145,7 @@ fn packets_leave_one_behind_the_other() {
     assert_eq!(sink.send(Time(300), 60), None);
     assert!(sink.can_send(Time(100 + SLOT)));
     assert_eq!(sink.send(Time(1_000_000), 1476), Some(Time(1_000_000 + 1_200_000)));
-    // What has left takes no room.
+    // Packets that have left take no room.
     assert_eq!(sink.leaving.len(), 1);
     assert_eq!(sink.next_departure(Time(1_000_000)), Some(Time(2_200_000)));
     assert_eq!(sink.record(Time(2_200_000)).value("packets"), Some(&Value::Count(4)));

@@ -2,7 +2,8 @@ use super::*;
 use crate::Rng;
 use crate::stats::Value;
 
-/// 100 cycles of latency, a burst of 64 bytes takes 8 cycles of a port; a nanosecond is a cycle.
+/// A cycle is a nanosecond. The latency is 100 cycles, and a burst of 64 bytes takes 8 cycles of a
+/// port.
 fn spec() -> MemorySpec {
     toml::from_str(
         "clock_mhz = 1000\nlatency_cycles = 100\nports = 1\nbytes_per_cycle = 8\nbanks = 8\nbank_cycles = 20\n\
@@ -11,8 +12,8 @@ fn spec() -> MemorySpec {
     .unwrap()
 }
 
-/// Returns the cycle in which the last of the reads from these addresses completes, all requested
-/// at the start.
+/// Requests reads at these addresses, all at the start. Returns the cycle in which the last one
+/// completes.
 fn last(spec: MemorySpec, addresses: impl Iterator<Item = u64>, bytes: u64) -> u64 {
     let mut memory = Memory::new(spec).unwrap();
     let ends = addresses.map(|address| memory.request(Time(0), Direction::Read, address, bytes));
@@ -35,7 +36,7 @@ fn alone_a_request_takes_the_latency_and_its_data() {
 fn a_port_carries_its_bytes_a_cycle_and_no_more() {
     let sequential = |count: u64| (0..count).map(|n| n * 64);
     assert_eq!(last(spec(), sequential(1000), 64), 100 + 8 * 1000);
-    // Two ports: until the banks, 8 of them open for 20 cycles, are the limit.
+    // Two ports are still the limit: 8 banks, each open for 20 cycles, would allow more.
     let two = MemorySpec { ports: 2, ..spec() };
     assert_eq!(last(two, sequential(1000), 64), 100 + 4 * 1000);
     let slow = MemorySpec { ports: 4, bank_cycles: 40, ..spec() };
@@ -45,7 +46,7 @@ fn a_port_carries_its_bytes_a_cycle_and_no_more() {
 #[test]
 fn a_long_request_is_bursts_over_successive_banks() {
     assert_eq!(last(spec(), [0].into_iter(), 64 * 100), 100 + 8 * 100);
-    // From the middle of a burst on, the rest of it comes first.
+    // A read from the middle of a burst begins with the rest of that burst.
     assert_eq!(last(spec(), [40].into_iter(), 64), 100 + 3 + 5);
     // Bursts within one bank wait for it.
     let wide = MemorySpec { interleave_bytes: 4096, ..spec() };
@@ -60,7 +61,7 @@ fn requests_to_one_bank_come_at_the_rate_of_the_bank() {
 
 #[test]
 fn a_bound_on_requests_under_way_bounds_the_rate() {
-    // Little's law: this number in 108 cycles.
+    // Little's law: 4 requests in 108 cycles.
     let bounded = MemorySpec { outstanding: 4, ..spec() };
     let addresses = (0..4000).map(|n| n * 64);
     let cycles = last(bounded, addresses, 64);
@@ -70,8 +71,8 @@ fn a_bound_on_requests_under_way_bounds_the_rate() {
 
 #[test]
 fn two_at_random_keep_as_many_banks_busy_as_they_must() {
-    // Both at one bank with a chance of 1 in m, whatever was before: 2 - 1/m banks are busy on
-    // average.
+    // Two requests hit the same bank with a probability of 1 in m, independent of the history: 2 -
+    // 1/m banks are busy on average.
     for banks in [2, 4, 16] {
         let spec = MemorySpec {
             banks,
@@ -130,10 +131,10 @@ fn later_requests_are_served_at_the_new_rate_after_those_under_way() {
     let first = memory.request(Time(0), Direction::Read, 0, 64);
     memory.set_rate(Time(500), Clock::ratio(3000, 1), Time(0));
     let second = memory.request(Time(600), Direction::Read, 0, 64);
-    // The current period ends at 1 ns; from there on, cycles have 3 ns.
+    // The current period ends at 1 ns; from then on, cycles last 3 ns.
     let entered = (first.0 - 1000).div_ceil(3000) * 3000 + 1000;
     assert_eq!((first.0, second.0), (108_000, entered + 108 * 3000));
-    // The clock settles while no request is under way.
+    // The clock settles while no request is in flight.
     memory.set_rate(second + Time(7), Clock::hertz(1_000_000_000), Time(50_000));
     let third = memory.request(second + Time(8), Direction::Read, 64, 8);
     assert_eq!(third, second + Time(7 + 50_000 + 101_000));

@@ -2,13 +2,13 @@ use super::*;
 use crate::stats::Value;
 use crate::{Activity, Kernel, Model, Rng, Stop, Unit};
 
-/// Customers arrive at random, wait in a queue and are served one after the other; a customer stays
-/// in the queue until its service ends.
+/// A queue with one server. Customers arrive at random and are served one after the other; a
+/// customer stays in the queue until its service ends.
 struct Station {
     queue: Queue<u64>,
     arrivals: Rng,
     services: Option<Rng>,
-    /// Mean time between arrivals, and of a service, in picoseconds.
+    /// The mean time between arrivals, and the mean service time, in picoseconds.
     gap: f64,
     service: f64,
     left: u64,
@@ -47,7 +47,7 @@ impl Station {
         kernel.send(Time((self.service * draw).round() as u64), Event::Served);
     }
 
-    /// The mean stay and the half width of its 99 % confidence interval, from 20 batches.
+    /// Returns the mean stay and the half width of its 99 % confidence interval, from 20 batches.
     fn stay(&self) -> (f64, f64) {
         const T_19: f64 = 2.861;
         let means: Vec<f64> = self
@@ -96,7 +96,8 @@ impl Model for Station {
     }
 }
 
-/// Wait and service, as multiples of the mean service: Pollaczek and Khinchine's formula.
+/// The sum of wait and service as a multiple of the mean service, by the Pollaczek-Khinchine
+/// formula.
 fn expected_stay(load: f64, exponential: bool) -> f64 {
     let squared_variation = if exponential { 1.0 } else { 0.0 };
     1.0 + load * (1.0 + squared_variation) / (2.0 * (1.0 - load))
@@ -120,13 +121,14 @@ fn stays_at_one_server_are_those_of_queueing_theory() {
 
 #[test]
 fn a_bounded_queue_refuses_as_often_as_erlang_says() {
-    // M/M/1/K: of those who come, (1 - r) r^K / (1 - r^(K + 1)) find it full.
+    // M/M/1/K: a share of (1 - r) r^K / (1 - r^(K + 1)) of the arriving customers finds the queue
+    // full.
     for (load, bound) in [(0.8, 3u64), (1.5, 6)] {
         let (station, _) = Station::run(load, true, bound, 200_000);
         let (refused, come) = (station.queue.refused() as f64, 200_000.0);
         let power = f64::powi(load, bound as i32);
         let expected = (1.0 - load) * power / (1.0 - power * load);
-        // Refusals cluster: four binomial standard errors, doubled.
+        // Refusals cluster, so the bound is twice four binomial standard errors.
         let bound = 8.0 * (expected * (1.0 - expected) / come).sqrt();
         assert!((refused / come - expected).abs() < bound, "{} for {expected}", refused / come);
     }
@@ -136,7 +138,7 @@ fn a_bounded_queue_refuses_as_often_as_erlang_says() {
 fn entries_are_as_many_as_come_in_a_stay() {
     let (station, end) = Station::run(1.2, true, 10, 20_000);
     let queue = &station.queue;
-    // Little's law holds exactly where the queue ends as empty as it began.
+    // Little's law holds exactly if the queue is empty at the start and at the end.
     let little = queue.wait().mean() * queue.wait().count() as f64 / end.0 as f64;
     assert!((queue.occupancy().mean(end) - little).abs() < 1e-9);
     assert_eq!(queue.occupancy().most(), 10);

@@ -1,8 +1,8 @@
-//! Networks whose clocks change.
+//! Networks whose clock rates change.
 
 use super::*;
 
-/// Runs a load as that of a storm while the rate changes at these times.
+/// Runs a load like a storm while the rate changes at these times.
 fn storm_with(spec: &InterconnectSpec, rates: &[(u64, Clock, u64)]) -> Vec<(Time, Message<u64>)> {
     let mut rng = Rng::new(4, "storm");
     let mut left = 2000;
@@ -42,8 +42,7 @@ fn messages_keep_their_order_and_are_not_lost_when_rates_change() {
     }
 }
 
-/// Returns the arrival times of a message from node 0 to node 3 at time 0, and of another that is
-/// sent later.
+/// Returns the arrival times of two messages from node 0 to node 3: one sent at time 0, one later.
 fn two_messages(
     spec: &InterconnectSpec,
     change: Option<(u64, Clock, u64)>,
@@ -73,7 +72,7 @@ fn later_messages_go_at_the_new_rate() {
     for (text, cycles) in [(BUS, 11), (CROSSBAR, 11), (RING, 2 * 2 + 1 + 7), (MESH, mesh)] {
         let spec = spec(text, &[]);
         assert_eq!(two_messages(&spec, None, 50_000), [cycles, 50 + cycles].map(|n| n * 1000));
-        // The period from 30 ns on is over at 31 ns; from there on, periods are of 3 ns.
+        // The period from 30 ns ends at 31 ns; from then on, periods last 3 ns.
         let change = Some((30_100, Clock::ratio(3000, 1), 0));
         let begin = (50_000u64 - 31_000).div_ceil(3000) * 3000 + 31_000;
         let wanted = [cycles * 1000, begin + cycles * 3000];

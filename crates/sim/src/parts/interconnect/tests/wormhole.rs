@@ -1,4 +1,4 @@
-//! Worms: the resources that their flits hold while they wait.
+//! Wormhole routing: the resources that the flits of waiting messages hold.
 
 use proptest::prelude::{ProptestConfig, any, prop, prop_assert, prop_assert_eq, proptest};
 
@@ -18,7 +18,7 @@ fn row(columns: u32, buffer_flits: u32) -> InterconnectSpec {
 
 #[test]
 fn a_link_carries_as_many_flits_as_the_next_input_has_room_for() {
-    // A flit travels for 2 cycles, and its room becomes free a cycle after it leaves, so a buffer
+    // A flit travels for 2 cycles, and its room becomes free a cycle after it leaves. So a buffer
     // of 3 flits sustains one flit a cycle.
     for (flits, expected) in [(1, 1.0 / 3.0), (2, 2.0 / 3.0), (3, 1.0), (8, 1.0)] {
         let rate = throughput(&row(2, flits), 2, 3000, |from| from ^ 1) / 2.0;
@@ -35,8 +35,8 @@ fn a_long_message_takes_a_cycle_for_each_flit_however_small_the_buffers() {
     }
 }
 
-/// The cycle in which a message of a flit from node 1 to node 2 comes out, when node 3 keeps a long
-/// message from node 0 waiting for 100 cycles.
+/// The cycle in which a one-flit message from node 1 to node 2 is delivered while node 3 keeps a
+/// long message from node 0 waiting for 100 cycles.
 fn behind_a_waiting_worm(spec: &InterconnectSpec) -> u64 {
     let mut network = Interconnect::new(spec, 4, Rng::new(3, "network")).unwrap();
     network.bound(Node(3), 0);
@@ -56,15 +56,15 @@ fn behind_a_waiting_worm(spec: &InterconnectSpec) -> u64 {
 
 #[test]
 fn a_worm_that_waits_holds_its_links() {
-    // The worm of 20 flits has 4 in each of three inputs, and the rest behind them; it continues at
-    // 100.
+    // The worm of 20 flits has 4 in each of three inputs and the rest before them; it continues at
+    // cycle 100.
     let changes = [("rows", "1"), ("router_cycles", "1")];
     let blocked = behind_a_waiting_worm(&spec(WORMHOLE, &changes));
     assert!((108..130).contains(&blocked), "{blocked}");
-    // With cut-through, a message waits as a whole at its last router.
+    // With cut-through, the whole message waits at its last router.
     let free = behind_a_waiting_worm(&spec(MESH, &changes));
     assert_eq!(free, 53);
-    // So does a worm for which there is room.
+    // A worm that fits into the buffers does the same.
     let roomy = [("rows", "1"), ("router_cycles", "1"), ("buffer_flits", "32")];
     assert_eq!(behind_a_waiting_worm(&spec(WORMHOLE, &roomy)), 53);
 }
@@ -77,7 +77,7 @@ proptest! {
         ..Default::default()
     })]
 
-    /// Every message comes out, whatever the mesh, the buffers, the lengths and the receivers are.
+    /// Every message is delivered, for any mesh, buffers, lengths and receivers.
     #[test]
     fn no_worms_wait_in_a_circle(
         (columns, rows) in (1u32..6, 1u32..6),
