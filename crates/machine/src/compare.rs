@@ -1,4 +1,4 @@
-//! A machine held to golden, packet by packet.
+//! Compares a machine with golden, packet by packet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,25 +14,24 @@ use crate::{
     Configured, Options, Outputs, Program, Result, Running, Settled, UpdateError, Wanted, golden,
 };
 
-/// The first thing in which a machine differs from golden.
+/// The first difference between a machine and golden.
 #[derive(Clone, Debug, Serialize)]
 pub struct Difference {
-    /// The machine.
+    /// The name of the machine.
     pub machine: String,
-    /// Number of the packet that arrived, from 0; `None` for the state after the last one.
+    /// The number of the arriving packet, from 0; `None` for the state after the last packet.
     pub sequence: Option<u64>,
-    /// The differing fields: name, golden's value, the machine's value.
+    /// The differing fields, each with golden's value and the machine's value.
     pub fields: Vec<Compared>,
-    /// The bytes that left golden and the machine; `None` for the one that sent nothing, and both
-    /// are `None` for the state.
+    /// The bytes that left golden and the machine. An entry is `None` if that side sent nothing;
+    /// both are `None` for the state.
     #[serde(skip)]
     pub bytes: [Option<Vec<u8>>; 2],
 }
 
-/// A field as golden and another machine have it.
+/// A field's values on golden and on another machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Compared {
-    /// Its name.
     pub field: String,
     /// Golden's value.
     pub expected: String,
@@ -40,22 +39,21 @@ pub struct Compared {
     pub got: String,
 }
 
-/// A machine under comparison, and a golden one that executes the packets that the machine has
+/// A machine under comparison, and a golden machine that executes the packets that the machine has
 /// accepted.
 pub struct Contender {
-    /// The machine.
     pub machine: Running,
-    /// Golden.
     pub golden: Running,
-    /// Packets that were compared; those that the machine lost at its input are not.
+    /// The number of compared packets, without packets that the machine lost at its input.
     pub compared: u64,
-    /// Outputs of golden that were compared until now.
+    /// The number of golden's outputs compared so far.
     pub outputs: u64,
-    /// Outputs of golden that the machine lost at its own outputs; they are not compared.
+    /// The number of golden's outputs that the machine lost at its own outputs. They are not
+    /// compared.
     pub lost_outputs: u64,
-    /// The first difference, if there is one. Nothing is compared after it.
+    /// The first difference, if there is one. Comparison stops there.
     pub difference: Option<Difference>,
-    /// Packets that have not settled, by number.
+    /// Packets that have not settled yet, by number.
     open: BTreeMap<u64, Packet>,
     given: u64,
     left: Outputs,
@@ -63,7 +61,7 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// Starts a machine and golden with the same program and the same contents of their offloads.
+    /// Starts a machine and golden with the same program and the same offload contents.
     ///
     /// # Errors
     /// As [`Configured::start`].
@@ -90,7 +88,8 @@ impl Contender {
         })
     }
 
-    /// Offers these frames to both and compares settled packets; `heard` receives golden's outputs.
+    /// Offers these frames to both machines and compares settled packets. `heard` receives golden's
+    /// outputs.
     ///
     /// # Errors
     /// If the machine fails.
@@ -109,7 +108,7 @@ impl Contender {
         .map_err(failed)
     }
 
-    /// Lets the machine finish, and compares the rest of the packets.
+    /// Lets the machine finish, and compares the remaining packets.
     ///
     /// # Errors
     /// If the machine fails.
@@ -123,7 +122,7 @@ impl Contender {
         .map_err(failed)
     }
 
-    /// Changes an entry of both between two packets.
+    /// Changes an entry in both machines between two packets.
     ///
     /// # Errors
     /// As [`crate::Machine::update`].
@@ -142,7 +141,7 @@ impl Contender {
         self.golden.update(update, &mut |_| ()).map(|_| ())
     }
 
-    /// Compares the contents of the offloads, of a machine that has finished.
+    /// Compares the offload contents of a finished machine.
     ///
     /// # Errors
     /// If the machine fails.
@@ -175,8 +174,8 @@ impl Contender {
         Ok(())
     }
 
-    /// Makes golden execute the settled packets, without those that were lost, in the order in
-    /// which the machine accepted them.
+    /// Makes golden execute the settled packets that were not lost, in the order in which the
+    /// machine accepted them.
     fn expect(&mut self, settled: &Settled, heard: &mut dyn FnMut(Output<'_>)) -> Result {
         settled.lost.iter().for_each(|number| {
             self.open.remove(&number);
@@ -185,14 +184,14 @@ impl Contender {
         let taken: Vec<Packet> =
             kept.iter().filter_map(|number| self.open.remove(number)).collect();
         self.expected.clear();
-        // Golden numbers the packets that it is given; reports speak of those that arrived.
+        // Golden numbers the packets that it receives; reports number the packets that arrived.
         let base = self.compared;
         self.compared += kept.len() as u64;
         let machine = &self.machine;
         let (expected, lost_outputs) = (&mut self.expected, &mut self.lost_outputs);
         let lost: BTreeSet<_> =
             settled.lost_outputs.iter().map(|lost| (lost.packet, lost.output, lost.port)).collect();
-        // The packet, and the number of its next output.
+        // The current packet, and the number of its next output.
         let mut next = (0, 0);
         self.golden.execute(&taken, &mut |output| {
             let sequence = kept[(output.sequence - base) as usize];
@@ -212,7 +211,7 @@ impl Contender {
     }
 }
 
-/// The error of work that changes no entry.
+/// The error of an operation that updates no entry.
 fn failed(error: UpdateError) -> crate::Error {
     match error {
         UpdateError::Failed(error) => error,
@@ -237,7 +236,7 @@ pub fn first_difference(
             (Some(a), Some(b)) => a.sequence.min(b.sequence),
             (one, two) => one.or(*two).map_or(0, |output| output.sequence),
         };
-        // Where one machine is already at a later packet, it lacks this output.
+        // A machine that is already at a later packet lacks this output.
         let expected = expected.filter(|output| output.sequence == sequence);
         let got = got.filter(|output| output.sequence == sequence);
         Some(Difference {
@@ -249,8 +248,8 @@ pub fn first_difference(
     })
 }
 
-/// Compares two outputs: the verdict, the length and every dissected field. `None` is an output that
-/// was not made.
+/// Compares two outputs: the verdict, the length and every dissected field. `None` stands for a
+/// missing output.
 pub fn compare_outputs(
     program: &ir::Program,
     expected: Option<Output<'_>>,
@@ -291,8 +290,8 @@ impl Compared {
         self.expected == self.got
     }
 
-    /// Whether the row tells something: it differs, or it is no part of a payload, of which there
-    /// may be thousands of rows.
+    /// Whether the row is worth showing: it differs, or it is not part of a payload, which may have
+    /// thousands of rows.
     pub fn tells(&self) -> bool {
         let is_rest = self.field.starts_with("payload") || self.field.starts_with("padding");
         !self.same() || !is_rest
@@ -319,7 +318,7 @@ fn state_difference(golden: &Running, other: &Running, unread: &[String]) -> Opt
     Some(Difference { machine, sequence: None, fields, bytes: [None, None] })
 }
 
-/// The name that the program gives to a reason, led by its enumeration's where the program uses
+/// The program's name for a reason, prefixed with its enumeration's name if the program has
 /// several.
 pub fn reason_name(program: &ir::Program, reason: Reason) -> String {
     let Reason::Program(set, value) = reason else { return "runaway".into() };
@@ -343,8 +342,7 @@ mod tests {
     use super::*;
     use wireloom_ir::{EngineId, Execute};
 
-    /// A machine that sends each packet to its ingress port, but does something else with packet
-    /// `odd`.
+    /// A machine that sends each packet to its ingress port, except packet `odd`.
     struct Fake {
         odd: Option<u64>,
         copies: usize,

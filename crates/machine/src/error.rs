@@ -4,19 +4,19 @@ use std::fmt::Display;
 
 use wireloom_net::capture::CaptureError;
 
-/// What is wrong, as a sentence, and what to do about it.
+/// An error: a sentence on the problem, and advice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    /// What is wrong, and where: "WHAT: WHY", without a final stop.
+    /// The problem and its place, as "WHAT: WHY", without a full stop.
     pub message: String,
-    /// What to do, if there is advice.
+    /// Advice on what to do, if there is any.
     pub help: Option<String>,
-    /// The step that the machine has no place for, if it is known.
+    /// The step that does not fit the machine, if it is known.
     pub step: Option<String>,
-    /// Whether an optional tool is missing, so that callers can skip what needs it.
+    /// Whether an optional tool is missing, so that callers can skip the work that needs it.
     pub needs_tool: bool,
-    /// Whether the machine ran and a check of it failed, so that nothing is wrong with the input.
+    /// Whether the machine ran and failed a check. The input is not at fault then.
     pub is_finding: bool,
 }
 
@@ -35,12 +35,12 @@ impl Error {
         }
     }
 
-    /// A check that failed.
+    /// Creates the error of a failed check.
     pub fn finding(message: impl Display) -> Self {
         Self { is_finding: true, ..Self::new(message) }
     }
 
-    /// The error of an optional tool that is not installed.
+    /// Creates the error of an optional tool that is not installed.
     pub fn missing_tool(message: impl Display) -> Self {
         Self { needs_tool: true, ..Self::new(message) }
     }
@@ -51,7 +51,7 @@ impl Error {
         Self { help: Some(help.to_string()), ..self }
     }
 
-    /// Adds the step that the machine has no place for.
+    /// Adds the step that does not fit the machine.
     #[must_use]
     pub fn with_step(self, step: impl Display) -> Self {
         Self { step: Some(step.to_string()), ..self }

@@ -1,11 +1,11 @@
-//! Descriptions of machines, each key explained.
+//! Machine descriptions with an explanation of each key.
 
 use toml::Table;
 
 use crate::Configured;
 
-/// Returns a machine as reports keep it: its name, its kind and every key of its description, so
-/// that it can be run again.
+/// Returns a machine as reports store it: its name, its kind and every key of its description, so
+/// that the run can be repeated.
 pub fn described(machine: &dyn Configured) -> Table {
     let mut table = machine.settings().unwrap_or_default();
     table.insert("name".to_owned(), machine.name().into());
@@ -18,7 +18,7 @@ pub fn described(machine: &dyn Configured) -> Table {
 pub fn explained(machine: &dyn Configured, schema: &str) -> Option<String> {
     let mut values = machine.settings()?;
     let words = schema;
-    // The name is that of the file, not a key.
+    // The name comes from the file and is not a key.
     values.remove("name");
     let mut text = format!("# {}\n", machine.name());
     let mut section = String::new();
@@ -39,7 +39,7 @@ pub fn explained(machine: &dyn Configured, schema: &str) -> Option<String> {
         };
     }
     text += &unexplained(&mut values, &section);
-    // Sections that only this machine has, such as those of single offloads.
+    // Sections that only this machine has, such as a section for a single offload.
     drop_empty(&mut values);
     if !values.is_empty() {
         text += &format!("\n{}", toml::to_string(&values).unwrap_or_default());
@@ -47,7 +47,8 @@ pub fn explained(machine: &dyn Configured, schema: &str) -> Option<String> {
     Some(text)
 }
 
-/// The keys of a section that the words do not speak of: those of another kind of network.
+/// The keys of a section that the explanation does not cover, such as the keys of another kind of
+/// network.
 fn unexplained(values: &mut Table, section: &str) -> String {
     let Some(table) = section_of(values, section) else { return String::new() };
     let keys: Vec<String> =
@@ -55,7 +56,7 @@ fn unexplained(values: &mut Table, section: &str) -> String {
     keys.iter().filter_map(|key| Some(format!("{key} = {}\n", table.remove(key)?))).collect()
 }
 
-/// The table of a section: `engine`, or `offload.array`.
+/// The table of a section, such as `engine` or `offload.array`.
 fn section_of<'a>(values: &'a mut Table, section: &str) -> Option<&'a mut Table> {
     section
         .split('.')

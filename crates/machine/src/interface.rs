@@ -1,4 +1,4 @@
-//! A machine that runs.
+//! The interface of a running machine.
 
 use std::ops::Range;
 
@@ -19,18 +19,18 @@ pub type SinkOfPieces<'a> = &'a mut dyn FnMut(Output<'_>, &[u8]);
 
 /// A machine with a program and its offloads.
 ///
-/// Frames are numbered from 0 in the order in which they are offered. Outputs are passed on grouped
-/// by arriving packet, the outputs of one packet in the order in which it sent them.
+/// Frames are numbered from 0 in the order in which they are offered. Outputs are grouped by
+/// arriving packet, with each packet's outputs in the order in which it sent them.
 pub trait Machine {
-    /// Accepts frames and works as long as there is enough to do. Outputs of some frames may be
-    /// delivered by a later call.
+    /// Accepts frames and works while there is enough to do. A later call may deliver outputs of
+    /// some frames.
     ///
     /// # Errors
-    /// If the machine fails, or a frame comes from a port that it does not have.
+    /// If the machine fails, or if a frame comes from a port that the machine does not have.
     fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled>;
 
-    /// Like [`offer`](Self::offer), for sinks that take packets in two pieces. A machine that leaves
-    /// the end of a long packet where it arrived then need not copy it.
+    /// Offers frames like [`offer`](Self::offer), to a sink that takes packets in two pieces. This
+    /// saves a copy for a machine that leaves the end of a long packet where it arrived.
     ///
     /// # Errors
     /// As [`offer`](Self::offer).
@@ -38,9 +38,9 @@ pub trait Machine {
         self.offer(frames, &mut |output| sink(output, &[]))
     }
 
-    /// Works on without new frames for about this number of cycles of its main clock, or until
-    /// every packet has settled: a machine at rest stays at its time. A machine without a time of
-    /// its own has settled all packets when [`offer`](Self::offer) returns.
+    /// Continues without new frames for about this number of main clock cycles, or until every
+    /// packet has settled; the time of an idle machine does not advance. A machine without its own
+    /// time has settled all packets when [`offer`](Self::offer) returns.
     ///
     /// # Errors
     /// If the machine fails.
@@ -49,27 +49,28 @@ pub trait Machine {
         Ok(Settled::default())
     }
 
-    /// Works on without new frames until every packet that it was offered has settled.
+    /// Continues without new frames until every offered packet has settled.
     ///
     /// # Errors
     /// If the machine fails.
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled>;
 
-    /// Changes an entry between two packets: all that were offered before it find the old entry,
-    /// all that are offered after it the new one. A machine that works on several packets at once
-    /// finishes those that it has first.
+    /// Changes an entry between two packets: packets that were offered before find the old entry,
+    /// later ones the new entry. A machine that works on several packets at once first finishes the
+    /// packets in flight.
     ///
     /// # Errors
-    /// If the update does not suit its offload, there is no room for it, or the machine fails.
+    /// If the update does not suit its offload, if there is no room for it, or if the machine
+    /// fails.
     fn update(&mut self, update: &Update, sink: Sink<'_>) -> Result<Settled, UpdateError>;
 
     /// Accepts an update that the machine applies itself while packets flow, when packet
-    /// [`Update::packet`] arrives; each packet under way finds the old entry or the new one. Must
+    /// [`Update::packet`] arrives. Each packet in flight finds the old or the new entry. This must
     /// be called before that packet is offered. Only machines with
     /// [`Capabilities::updates_in_flight`] accept it.
     ///
     /// # Errors
-    /// If the update does not suit its offload or there is no room for it.
+    /// If the update does not suit its offload, or if there is no room for it.
     fn schedule(&mut self, update: &Update) -> Result<(), UpdateError> {
         Err(UpdateError::Refused(format!(
             "`{}`: this machine makes no updates while packets flow",
@@ -77,18 +78,19 @@ pub trait Machine {
         )))
     }
 
-    /// Returns its offloads with their state. A machine that keeps state elsewhere (in simulated
-    /// memories) returns it as it was last read back.
+    /// Returns the offloads with their state. A machine that keeps the state elsewhere (in
+    /// simulated memories) returns the state of the last read-back.
     fn store(&self) -> &Store;
 
-    /// Returns its offloads, for the control plane to change between two packets, if the machine keeps
-    /// them nowhere else. Instances may be exchanged for others of the same configuration.
+    /// Returns the offloads, for the control plane to change between two packets; `None` if the
+    /// machine also keeps them elsewhere. An instance may be replaced by another one of the same
+    /// configuration.
     fn store_mut(&mut self) -> Option<&mut Store> {
         None
     }
 
-    /// Lends its offloads as they are now. Nothing changes in the machine: what the borrower does to
-    /// them is undone. Returns whether the machine can do that.
+    /// Lends the offloads in their current state. The machine does not change: the borrower's
+    /// changes are undone. Returns whether the machine supports this.
     ///
     /// # Errors
     /// If the machine fails.
@@ -97,9 +99,9 @@ pub trait Machine {
         Ok(false)
     }
 
-    /// Updates [`store`](Self::store) from a machine that has finished. Returns the names of
-    /// offloads that were left out because they are large and not requested; [`Wanted::All`]
-    /// leaves out none.
+    /// Updates [`store`](Self::store) from a finished machine. Returns the names of offloads that
+    /// were left out because they are large and were not requested; [`Wanted::All`] leaves out
+    /// none.
     ///
     /// # Errors
     /// If the machine fails.
@@ -108,7 +110,7 @@ pub trait Machine {
         Ok(Vec::new())
     }
 
-    /// The state of all offloads, of a machine that has finished.
+    /// Returns the state of all offloads of a finished machine.
     ///
     /// # Errors
     /// If the machine fails.
@@ -117,22 +119,22 @@ pub trait Machine {
         Ok(Snapshot::of(self.store()))
     }
 
-    /// Restores the state of a snapshot of the same program, on a machine that has finished: all
-    /// entries of tables with their ages, the buckets of meters, parked packets. Any machine's
-    /// snapshot will do.
+    /// Restores the state of a snapshot of the same program, on a finished machine: all table
+    /// entries with their ages, the buckets of meters, and parked packets. The snapshot can come
+    /// from any machine.
     ///
     /// # Errors
-    /// If the snapshot is another program's, or the machine fails.
+    /// If the snapshot is of another program, or if the machine fails.
     fn restore(&mut self, snapshot: &Snapshot) -> Result;
 
-    /// Whether packets can leave by a port; a machine drops and counts those for others.
+    /// Whether packets can leave by a port. The machine drops and counts packets for other ports.
     fn has_port(&self, number: u16) -> bool {
         let _ = number;
         true
     }
 
-    /// Returns the record of the run so far, for a machine that measures itself. `work` is the
-    /// host's time in [`offer`](Self::offer) and [`finish`](Self::finish).
+    /// Returns the record of the run so far, if the machine measures itself. `work` is the host's
+    /// time in [`offer`](Self::offer) and [`finish`](Self::finish).
     fn record(&self, work: std::time::Duration) -> Option<Record> {
         let _ = work;
         None
@@ -143,27 +145,27 @@ pub trait Machine {
         None
     }
 
-    /// Returns what threads did at each line of the program, of a machine that counts it
+    /// Returns the profile of the program's lines, if the machine keeps one
     /// ([`Knob::Profile`](crate::Knob)).
     fn profile(&self) -> Option<Profile> {
         None
     }
 
-    /// Keeps the way of one packet, for [`followed`](Self::followed). Must be called before that
-    /// packet is offered; the packet followed before is forgotten. A machine that was started
-    /// without [`Options::follows`](crate::Options::follows) may keep less, and one without times
-    /// of its own keeps nothing.
+    /// Records the passage of one packet, for [`followed`](Self::followed). This must be called
+    /// before that packet is offered, and replaces the previous choice. A machine that was started
+    /// without [`Options::follows`](crate::Options::follows) may record less, and a machine without
+    /// its own times records nothing.
     fn follow(&mut self, packet: u64) {
         let _ = packet;
     }
 
-    /// Returns what it has kept of the packet that it [follows](Self::follow), if that has settled
-    /// and was not lost.
+    /// Returns the recorded passage of the [followed](Self::follow) packet, if the packet has
+    /// settled and was not lost.
     fn followed(&self) -> Option<Passage> {
         None
     }
 
-    /// Returns its recordings over time.
+    /// Returns the recordings over time.
     fn recordings(&self) -> Recordings<'_> {
         Recordings::default()
     }
@@ -174,29 +176,30 @@ pub trait Machine {
     }
 }
 
-/// How often packets began the steps of an engine and called its offloads.
+/// The number of times that packets began the steps of an engine and called its offloads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How often a thread began each step of the engine that takes packets, in its order.
+    /// The number of times that a thread began each step of the packet engine, in the engine's
+    /// order.
     pub steps: Vec<u64>,
-    /// The calls of each method of each offload, in the order of [`Store::paths`]. Calls by the
-    /// steps of called engines are among them.
+    /// The calls of each method of each offload, in the order of [`Store::paths`], including calls
+    /// by the steps of called engines.
     pub calls: Vec<Vec<Calls>>,
 }
 
 /// The calls of a method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// All of them.
+    /// The number of all calls.
     pub all: u64,
-    /// Those that found an entry, of a method that searches. A search of an `lpm` table counts if it
-    /// found something else than the miss value.
+    /// For a search method, the number of calls that found an entry. In an `lpm` table, a search
+    /// counts if it finds a value other than the miss value.
     pub found: Option<u64>,
 }
 
 impl Calls {
-    /// The calls of each method of a kind, from two numbers for each: all calls, and those that
-    /// found something.
+    /// Builds the calls of each method of a kind from two numbers for each: all calls, and the
+    /// calls that found something.
     pub fn of(kind: &Kind, numbers: &[u64]) -> Vec<Self> {
         let calls = kind.methods.iter().zip(numbers.chunks_exact(2));
         let calls = calls.map(|(method, numbers)| Self {
@@ -208,7 +211,7 @@ impl Calls {
 }
 
 impl Counts {
-    /// Adds what another machine with the same program counted.
+    /// Adds the counts of another machine with the same program.
     pub fn add(&mut self, other: &Self) {
         self.steps.iter_mut().zip(&other.steps).for_each(|(own, other)| *own += other);
         let calls = self.calls.iter_mut().flatten().zip(other.calls.iter().flatten());
@@ -222,17 +225,17 @@ impl Counts {
 /// The capabilities of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Whether it shows the bytes of packets that it drops. Hardware reports the reason only.
+    /// Whether it shows the bytes of dropped packets. Hardware reports the reason only.
     pub shows_drops: bool,
-    /// Whether its times are those of the modelled machine, not the host's.
+    /// Whether its times are modelled times, not times of the host.
     pub times: bool,
     /// Whether it accounts for energy.
     pub energy: bool,
-    /// Whether it makes updates itself while packets flow ([`Machine::schedule`]).
+    /// Whether it applies updates itself while packets flow ([`Machine::schedule`]).
     pub updates_in_flight: bool,
     /// Whether it may lose packets at its input.
     pub loses: bool,
-    /// Whether starting it takes many seconds, since a tool translates a model of the machine.
+    /// Whether its start takes many seconds, because a tool translates a model of it.
     pub translates: bool,
 }
 
@@ -250,30 +253,30 @@ impl Default for Capabilities {
     }
 }
 
-/// Packets that have settled: all that becomes of them has been handed on.
+/// Packets that have settled: all of their outputs have been passed on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// The packets that the machine accepted, in its order: that of arrival, unless several ports
-    /// have queues of their own.
+    /// The packets that the machine accepted, in its order. This is the order of arrival, unless
+    /// several ports have their own queues.
     pub taken: Numbers,
-    /// The packets that it lost at its input.
+    /// The packets that the machine lost at its input.
     pub lost: Numbers,
-    /// What it lost at its outputs of packets that it accepted.
+    /// The outputs of accepted packets that the machine lost at its output ports.
     pub lost_outputs: Vec<LostOutput>,
 }
 
-/// A packet that a machine would have sent, but for a queue at its port that was full.
+/// An output that was lost because the queue at its port was full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostOutput {
-    /// The number of the packet that arrived.
+    /// The number of the arriving packet.
     pub packet: u64,
-    /// The number of the output among those of that packet, from 0.
+    /// The number of the output within that packet, from 0.
     pub output: usize,
-    /// The port to which it would have gone.
+    /// The port of the lost output.
     pub port: u16,
 }
 
-/// Numbers of packets in an order; runs of successive numbers take no room.
+/// A sequence of packet numbers. Runs of consecutive numbers are stored as one range.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Numbers {
     runs: Vec<Range<u64>>,
@@ -302,12 +305,11 @@ impl Numbers {
         self.runs.iter().cloned().flatten()
     }
 
-    /// Returns the number of numbers.
+    /// Returns the count of numbers.
     pub fn len(&self) -> usize {
         self.runs.iter().map(|run| (run.end - run.start) as usize).sum()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -327,22 +329,22 @@ impl FromIterator<u64> for Numbers {
     }
 }
 
-/// The extent of reading back offloads that packets change.
+/// The offloads to read back.
 #[derive(Clone, Copy)]
 pub enum Wanted<'a> {
-    /// Small offloads, and these.
+    /// Small offloads, and the named ones.
     Shown(&'a [String]),
-    /// For large offloads, the entries that this store of another machine has, and some next to
-    /// them.
+    /// All offloads; of large ones, the entries that this store of another machine has, and some
+    /// next to them.
     Like(&'a Store),
-    /// Everything.
+    /// All offloads.
     All,
 }
 
-/// Why an update was not made.
+/// The reason why an update was not made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UpdateError {
-    /// It does not suit its offload, or there is no room for it: a sentence.
+    /// The update does not suit its offload, or there is no room for it. The text is a sentence.
     #[error("{0}")]
     Refused(String),
     /// The machine has failed.
@@ -355,21 +357,21 @@ pub enum UpdateError {
 pub struct Recordings<'a> {
     /// The activity of its threads.
     pub timeline: Option<&'a Timeline>,
-    /// Numbers over time.
+    /// Measurements over time.
     pub series: Option<&'a Series>,
     /// The events of its parts.
     pub events: Option<&'a dyn Events>,
 }
 
-/// The events of a machine's parts, in the order in which they happened.
+/// The events of a machine's parts, oldest first.
 pub trait Events: std::fmt::Debug {
-    /// Writes them as CSV, one a line, with a heading.
+    /// Writes the events as CSV, one on each line, after a heading.
     ///
     /// # Errors
-    /// If they cannot be written.
+    /// If writing fails.
     fn write_csv(&self, to: &mut dyn std::io::Write) -> std::io::Result<()>;
 
-    /// Events that found no room.
+    /// The number of events that found no room.
     fn left_out(&self) -> u64;
 }
 

@@ -1,4 +1,4 @@
-//! Kinds of machines, and machines that are described but not started.
+//! Kinds of machines, and machines that are configured but not started.
 
 use std::any::Any;
 use std::fmt;
@@ -10,73 +10,73 @@ use wireloom_offloads::Store;
 
 use crate::{Capabilities, Error, Knob, Machine, Options, Program, Result, Source};
 
-/// Names of files, which may have folders in them, and their texts.
+/// Names of files, which may include folders, and their texts.
 pub type Files = Vec<(String, String)>;
 
-/// A kind of machine: it makes machines of names and descriptions.
+/// A kind of machine. It creates machines from names and descriptions.
 pub trait Kind: Send + Sync {
-    /// The kind's name, as a description's `kind` says it.
+    /// The kind's name, the value of `kind` in a description.
     fn name(&self) -> &'static str;
 
-    /// Machines that have names of their own, without a description.
+    /// The names of machines of this kind that need no description.
     fn named(&self) -> Named {
         Named::None
     }
 
-    /// The name of a small machine of the kind: for tests, and for help that names a machine.
+    /// The name of a small machine of the kind, for tests and for help texts.
     fn example(&self) -> &'static str;
 
-    /// Returns the description that states every key of the kind, its default and its source;
+    /// Returns the description that states every key of the kind with its default and its source;
     /// `None` if the kind has no settings.
     fn schema(&self) -> Option<&'static str> {
         None
     }
 
-    /// The machine of a name; nothing if the name is not one of this kind's.
+    /// Returns the machine of a name; `None` if the name does not belong to this kind.
     ///
     /// # Errors
     /// If the name belongs to the kind but is invalid.
     fn find(&self, name: &str) -> Result<Option<Arc<dyn Configured>>>;
 
-    /// The machine of a description.
+    /// Returns the machine of a description.
     ///
     /// # Errors
-    /// If the description is wrong, or nothing about the kind can be chosen.
+    /// If the description is wrong, or if the kind has no settings.
     fn configure(&self, name: &str, description: Description) -> Result<Arc<dyn Configured>>;
 }
 
-/// The names of a kind's own machines.
+/// The names of a kind's machines that need no description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
-    /// No names: all its machines have descriptions.
+    /// No names: all machines of the kind have descriptions.
     None,
-    /// One machine with the kind's name; its description.
+    /// One machine, with the kind's name. The text describes it.
     One(&'static str),
-    /// Many machines.
+    /// Many machines, whose names follow a pattern.
     Many(Pattern),
 }
 
-/// Names that encode a configuration.
+/// A pattern of names that encode a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// The form of such names, such as `np-C-E-T`.
+    /// The form of the names, such as `np-C-E-T`.
     pub shape: &'static str,
-    /// Their meaning, in a few words.
+    /// The meaning of the names, in a few words.
     pub about: &'static str,
 }
 
-/// A machine that is described and not started.
+/// A machine that is configured and not started.
 pub trait Configured: fmt::Debug + Send + Sync {
     /// The name of its kind.
     fn kind(&self) -> &'static str;
 
-    /// Returns its name: that of its description, or its own.
+    /// Returns the name: the description's name, or the machine's own.
     fn name(&self) -> &str;
 
     /// Returns a description in a sentence.
     fn about(&self) -> &str;
 
-    /// Returns every key of its description with its value; `None` if it has no settings.
+    /// Returns every key of the description with its value; `None` if the machine has no settings.
     fn settings(&self) -> Option<toml::Table> {
         None
     }
@@ -86,34 +86,34 @@ pub trait Configured: fmt::Debug + Send + Sync {
         Capabilities::default()
     }
 
-    /// Whether it can be watched and stepped ([`Machine::watch`]).
+    /// Whether the machine can be watched and stepped ([`Machine::watch`]).
     fn can_be_watched(&self) -> bool {
         false
     }
 
-    /// The options that have an effect on it.
+    /// The options that have an effect on the machine.
     fn knobs(&self) -> &'static [Knob] {
         &[]
     }
 
-    /// Returns the sections of its description that have no effect with a program, because they are
-    /// misspelt or belong to another one, with the names that would have an effect.
+    /// Returns the sections of the description that have no effect with a program, because they are
+    /// misspelt or belong to another program, together with the names that would have an effect.
     fn sections_without_effect(&self, program: &ir::Program) -> Vec<String> {
         let _ = program;
         Vec::new()
     }
 
-    /// Returns the parts of a program that the machine cannot hold; empty if it accepts the
-    /// program. Nothing is compiled or loaded for that.
+    /// Returns the parts of a program that do not fit the machine; empty if it accepts the program.
+    /// This compiles and loads nothing.
     fn refusals(&self, program: &Program) -> Vec<Refusal>;
 
-    /// Builds the executable form of a program without [`refusals`](Self::refusals) and starts it on
-    /// nothing: tools and the host's kernel have limits that no program shows. A machine that has no
-    /// such limits does nothing.
+    /// Builds the executable form of a program without [`refusals`](Self::refusals) and starts it
+    /// without input. This finds the limits of tools and of the host's kernel, which the program
+    /// itself does not show. A machine without such limits does nothing.
     ///
     /// # Errors
-    /// If the machine has no place for the program, or a tool or a right is missing
-    /// ([`Error::needs_tool`]): then only the refusals are known.
+    /// If the program does not fit the machine, or if a tool or a right is missing
+    /// ([`Error::needs_tool`]); only the refusals are known then.
     fn try_out(&self, program: &Program, progress: &dyn Fn(&str)) -> Result {
         let _ = (program, progress);
         Ok(())
@@ -123,7 +123,7 @@ pub trait Configured: fmt::Debug + Send + Sync {
     /// `progress` shows the current activity to a waiting user.
     ///
     /// # Errors
-    /// If the machine has no place for the program or its tables, or a tool is missing or fails.
+    /// If the program or its tables do not fit the machine, or if a tool is missing or fails.
     fn start(
         &self,
         program: &Program,
@@ -132,8 +132,9 @@ pub trait Configured: fmt::Debug + Send + Sync {
         progress: &dyn Fn(&str),
     ) -> Result<Box<dyn Machine>>;
 
-    /// Starts the machine with a program that is written for machines of its kind alone, if the file
-    /// holds one. Beside it stands what others see of the program: its name and its reasons.
+    /// Starts the machine with a program that is written for machines of its kind alone, if the
+    /// file contains one. Returns it together with the program's public side: its name and its
+    /// reasons.
     fn start_own(
         &self,
         source: &Source,
@@ -143,10 +144,11 @@ pub trait Configured: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Source code of a program for it: file names, which may have folders in them, and texts.
+    /// Returns source code of a program for this machine: file names, which may include folders,
+    /// and texts.
     ///
     /// # Errors
-    /// If there is nothing to write for it.
+    /// If there is nothing to write for this machine.
     fn generate(&self, program: &Program) -> Result<Files> {
         let _ = program;
         let message =
@@ -159,16 +161,16 @@ pub trait Configured: fmt::Debug + Send + Sync {
     fn as_any(&self) -> &dyn Any;
 }
 
-/// A part of a program that a machine cannot hold.
+/// A part of a program that does not fit a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The offload that it is about, by its path in the engine.
+    /// The path of the offload at fault in the engine.
     pub offload: Option<String>,
-    /// The step that it is about.
+    /// The step at fault.
     pub step: Option<String>,
-    /// The line that it is about, if that is known better than by offload and step: the file as
-    /// the program names it, and the line, from 1.
+    /// The line at fault, if it is known more precisely than by offload and step: the file as the
+    /// program names it, and the line number, from 1.
     pub line: Option<(String, u32)>,
-    /// The reason: a sentence that names both, with advice.
+    /// The reason: a sentence that names offload and step, with advice.
     pub message: String,
 }

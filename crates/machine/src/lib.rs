@@ -1,4 +1,4 @@
-//! The interface of all machines.
+//! The interface that all machines share.
 //!
 //! ```text
 //! Kind --configure(description)--> Configured --start(program, offloads)--> Machine
@@ -7,8 +7,7 @@
 //! A [`Kind`] turns a name or a description into a [`Configured`] machine, which has a description
 //! and refuses programs that do not fit. Started with a program and its offloads, it is a
 //! [`Machine`]: it accepts borrowed frames and passes on its outputs. A [`Registry`] lists the
-//! kinds; everything above this crate works on any machine that it lists. [`golden`] is the first
-//! of them.
+//! kinds, and everything above this crate works on any machine in it. The first kind is [`golden`].
 
 mod compare;
 mod error;

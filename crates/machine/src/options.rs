@@ -1,16 +1,16 @@
-//! Run options: the choices of a user without another description.
+//! Run options: a user's choices that are not part of a machine description.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
 /// An option that some machines take. A machine that does not list a knob
-/// ([`crate::Configured::knobs`]) ignores it; the command refuses options that no machine of a run
+/// ([`crate::Configured::knobs`]) ignores it. The command refuses options that no machine of a run
 /// takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Knob {
-    /// The arrival times of packets.
+    /// The arrival rate of packets.
     Rate,
-    /// Packets that an input buffer holds.
+    /// The capacity of an input buffer, in packets.
     Buffer,
     /// Pauses of the input.
     Idle,
@@ -20,73 +20,73 @@ pub enum Knob {
     Waves,
     /// Assertions of hardware templates, or over events.
     Assertions,
-    /// The activity of threads over time.
+    /// Records the activity of threads over time.
     Timeline,
-    /// Numbers over time.
+    /// Records measurements over time.
     Series,
-    /// Each event of the machine's parts.
+    /// Records each event of the machine's parts.
     Events,
-    /// Rules over the events.
+    /// Rules that the events must satisfy.
     Rules,
     /// The seed of random choices.
     Seed,
-    /// Packets that are not measured.
+    /// Warm-up packets that are not measured.
     Warm,
-    /// What threads did at each line of the program.
+    /// The profile of the program's lines.
     Profile,
 }
 
-/// Options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The arrival times of packets at the whole machine; without it those of its description, or
+    /// The arrival rate of packets over all ports. By default it is the description's rate, or
     /// [`Rate::Max`].
     pub rate: Option<Rate>,
-    /// Packets that the input buffer of each lane, port or line card holds; the machine has a default.
+    /// Packets that the input buffer of each lane, port or line card holds. `None` selects the
+    /// machine's default.
     pub buffer: Option<u32>,
-    /// The input pauses in this percentage of the cycles, 0 to 99.
+    /// The percentage of cycles in which the input pauses, 0 to 99.
     pub idle_percent: u32,
-    /// The machine's output is not taken in this percentage of the cycles, 0 to 99.
+    /// The percentage of cycles in which the machine's output is not taken, 0 to 99.
     pub stall_percent: u32,
-    /// Whether the run is short: a machine that is translated starts sooner and runs slower.
+    /// Whether the run is short. A translated machine then starts sooner and runs slower.
     pub is_short: bool,
     /// Whether compiled code is kept in the user's cache, for later runs of the same program.
     pub keeps_code: bool,
-    /// The file that waves are written to (FST).
+    /// The file for waves, in FST format.
     pub waves: Option<PathBuf>,
-    /// Whether assertions are checked: those of the hardware templates, or those over events.
+    /// Whether assertions are checked, either by the hardware templates or over events.
     pub assertions: bool,
-    /// A file of rules over events that are checked beside the machine's own.
+    /// A file with rules over events, which are checked in addition to the machine's own.
     pub rules: Option<PathBuf>,
-    /// Events that are kept at most, from the start; 0 for none.
+    /// The maximum number of events to keep, from the start; 0 for none.
     pub events: usize,
-    /// Whether a packet will be followed ([`crate::Machine::follow`]); a machine that is translated
-    /// then shows more of itself.
+    /// Whether a packet will be followed ([`crate::Machine::follow`]). A translated machine then
+    /// exposes more signals.
     pub follows: bool,
-    /// Whether the machine will be watched and stepped ([`crate::Machine::watch`]); one that
-    /// otherwise runs ahead then keeps to cycles.
+    /// Whether the machine will be watched and stepped ([`crate::Machine::watch`]). A machine with
+    /// run-ahead then works cycle by cycle.
     pub watched: bool,
-    /// Whether the machine will be asked for its profile ([`crate::Machine::profile`]); one that
-    /// otherwise runs ahead then keeps to cycles.
+    /// Whether the machine will be asked for its profile ([`crate::Machine::profile`]). A machine
+    /// with run-ahead then works cycle by cycle.
     pub profile: bool,
-    /// The simulated time, in nanoseconds from the start, for which the activity of threads is
+    /// The simulated time from the start, in nanoseconds, for which the activity of threads is
     /// recorded.
     pub timeline_ns: Option<u64>,
-    /// The simulated time, in nanoseconds, between two rows of numbers over time, if they are kept.
+    /// The simulated time between two rows of measurements, in nanoseconds, if they are recorded.
     pub interval_ns: Option<u64>,
-    /// The seed of the machine's random choices; the machine has a default.
+    /// The seed of the machine's random choices. `None` selects the machine's default.
     pub seed: Option<u64>,
-    /// Packets at the start that count in no rate, utilisation or latency, so that caches and queues
-    /// fill first.
+    /// The number of warm-up packets at the start. They count in no rate, utilisation or latency,
+    /// so that caches and queues fill first.
     pub warm: u64,
 }
 
-/// The arrival times of packets at a simulated machine.
+/// The arrival rate of packets at a simulated machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
-    /// As fast as the machine accepts them; none is lost.
+    /// As fast as the machine accepts them, without loss.
     Max,
-    /// At the times of the capture.
+    /// At the times in the capture.
     Capture,
     /// At a steady rate, in million packets a second.
     Mpps(f64),
@@ -107,7 +107,7 @@ impl FromStr for Rate {
     }
 }
 
-/// The arrival times of packets with a [`Rate`], in order of arrival at the whole machine.
+/// Computes the arrival times of packets from a [`Rate`], in order of arrival over all ports.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     rate: Rate,
@@ -116,12 +116,12 @@ pub struct Arrivals {
     latest: u64,
 }
 
-/// The latest arrival in picoseconds, some 26 days: sums of times stay in range, whatever a capture
-/// says.
+/// The latest arrival time in picoseconds, some 26 days. This keeps sums of times in range for any
+/// capture.
 const LATEST: f64 = (1_u64 << 61) as f64;
 
 impl Arrivals {
-    /// Begins with the first packet, at time 0.
+    /// Creates the sequence. The first packet arrives at time 0.
     pub fn new(rate: Rate) -> Self {
         Self { rate, offered: 0, first_ns: None, latest: 0 }
     }
@@ -131,8 +131,8 @@ impl Arrivals {
         self.rate == Rate::Max
     }
 
-    /// Returns when the next packet arrives, in picoseconds, given its own time in nanoseconds. The
-    /// times of a capture can decrease; arrivals do not.
+    /// Returns the arrival time of the next packet in picoseconds, given its capture time in
+    /// nanoseconds. The times of a capture can decrease; arrivals do not.
     pub fn next(&mut self, arrival_ns: u64) -> u64 {
         let first_ns = *self.first_ns.get_or_insert(arrival_ns);
         let at = match self.rate {

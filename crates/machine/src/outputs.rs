@@ -1,8 +1,9 @@
-//! A batch of outputs: machines are timed while they only pass packets on, and compared afterwards.
+//! Batches of outputs. Machines are timed while they only pass packets on; the outputs are compared
+//! afterwards.
 
 use wireloom_ir::{Output, Verdict};
 
-/// The outputs of one batch; the buffers are used again for the next.
+/// The outputs of one batch. The next batch reuses the buffers.
 #[derive(Default)]
 pub struct Outputs {
     records: Vec<Kept>,
@@ -25,7 +26,7 @@ impl Outputs {
         self.bytes.clear();
     }
 
-    /// Keeps an output after those before.
+    /// Appends an output.
     pub fn keep(&mut self, output: Output<'_>) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(output.bytes);
@@ -39,17 +40,16 @@ impl Outputs {
         });
     }
 
-    /// Number of outputs.
+    /// The number of outputs.
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Number of bytes of all outputs.
+    /// The number of bytes of all outputs.
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether there are no outputs.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }

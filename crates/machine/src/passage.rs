@@ -1,27 +1,27 @@
-//! The way of one packet through a machine that has times.
+//! The passage of one packet through a machine with times.
 
 use serde::Serialize;
 
 use crate::Line;
 
-/// What a machine tells about one packet.
+/// The recorded passage of one packet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Passage {
-    /// When what happened to it, in order.
+    /// The events of the packet with their times, oldest first.
     pub milestones: Vec<Milestone>,
-    /// The number of later milestones that were left out.
+    /// The number of later milestones that were omitted.
     pub omitted: u64,
-    /// What else is known.
+    /// Further facts about the packet.
     pub lines: Vec<Line>,
 }
 
-/// An event on the way of a packet.
+/// An event in the passage of a packet.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Milestone {
     /// The part of the machine; empty at its input and output.
     #[serde(rename = "where")]
     pub place: String,
-    /// What happened.
+    /// The event, in words.
     pub what: String,
     /// The time since the machine started, in nanoseconds.
     pub ns: f64,

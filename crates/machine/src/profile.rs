@@ -1,4 +1,4 @@
-//! Where a program spends its time: what threads did at each line of its sources.
+//! Profiles: the cycles that threads spend at each line of a program's sources.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -7,20 +7,20 @@ use serde::Serialize;
 
 use crate::watch::Listing;
 
-/// What threads did at an instruction or at a line.
+/// Counts of the threads' activity at an instruction or a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LineCounts {
-    /// Instructions that were executed.
+    /// The number of executed instructions.
     pub instructions: u64,
-    /// Cycles in which a thread executed one of these.
+    /// Cycles in which a thread executed an instruction here.
     pub executing: u64,
-    /// Cycles in which a thread stood there: it waited for a word, for memory, for a signal or for its
-    /// turn, or for instructions that it fetched elsewhere than predicted.
+    /// Cycles in which a thread waited here: for a word, for memory, for a signal, for its turn, or
+    /// for instructions after a wrong prediction.
     pub waiting: u64,
 }
 
 impl LineCounts {
-    /// All cycles of threads.
+    /// All cycles of threads at this place.
     pub fn cycles(self) -> u64 {
         self.executing + self.waiting
     }
@@ -34,37 +34,36 @@ impl AddAssign for LineCounts {
     }
 }
 
-/// A line of a source.
+/// A line of a source, with its counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProfileLine {
-    /// `FILE:LINE`, or for an instruction that no line is known of, the program and the label before
+    /// `FILE:LINE`. For an instruction without a known line, the program and the last label before
     /// it.
     pub place: String,
-    /// What threads did there.
     #[serde(flatten)]
     pub counts: LineCounts,
 }
 
-/// What threads did, by the lines of a program.
+/// The activity of threads, by the lines of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Profile {
-    /// All lines together. Cycles of threads that have stopped do not count.
+    /// The sum over all lines. Cycles of stopped threads do not count.
     pub total: LineCounts,
-    /// The lines, those with the most cycles first.
+    /// The lines, in descending order of cycles.
     pub lines: Vec<ProfileLine>,
 }
 
-/// Gathers a [`Profile`].
+/// Collects a [`Profile`].
 #[derive(Clone, Debug, Default)]
 pub struct Profiler {
     lines: BTreeMap<String, LineCounts>,
 }
 
 impl Profiler {
-    /// Adds what a thread did at each instruction of its program, by address. An instruction belongs
-    /// to its line. In a program that a compiler has written (`is_compiled`) that is the line of the
-    /// language above the assembler's text; what has none there belongs to the label before it, since
-    /// lines of the compiler's text are not what a user knows.
+    /// Adds a thread's counts for each instruction of its program, by address. An instruction
+    /// belongs to its line. In a compiled program (`is_compiled`) that is the line in the language
+    /// above the assembler text. An instruction without such a line belongs to the last label
+    /// before it, since users do not know the lines of the compiler's output.
     pub fn add(
         &mut self,
         listing: &Listing,
@@ -83,19 +82,19 @@ impl Profiler {
         }
     }
 
-    /// The profile.
+    /// Returns the profile.
     pub fn profile(self) -> Profile {
         let mut total = LineCounts::default();
         self.lines.values().for_each(|counts| total += *counts);
         let lines = self.lines.into_iter().map(|(place, counts)| ProfileLine { place, counts });
         let mut lines: Vec<ProfileLine> = lines.collect();
-        // Lines with as many cycles stay in the order of their names.
+        // Lines with equal cycles stay in the order of their names.
         lines.sort_by_key(|line| std::cmp::Reverse(line.counts.cycles()));
         Profile { total, lines }
     }
 }
 
-/// The name of an instruction that no line is known of.
+/// A place name for an instruction without a known line.
 fn without_line(listing: &Listing, address: u64) -> String {
     match listing.nearest(address) {
         Some((label, _)) => format!("{} <{}>", listing.name, label.trim_end_matches('#')),
@@ -123,7 +122,7 @@ mod tests {
         let counts =
             |instructions, waiting| LineCounts { instructions, executing: instructions, waiting };
         let mut profiler = Profiler::default();
-        // Two threads with the same program; the last instruction is never reached.
+        // Two threads run the same program. The last instruction is never reached.
         for _ in 0..2 {
             let all = [counts(1, 0), counts(2, 0), counts(1, 7), counts(4, 0), counts(0, 0)];
             profiler.add(&listing, false, all);
@@ -137,7 +136,7 @@ mod tests {
         ];
         assert_eq!(lines, wanted);
         assert_eq!((profile.total, profile.total.cycles()), (counts(16, 14), 30));
-        // If the only line is that of a compiler's text, the label counts.
+        // If only a line of the compiler's output is known, the label counts.
         let mut profiler = Profiler::default();
         profiler.add(&listing, true, [counts(1, 0), counts(2, 0)]);
         let lines = profiler.profile().lines;

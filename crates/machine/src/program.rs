@@ -1,4 +1,4 @@
-//! Programs as machines take them.
+//! Programs in the forms that machines take.
 
 use std::path::PathBuf;
 
@@ -13,26 +13,26 @@ use wireloom_offloads::Layout;
 
 use crate::{Error, Result};
 
-/// A source file in Loom C and how to read it.
+/// A source file in Loom C, with the options for reading it.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
-    /// The file; one that comes with the command if it begins with [`LIBRARY`].
+    /// The file. A name that begins with [`LIBRARY`] is a file that comes with the command.
     pub file: PathBuf,
-    /// Folders in which included files are looked for too.
+    /// Additional folders in which included files are searched.
     pub include: Vec<PathBuf>,
-    /// File-level constants that are set: name and value.
+    /// File-level constants to set: name and value.
     pub set: Vec<(String, String)>,
-    /// The engine that takes the packets; by default the last one in the file that does.
+    /// The engine that takes the packets. By default it is the last packet engine in the file.
     pub engine: Option<String>,
 }
 
 /// A program for machines of all kinds.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The program before any pass: machines in hardware have passes of their own.
+    /// The program before any pass. Machines in hardware have their own passes.
     pub lowered: ir::Program,
-    /// The program as machines in software execute it. Offloads, reasons and engines are those of
-    /// `lowered`.
+    /// The program after the passes for machines in software. Offloads, reasons and engines equal
+    /// the ones in `lowered`.
     pub optimised: ir::Program,
 }
 
@@ -42,11 +42,11 @@ impl Source {
         Self { file: file.into(), ..Self::default() }
     }
 
-    /// Checks the program; the result contains its diagnostics.
+    /// Checks the program. The result contains its diagnostics.
     ///
     /// # Errors
-    /// If the file cannot be read, or nothing but options is wrong: a constant or an engine that
-    /// the program does not have.
+    /// If the file cannot be read, or if the only errors are in the options: a constant or an
+    /// engine that the program does not have.
     pub fn check(&self) -> Result<Checked> {
         let is_embedded = self.file.to_str().is_some_and(|file| file.starts_with(LIBRARY));
         let is_on_disk = !is_embedded && !wireloom_files::is_standard_stream(&self.file);
@@ -87,7 +87,7 @@ impl Source {
         Ok(checked)
     }
 
-    /// The headers that the program declares: their names and leaves.
+    /// Returns the headers that the program declares: their names and leaves.
     ///
     /// # Errors
     /// As [`compiled`](Self::compiled).
@@ -98,7 +98,7 @@ impl Source {
     /// Checks and compiles the program. Warnings are not shown.
     ///
     /// # Errors
-    /// If the file cannot be read, or the program is refused: all diagnostics.
+    /// If the file cannot be read or the program is refused. The error contains all diagnostics.
     pub fn compiled(&self) -> Result<Program> {
         Ok(Program::new(&self.checked()?))
     }
@@ -109,8 +109,8 @@ impl Source {
     }
 }
 
-/// The first wrong option, if nothing else is wrong: errors of the program could be the reason why
-/// a name is unknown.
+/// The first wrong option, if there are no other errors. Otherwise a name may be unknown because of
+/// errors in the program.
 fn wrong_usage(checked: &Checked) -> Option<Error> {
     let is_error = |found: &&Diagnostic| found.severity == Severity::Error;
     let mut errors = checked.diagnostics.iter().filter(is_error).peekable();
@@ -126,7 +126,7 @@ fn wrong_usage(checked: &Checked) -> Option<Error> {
     })
 }
 
-/// Refuses a program that compilers would need too long for.
+/// Refuses a program that is too large to compile in reasonable time.
 fn refuse_if_too_large(checked: &mut Checked) {
     let Some(program) = &checked.program else { return };
     let Err(TooLarge { engine, step, largest, whole }) = size::check(&lower(program)) else {

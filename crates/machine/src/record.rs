@@ -1,23 +1,24 @@
-//! The record of a run on a machine, for people and for other programs.
+//! The record of a run on a machine, for users and for other programs.
 
 use std::fmt;
 
-/// The record of a run. The machine chooses the lines that people read; `values` holds everything.
+/// The record of a run. The machine chooses the lines that users read; `values` contains all
+/// measurements.
 pub struct Record {
-    /// The summary for people, in order.
+    /// The summary for users, in order.
     pub lines: Vec<Line>,
-    /// A histogram.
+    /// The bars of a histogram.
     pub bars: Vec<Bar>,
     /// The use of the machine's parts.
     pub parts: Vec<Part>,
-    /// Everything, for other programs.
+    /// All measurements, for other programs.
     pub values: Box<dyn erased_serde::Serialize + Send>,
 }
 
-/// A line for people.
+/// A line of the summary.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Line {
-    /// The name of the value, in a word or two.
+    /// The name of the value, one or two words.
     pub name: &'static str,
     /// The value with its unit.
     pub text: String,
@@ -26,18 +27,18 @@ pub struct Line {
 /// A bar of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bar {
-    /// The least value, inclusive.
+    /// The minimum value, inclusive.
     pub from: u64,
-    /// The greatest value, inclusive.
+    /// The maximum value, inclusive.
     pub to: u64,
-    /// The number of packets with such a value.
+    /// The number of packets with a value in this range.
     pub packets: u64,
 }
 
 /// The use of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// The name of its kind of parts.
+    /// The name of the kind of part.
     pub kind: String,
     /// The utilisation, 0 to 1.
     pub share: f64,
@@ -75,7 +76,8 @@ pub fn thousands(count: u64) -> String {
     out
 }
 
-/// Formats a number of things: "1 packet", "1,234 packets". `thing` takes an s in the plural.
+/// Formats a number of things, such as "1 packet" or "1,234 packets". `thing` takes an s in the
+/// plural.
 pub fn counted(count: u64, thing: &str) -> String {
     format!("{} {thing}{}", thousands(count), if count == 1 { "" } else { "s" })
 }

@@ -1,4 +1,4 @@
-//! All kinds of machines, and machines by name.
+//! The registry of machine kinds, and the search for machines by name.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use wireloom_lang::suggest::suggest;
 
 use crate::{Configured, Error, Kind, Named, Result};
 
-/// The kinds of machines that there are. The kind of a description that does not say its own is the
-/// first that has descriptions.
+/// The available kinds of machines. A description without a kind belongs to the first kind that has
+/// descriptions.
 #[derive(Clone, Copy)]
 pub struct Registry {
     kinds: &'static [&'static dyn Kind],
@@ -20,20 +20,19 @@ impl Registry {
         Self { kinds }
     }
 
-    /// The kinds.
     pub fn kinds(&self) -> impl Iterator<Item = &'static dyn Kind> + Clone {
         self.kinds.iter().copied()
     }
 
-    /// The kind of this name.
+    /// Returns the kind with this name.
     pub fn kind(&self, name: &str) -> Option<&'static dyn Kind> {
         self.kinds().find(|kind| kind.name() == name)
     }
 
-    /// The machine of a name, or of a path that ends in `.toml` or `.json`.
+    /// Returns the machine of a name, or of the path of a `.toml` or `.json` file.
     ///
     /// # Errors
-    /// If there is none, or its description is wrong.
+    /// If there is no such machine, or if its description is wrong.
     pub fn find(&self, name: &str) -> Result<Arc<dyn Configured>> {
         for kind in self.kinds().filter(|kind| matches!(kind.named(), Named::One(_))) {
             if let Some(machine) = kind.find(name)? {
@@ -51,10 +50,10 @@ impl Registry {
         Err(self.unknown(name))
     }
 
-    /// The machine of a description, of whatever kind.
+    /// Returns the machine of a description of any kind.
     ///
     /// # Errors
-    /// If the description is wrong, or there is no such kind.
+    /// If the description is wrong or the kind does not exist.
     pub fn configure(&self, name: &str, description: Description) -> Result<Arc<dyn Configured>> {
         let mut described = self.kinds().filter(|kind| kind.schema().is_some());
         let kind = match description.kind() {
@@ -72,8 +71,8 @@ impl Registry {
         kind.configure(name, description)
     }
 
-    /// Returns the names that a user can choose from: those of kinds, the forms of the others, and
-    /// an example of kinds whose machines all have descriptions.
+    /// Returns the names that a user can choose from: the names of kinds, the patterns of encoded
+    /// names, and an example for each kind whose machines all have descriptions.
     pub fn choices(&self) -> String {
         let own = self.kinds().map(|kind| match kind.named() {
             Named::None => format!("{} (a described {})", kind.example(), kind.name()),
@@ -96,7 +95,8 @@ impl Registry {
         }
     }
 
-    /// Returns all names of machines that can be listed: of kinds, then of installed descriptions.
+    /// Returns the names of all machines that can be listed: named machines of kinds first, then
+    /// installed descriptions.
     pub fn names(&self) -> Vec<String> {
         let own = self.kinds().filter(|kind| matches!(kind.named(), Named::One(_)));
         own.map(|kind| kind.name().to_owned()).chain(Description::installed()).collect()

@@ -1,4 +1,4 @@
-//! A running machine, with the report of its start and its work.
+//! A running machine, with the times that its start and its work took.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,31 +14,30 @@ use crate::{
     UpdateError,
 };
 
-/// A machine with a program and its tables, and the host's time that it took.
+/// A machine with a program and its tables, and the host time that it took.
 pub struct Running {
     /// The configured machine.
     pub configured: Arc<dyn Configured>,
-    /// The machine.
     pub machine: Box<dyn Machine>,
-    /// The time that the program took to become executable on it: compilers, translators.
+    /// The time to make the program executable on it, with compilers and translators.
     pub build_time: Duration,
-    /// The time that it has worked on packets.
+    /// The time spent on packets so far.
     pub work: Duration,
 }
 
 /// The result of loading tables.
 #[derive(Clone, Debug, Default)]
 pub struct LoadedTables {
-    /// Entries written.
+    /// The number of entries written.
     pub entries: u64,
     /// The time from opening the files to the last entry.
     pub time: Duration,
 }
 
-/// Makes the offloads of a program and loads table files into them, in order.
+/// Creates the offloads of a program and loads table files into them, in order.
 ///
 /// # Errors
-/// If an offload's configuration, a file or an entry is refused.
+/// If the configuration of an offload, a file or an entry is refused.
 pub fn load_store(
     program: &ir::Program,
     tables: &[PathBuf],
@@ -107,7 +106,7 @@ impl Running {
         self.timed(|machine| machine.offer_in_pieces(frames, sink))
     }
 
-    /// Finishes; see [`Machine::finish`].
+    /// Finishes the run; see [`Machine::finish`].
     ///
     /// # Errors
     /// As [`Machine::finish`].
@@ -123,8 +122,8 @@ impl Running {
         self.timed(|machine| machine.update(update, sink))
     }
 
-    /// Returns golden's output as this machine shows it: without the bytes of packets that it drops
-    /// and does not show.
+    /// Returns golden's output as this machine shows it. If the machine does not show the bytes of
+    /// dropped packets, they are removed.
     pub fn shown<'a>(&self, output: Output<'a>) -> Output<'a> {
         let shown = match output.verdict {
             Verdict::Dropped(_) => self.configured.capabilities().shows_drops,
@@ -134,7 +133,7 @@ impl Running {
         Output { bytes: if shown { output.bytes } else { &[] }, ..output }
     }
 
-    /// Returns the record of the run, for a machine that measures itself.
+    /// Returns the record of the run, if the machine measures itself.
     pub fn record(&self) -> Option<Record> {
         self.machine.record(self.work)
     }

@@ -1,4 +1,4 @@
-//! The state of a machine's offloads at one moment.
+//! Snapshots of a machine's offload state.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use wireloom_offloads::{Content, EntryKey, Store, Update};
 use crate::{Error, Result};
 
 /// The state of all offloads of a program between two packets. It can be restored on any machine
-/// that has the same program, so a block that moves keeps its state.
+/// with the same program, so a program that moves to another machine keeps its state.
 #[derive(Clone)]
 pub struct Snapshot {
     store: Store,
@@ -20,15 +20,14 @@ impl Snapshot {
         Self { store: store.clone() }
     }
 
-    /// The state.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Gives this state to the offloads of a machine that keeps them in a store.
+    /// Restores this state into a store.
     ///
     /// # Errors
-    /// If the store is another program's.
+    /// If the store is of another program.
     pub fn restore(&self, store: &mut Store) -> Result {
         if store.assign(&self.store) {
             return Ok(());
@@ -36,12 +35,12 @@ impl Snapshot {
         Err(of_another_program())
     }
 
-    /// The changes of single entries that bring tables of the control plane with the entries of
-    /// `from` to this state, for machines that are reached over a control port. Entries have no
-    /// ages: such a machine restores the state that packets change in its own way.
+    /// The updates of single entries that change the control plane's tables from the state `from`
+    /// to this one, for machines that are reached through a control port. Entries have no ages.
+    /// Such a machine must restore the state that packets change in its own way.
     ///
     /// # Errors
-    /// If `from` is another program's.
+    /// If `from` is of another program.
     pub fn updates_from(&self, from: &Store) -> Result<Vec<Update>> {
         if !is_like(from, &self.store) {
             return Err(of_another_program());
@@ -79,7 +78,7 @@ fn of_another_program() -> Error {
     Error::new("the snapshot is of another program: its offloads are not those of the machine")
 }
 
-/// The entries of an offload with their packed values.
+/// The entries of an offload, with their packed values.
 fn rows(store: &Store, path: &str) -> BTreeMap<EntryKey, Bits> {
     let Some(Content::Kind { instance, .. }) = store.find(path).map(|slot| &slot.content) else {
         return BTreeMap::new();

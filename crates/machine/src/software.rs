@@ -1,5 +1,5 @@
-//! Common parts of machines in software: a kind with one machine, and a machine whose packets have
-//! settled when the call that offers them returns.
+//! The common parts of machines in software: a kind with one machine, and a machine whose packets
+//! have settled when the call that offers them returns.
 
 use std::any::Any;
 use std::fmt;
@@ -18,26 +18,26 @@ use crate::{
 /// A function that starts a machine; see [`Configured::start`].
 pub type Start = fn(&Program, Store, &Options, &dyn Fn(&str)) -> Result<Box<dyn Machine>>;
 
-/// What has no place on a machine; see [`Configured::refusals`].
+/// A function that returns the parts of a program that do not fit; see [`Configured::refusals`].
 pub type Refusals = fn(&Program) -> Vec<Refusal>;
 
-/// A function that builds a program and starts it on nothing; see [`Configured::try_out`].
+/// A function that builds a program and starts it without input; see [`Configured::try_out`].
 pub type TryOut = fn(&Program, &dyn Fn(&str)) -> Result;
 
-/// A kind with one machine, about which nothing can be chosen.
+/// A kind with one machine and no settings.
 #[derive(Clone, Copy)]
 pub struct Single {
     /// The name of the kind and of the machine.
     pub name: &'static str,
     /// A description in a few words.
     pub about: &'static str,
-    /// What it refuses; `None` if it takes every program.
+    /// Returns the refused parts of a program; `None` if the machine takes every program.
     pub refusals: Option<Refusals>,
     /// Finds limits of tools; see [`Configured::try_out`]. `None` if there are none.
     pub try_out: Option<TryOut>,
-    /// Starts it; see [`Configured::start`].
+    /// Starts the machine; see [`Configured::start`].
     pub start: Start,
-    /// Source code for it; see [`Configured::generate`].
+    /// Generates source code for the machine; see [`Configured::generate`].
     pub generate: fn(&Program) -> Result<Files>,
 }
 
@@ -121,7 +121,8 @@ pub trait Software: Execute {
     /// The offloads, for the control plane to change between packets.
     fn store_mut(&mut self) -> &mut Store;
 
-    /// How often packets began steps and called offloads, if the machine counts that.
+    /// The number of times that packets began steps and called offloads, if the machine counts
+    /// that.
     fn counts(&self) -> Option<Counts> {
         None
     }

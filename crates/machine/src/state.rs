@@ -1,4 +1,4 @@
-//! The contents of offloads: found, written as people write them, compared.
+//! Contents of offloads: search by path, formatting for users, and comparison.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -8,10 +8,10 @@ use wireloom_offloads::{Config, Content, EntryKey, Instance, Layout, Row, Store}
 
 use crate::{Error, Result};
 
-/// The offload under a path.
+/// Returns the offload at a path.
 ///
 /// # Errors
-/// If there is no such offload; the help lists those that exist.
+/// If the offload does not exist. The help lists the existing ones.
 pub fn find_offload<'a>(store: &'a Store, path: &str) -> Result<(&'a Config, &'a dyn Instance)> {
     match store.find(path).map(|slot| &slot.content) {
         Some(Content::Kind { config, instance }) => Ok((config, instance.as_ref())),
@@ -22,7 +22,7 @@ pub fn find_offload<'a>(store: &'a Store, path: &str) -> Result<(&'a Config, &'a
     }
 }
 
-/// Formats a key for people: addresses for 32 and 128 bits, the fields of a structure by name.
+/// Formats a key for users: addresses for 32 and 128 bits, the fields of a structure by name.
 pub fn key_text(config: &Config, key: &EntryKey) -> String {
     match key {
         EntryKey::Index(index) => index.to_string(),
@@ -44,7 +44,7 @@ pub fn key_text(config: &Config, key: &EntryKey) -> String {
     }
 }
 
-/// Formats the fields of an entry's value for people: members of enumerations by name.
+/// Formats the fields of an entry's value for users, with the names of enumeration members.
 pub fn fields_text(config: &Config, fields: &[(String, Bits)]) -> String {
     let layout = value_layout(config).unwrap_or_default();
     let text =
@@ -52,19 +52,19 @@ pub fn fields_text(config: &Config, fields: &[(String, Bits)]) -> String {
     fields.iter().map(text).collect::<Vec<_>>().join(" ")
 }
 
-/// Formats the value of a field for people: a member of an enumeration by its name.
+/// Formats the value of a field for users, with the name of an enumeration member.
 pub fn value_text(layout: &Layout, name: &str, value: &Bits) -> String {
     member_name(layout, name, value).map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The member of a field's enumeration that has a value.
+/// The enumeration member of a field that has a value.
 fn member_name<'a>(layout: &'a Layout, name: &str, value: &Bits) -> Option<&'a str> {
     let members = layout.enums.get(name)?;
     let (name, _) = members.iter().find(|(_, number)| value.to_u64() == Some(*number))?;
     Some(name)
 }
 
-/// Formats 48 bits as a link address.
+/// Formats 48 bits as a link-layer address.
 fn mac_text(bits: &Bits) -> String {
     bits.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
 }
@@ -81,17 +81,16 @@ fn scalar_text(bits: &Bits) -> String {
 
 /// A row in which two machines differ.
 pub struct RowDifference {
-    /// Path of the offload.
+    /// The path of the offload.
     pub offload: String,
-    /// The key.
     pub key: String,
-    /// The fields on golden for people, if it has the row.
+    /// The fields on golden as text; `None` if golden lacks the row.
     pub expected: Option<String>,
-    /// The fields on the other machine for people, if it has the row.
+    /// The fields on the other machine as text; `None` if it lacks the row.
     pub got: Option<String>,
 }
 
-/// The first row of each offload that differs between two stores of one program.
+/// Returns the first different row of each offload, for two stores of the same program.
 pub fn differences(expected: &Store, got: &Store) -> Vec<RowDifference> {
     let mut differences = Vec::new();
     for path in expected.paths() {
@@ -105,8 +104,8 @@ pub fn differences(expected: &Store, got: &Store) -> Vec<RowDifference> {
         else {
             continue;
         };
-        // Rows are sorted by key: where the keys differ, the lesser one is missing on the other
-        // side.
+        // Rows are sorted by key. Where the keys differ, the side with the greater key lacks the
+        // other row.
         let (mut one, mut other) = (left.get(at), right.get(at));
         if let (Some(a), Some(b)) = (one, other) {
             if a.key < b.key {

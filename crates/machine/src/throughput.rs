@@ -1,4 +1,4 @@
-//! The numbers that the records of all simulated machines have, with one name and one meaning.
+//! The measurements that all simulated machines report under the same names.
 
 use serde::Serialize;
 use wireloom_sim::stats::Histogram;
@@ -10,57 +10,56 @@ use crate::{Line, counted, thousands};
 pub struct Totals {
     /// The simulated time, in seconds.
     pub seconds: f64,
-    /// Packets that the machine is done with: sent, dropped, handed to the cpu or consumed.
+    /// Packets that the machine has finished: sent, dropped, handed to the CPU or consumed.
     pub packets: u64,
-    /// Packets that left by a port, copies among them.
+    /// Packets that left by a port, copies included.
     pub sent: u64,
-    /// The bytes of these.
+    /// The bytes of these packets.
     pub sent_bytes: u64,
     /// Packets that found no room at the input.
     pub lost: u64,
 }
 
-/// Rates, losses and latencies of a run. Rates and latencies leave out the packets of `--warm`;
-/// counts are those of the whole run, as arrivals are.
+/// Rates, losses and latencies of a run. Rates and latencies leave out the warm-up packets of
+/// `--warm`. Counts are over the whole run, because arrivals are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Throughput {
-    /// The simulated time at which packets began to count, in microseconds; 0 without `--warm`.
+    /// The simulated end of the warm-up in microseconds; 0 without `--warm`.
     pub from_us: f64,
-    /// The simulated time in which packets counted, in microseconds. It includes the time in which
-    /// the first packets come in and the last ones go out.
+    /// The simulated time after the warm-up in microseconds. It includes the arrival of the first
+    /// packets and the departure of the last ones.
     pub time_us: f64,
-    /// Packets that the machine is done with, in the whole run.
+    /// Packets that the machine finished in the whole run.
     pub packets: u64,
-    /// Packets that left by a port in the whole run, copies among them.
+    /// Packets that left by a port in the whole run, copies included.
     pub sent: u64,
     /// Packets that were lost at the input in the whole run.
     pub lost: u64,
-    /// Those of them that were lost before packets began to count.
+    /// Packets that were lost at the input during the warm-up.
     pub lost_warm: u64,
-    /// Million packets a second that left by a port.
+    /// Packets that left by a port, in million a second.
     pub mpps: f64,
-    /// Million packets a second that the machine was done with, whether or not they left by a port.
+    /// Finished packets in million a second, whether or not they left by a port.
     pub mpps_finished: f64,
-    /// The bits of packets that left by a port, in Gb/s.
+    /// The rate of the bits that left by a port, in Gb/s.
     pub gbps: f64,
-    /// The time in the machine of packets that arrived while packets counted.
+    /// The latency of packets that arrived after the warm-up.
     pub latency_ns: Latency,
-    /// Packets that the machine was done with when packets began to count.
+    /// Packets that the machine had finished at the end of the warm-up.
     #[serde(skip)]
     warm: u64,
 }
 
-/// The time from the arrival of a packet's last bit until its last output has left or is dropped, in
-/// nanoseconds. All numbers are 0 without packets.
+/// The latency of a packet in nanoseconds: from the arrival of its last bit until its last output
+/// has left or is dropped. All numbers are 0 without packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
-    /// The mean.
     pub mean: f64,
     /// The median.
     pub p50: f64,
-    /// 99 of 100 packets are not above it.
+    /// The 99th percentile.
     pub p99: f64,
-    /// The greatest.
+    /// The maximum.
     pub max: f64,
 }
 
@@ -72,7 +71,7 @@ impl From<&Histogram> for Latency {
 }
 
 impl Throughput {
-    /// Computes the rates between the totals at which packets began to count and those at the end.
+    /// Computes the rates between the totals at the end of the warm-up and at the end of the run.
     pub fn between(from: &Totals, to: &Totals, latency_ns: Latency) -> Self {
         let seconds = to.seconds - from.seconds;
         let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
@@ -91,7 +90,7 @@ impl Throughput {
         }
     }
 
-    /// Says from when on packets count, if not from the start.
+    /// Formats the time from which packets count; `None` if they count from the start.
     pub fn measured_from(&self) -> Option<Line> {
         (self.warm > 0).then(|| {
             let after = counted(self.warm, "packet");
@@ -100,7 +99,7 @@ impl Throughput {
         })
     }
 
-    /// Says the rate, and that of finished packets where it differs.
+    /// Formats the rate, and the rate of finished packets if that differs.
     pub fn rate(&self) -> Line {
         let finished = match self.mpps_finished == self.mpps {
             true => String::new(),
@@ -109,7 +108,7 @@ impl Throughput {
         Line::new("rate", format!("{:.3} MPPS{finished} in {:.1} us", self.mpps, self.time_us))
     }
 
-    /// Says the losses, and those of the warm-up if there were some.
+    /// Formats the losses, including the losses of the warm-up if there were any.
     pub fn lost(&self) -> Line {
         let warm = match self.lost_warm {
             0 => String::new(),
@@ -139,7 +138,7 @@ mod tests {
         assert_eq!(warm.lost().text, "1,234 packets, 1,000 of them in the warm-up");
         let from = warm.measured_from().expect("a line").text;
         assert_eq!(from, "1.0 us on, after 500 packets; losses in the whole run");
-        // Nothing counts if nothing comes after the warm-up.
+        // All rates are 0 if no time follows the warm-up.
         assert_eq!(Throughput::between(&to, &to, Latency::default()).mpps, 0.0);
     }
 }

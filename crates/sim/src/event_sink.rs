@@ -12,7 +12,10 @@ use crate::{Kernel, Time};
 /// ```
 /// # use wireloom_sim::{Activity, EventSink, Kernel, Model, Time, Unit};
 /// # struct Part;
-/// # impl Part { fn begin(&mut self, events: &mut impl EventSink<u8>) { events.send(Time(5), 1) } fn arrive(&mut self, _: u8) {} }
+/// # impl Part {
+/// #     fn begin(&mut self, events: &mut impl EventSink<u8>) { events.send(Time(5), 1) }
+/// #     fn arrive(&mut self, _: u8) {}
+/// # }
 /// enum Event { Left(u8), Right(u8) }
 /// struct Machine { left: Part, right: Part }
 /// impl Model for Machine {

@@ -1,8 +1,8 @@
-//! What golden did with one packet, step by step, in the words of its program.
+//! The trace of one packet through golden, step by step, in the terms of its program.
 //!
-//! The trace is that of the program before any pass: there each operation has its line of the
-//! source, conditions are those of the source, and values have the names of variables. The passes
-//! merge, move and remove such operations; what leaves is the same.
+//! The trace shows the program before any pass. There each operation has its line of the source,
+//! conditions appear as in the source, and values have the names of variables. The passes merge,
+//! move and remove such operations, but do not change the outputs.
 
 mod recorder;
 mod text;
@@ -19,21 +19,19 @@ use wireloom_net::Frame;
 use crate::Outputs;
 use recorder::Recorder;
 
-/// The way of a packet through an engine.
+/// The passage of a packet through an engine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trace {
     /// The steps, in order.
     pub steps: Vec<Step>,
-    /// The number of steps, those of called engines included, that were left out at the end.
+    /// The number of steps that were omitted at the end, including steps of called engines.
     pub omitted_steps: u64,
 }
 
 /// A step that was executed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Step {
-    /// The engine.
     pub engine: String,
-    /// The step.
     pub step: String,
     /// The file in which the step is declared.
     pub file: String,
@@ -43,7 +41,7 @@ pub struct Step {
     pub lines: Vec<Line>,
     /// The variables of the thread's context that the step changed.
     pub context: Vec<Change>,
-    /// How the step ended; none if no exit was taken.
+    /// The exit that ended the step; `None` if no exit was taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
 }
@@ -51,46 +49,46 @@ pub struct Step {
 /// A line of the source that was executed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
-    /// The file.
     pub file: String,
     /// The line, from 1.
     pub line: u32,
     /// The line's text.
     pub text: String,
-    /// What happened, in order.
+    /// The events at this line, in order.
     pub events: Vec<Event>,
 }
 
-/// Something that happened.
+/// An event at a line of the source.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// A variable was set, or a field of the packet read.
+    /// A variable was set, or a field of the packet was read.
     Value(Named),
-    /// A condition decided: of an `if`, a `?:`, or one case of a `switch`.
+    /// A condition was evaluated: of an `if`, a `?:`, or one case of a `switch`.
     Condition {
-        /// Whether it held.
+        /// Whether the condition held.
         held: bool,
-        /// The values on which it depends, except those that precede it on the same line.
+        /// The values on which the condition depends, except values that precede it on the same
+        /// line.
         because: Vec<Named>,
     },
     /// An offload was called.
     Call(Call),
     /// A field of the packet, or its egress port, was written.
     Edit {
-        /// The field.
+        /// The changed field.
         #[serde(flatten)]
         change: Change,
-        /// Whether nothing was written because the field lies outside the header window.
+        /// Whether the write was ignored because the field lies outside the header window.
         outside: bool,
     },
     /// Bytes were inserted or removed, or an offload changed the packet.
     Resize {
-        /// What was asked for.
+        /// The requested operation.
         what: String,
         /// The packet's length before, in bytes.
         from: u64,
-        /// The packet's length after.
+        /// The packet's length after, in bytes.
         to: u64,
     },
     /// The step ended.
@@ -100,17 +98,14 @@ pub enum Event {
 /// A call of an offload.
 #[derive(Clone, Debug, Serialize)]
 pub struct Call {
-    /// The offload.
     pub offload: String,
-    /// What implements it: the name of a kind or of an engine.
+    /// The implementation: the name of a kind or of an engine.
     pub kind: String,
-    /// The method.
     pub method: String,
-    /// The arguments.
     pub arguments: Vec<Named>,
-    /// The reply; its one part has no name if it is a scalar.
+    /// The parts of the reply. A scalar reply has one part without a name.
     pub reply: Vec<Named>,
-    /// The entry that was found, for longest-prefix matches.
+    /// For a longest-prefix match, the entry that was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
     /// The steps of a called engine.
@@ -118,19 +113,18 @@ pub struct Call {
     pub steps: Vec<Step>,
 }
 
-/// A value with its name.
+/// A named value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Named {
-    /// The name.
     pub name: String,
-    /// The value as people write it.
+    /// The value, formatted for users.
     pub value: String,
 }
 
 /// A change of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// The name.
+    /// The name of the value.
     pub name: String,
     /// The value before.
     pub from: String,
@@ -138,9 +132,9 @@ pub struct Change {
     pub to: String,
 }
 
-/// Makes golden process a frame and records at most so many steps. Returns what left, too.
-/// `program` is the program that `golden` executes, as [`lower`](wireloom_compile::lower()) makes
-/// it, and `names` are those of its source.
+/// Makes golden process a frame and records at most `most_steps` steps. Also returns the outputs.
+/// `program` is the program that `golden` executes, as [`lower`](wireloom_compile::lower()) creates
+/// it, and `names` are the names of its source.
 pub fn trace(
     program: &Program,
     names: &Names,

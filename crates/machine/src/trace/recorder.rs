@@ -19,17 +19,17 @@ use super::words::{parts, value_text};
 use super::{Call, Change, Event, Line, Named, Step, Trace};
 use crate::{key_text, reason_name};
 
-/// Records what happens to one packet.
+/// Records the events of one packet.
 pub struct Recorder<'a> {
     program: &'a Program,
     names: &'a Names,
     indices: HashMap<(u32, u32), Rc<Index<'a>>>,
-    /// The steps so far of the engine that takes the packet, then those of each called engine that
-    /// has not replied yet.
+    /// The steps so far of the packet engine, then the steps of each called engine that has not
+    /// replied yet.
     threads: Vec<Thread>,
-    /// What operations that are under way found.
+    /// The values before operations that have not completed yet.
     pending: Vec<Before>,
-    /// Number of steps that may still be recorded.
+    /// The number of steps that may still be recorded.
     room: u64,
     omitted: u64,
 }
@@ -38,14 +38,14 @@ pub struct Recorder<'a> {
 #[derive(Default)]
 struct Thread {
     steps: Vec<Step>,
-    /// Whether its present step is left out.
+    /// Whether the current step is omitted.
     is_omitted: bool,
 }
 
 /// The operations of a step.
 struct Index<'a> {
     ops: Vec<&'a Op>,
-    /// The number of the operation that defines each value.
+    /// The index of the operation that defines each value.
     definitions: HashMap<Value, usize>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Index<'a> {
     }
 }
 
-/// What was so before an operation.
+/// A value before an operation.
 enum Before {
     Value(Bits),
     Length(usize),
@@ -68,7 +68,7 @@ enum Before {
 }
 
 impl<'a> Recorder<'a> {
-    /// Creates a recorder of at most so many steps.
+    /// Creates a recorder of at most `most_steps` steps.
     pub fn new(program: &'a Program, names: &'a Names, most_steps: u64) -> Self {
         Self {
             program,
@@ -101,12 +101,12 @@ impl<'a> Recorder<'a> {
         Rc::clone(self.indices.entry((now.engine.0, now.step.0)).or_insert_with(create))
     }
 
-    /// The present step, unless it is left out.
+    /// The current step, unless it is omitted.
     fn step_now(&mut self) -> Option<&mut Step> {
         self.threads.last_mut().filter(|thread| !thread.is_omitted)?.steps.last_mut()
     }
 
-    /// Notes an event at a line of the source.
+    /// Records an event at a line of the source.
     fn note(&mut self, loc: Loc, event: Event) {
         let program = self.program;
         let file = || program.files.get(loc.file as usize).cloned().unwrap_or_default();
@@ -142,7 +142,7 @@ impl<'a> Recorder<'a> {
         Change { name: name.to_owned(), from: text(from), to: text(to) }
     }
 
-    /// Records a change of the context, if it is one.
+    /// Records a change of the context, if the value differs.
     fn context(&mut self, now: &Moment<'_>, name: &str, from: &Bits, to: &Bits) {
         if from == to {
             return;
@@ -168,7 +168,7 @@ impl<'a> Recorder<'a> {
                 }
                 (_, Some(name)) => name.clone(),
                 (OpKind::ReadMeta(meta), None) => format!("packet.{}", meta.name()),
-                // The reply is shown with its call.
+                // The call shows its reply.
                 (OpKind::Call { .. }, None) => continue,
                 (OpKind::If { condition, then, otherwise }, None) => {
                     let arm = if now.value(*condition).is_zero() { otherwise } else { then };
@@ -193,7 +193,7 @@ impl<'a> Recorder<'a> {
         found
     }
 
-    /// The part of a call's reply that a value is, named after the offload.
+    /// The part of a call's reply that a value stands for, named after the offload.
     fn part_of_reply(
         &self,
         index: &Index<'a>,
@@ -265,7 +265,7 @@ impl<'a> Recorder<'a> {
                         Some(key) => format!("prefix {}", key_text(config, &key)),
                         None => "no prefix matches".to_owned(),
                     });
-                    // The key of such a table is an address.
+                    // A 32-bit key of such a table is an address.
                     if let ([argument], 32) = (&mut call.arguments[..], args[0].width()) {
                         argument.value = value_text("address", &Form::Number, &args[0]);
                     }

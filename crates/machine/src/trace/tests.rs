@@ -12,7 +12,7 @@ use wireloom_offloads::{Entry, EntryKey, Store};
 use super::*;
 use crate::Program;
 
-/// An engine with a step of each sort.
+/// An engine with one step of each kind.
 const ENGINE: &str = "\
 enum Reason : u8 { TOO_SHORT, NO_ROUTE };
 enum Kind : u2 { NONE, FORWARD };
@@ -69,7 +69,7 @@ fn checked(source: &str) -> hir::Program {
     checked.program.unwrap_or_else(|| panic!("{messages}"))
 }
 
-/// The trace of a packet, and what left, checked against the optimised program.
+/// Returns the trace of a packet and its outputs, after a check against the optimised program.
 fn traced(source: &str, fill: impl FnOnce(&mut Store), packet: &Packet, most: u64) -> Trace {
     let checked = checked(source);
     let program = Program::new(&checked);
@@ -135,7 +135,8 @@ fn every_width_tells_the_same() {
 #[test]
 fn steps_beyond_the_limit_are_counted() {
     let trace = traced(ENGINE, routes, &packet([10, 1, 2, 3]), 2);
-    // `look` and `forward`; the two calls' steps, `forward` again and `send` are left out.
+    // `look` and `forward` are recorded. The steps of two calls, `forward` again and `send` are
+    // omitted.
     assert_eq!((trace.steps.len(), trace.omitted_steps), (2, 4));
     let told = trace.steps[1].lines.iter().flat_map(|line| &line.events);
     let calls = told.filter(|event| matches!(event, Event::Call(_))).count();
@@ -143,7 +144,7 @@ fn steps_beyond_the_limit_are_counted() {
     assert!(trace.text(80).contains("4 more steps are not shown"));
 }
 
-/// The declaration of an offload of a kind and a call of each of its methods with ones.
+/// The declaration of an offload of a kind, and a call of each of its methods with arguments of 1.
 fn calls(kind: &Kind) -> String {
     let mut given: Vec<String> = Vec::new();
     given.extend(kind.has_key.then(|| "u32".to_owned()));

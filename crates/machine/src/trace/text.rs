@@ -2,13 +2,13 @@
 
 use super::{Call, Change, Event, Line, Named, Step, Trace};
 
-/// The narrowest text; in narrower places lines are cut by the terminal.
+/// The minimum width of the text. A narrower terminal cuts the lines.
 const NARROWEST: usize = 40;
-/// Where line numbers of the source end.
+/// The column at which line numbers of the source end.
 const NUMBERS: usize = 6;
 
 impl Trace {
-    /// Formats the steps for people, in lines of about so many characters; lines of the source stay
+    /// Formats the steps for users, in lines of about `width` characters. Lines of the source stay
     /// whole.
     pub fn text(&self, width: usize) -> String {
         let mut writer = Writer { out: String::new(), width: width.max(NARROWEST) };
@@ -39,7 +39,7 @@ impl Writer {
                 items[0].insert_str(0, "context: ");
                 self.paragraph(indent + 2, &items, ", ");
             }
-            // An exit without a line of its own, as at the end of a step with `Next_step`.
+            // An exit without its own line, such as the end of a step with `Next_step`.
             let told = |line: &Line| line.events.iter().any(|event| matches!(event, Event::End(_)));
             match &step.end {
                 Some(end) if !step.lines.last().is_some_and(told) => {
@@ -121,8 +121,8 @@ impl Writer {
         self.paragraph(indent + 2, &reply, ", ");
     }
 
-    /// Writes items with something between them; a line that would be too long goes on, deeper, in
-    /// the next one.
+    /// Writes items separated by `between`. Text beyond the width continues on the next line,
+    /// indented further.
     fn paragraph(&mut self, indent: usize, items: &[String], between: &str) {
         let Some((first, rest)) = items.split_first() else { return };
         let mut line = format!("{:indent$}{first}", "");

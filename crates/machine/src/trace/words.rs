@@ -1,4 +1,4 @@
-//! Values as people write them.
+//! Formats values for users.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -8,13 +8,13 @@ use wireloom_net::wire::layout::Show;
 
 use super::Named;
 
-/// Words in the names of addresses. Without one, 32 bits are a number.
+/// Words in names that mark 32-bit values as addresses. Other 32-bit values are numbers.
 const ADDRESSES: [&str; 8] =
     ["src", "dst", "addr", "source", "destination", "gateway", "target", "sender"];
 
-/// Formats a value: the member of an enumeration, `true` or `false`, a link address for 48 bits, an
-/// IPv6 address for 128, an IPv4 address for 32 if the name speaks of one; else a number, large ones
-/// in hexadecimal too.
+/// Formats a value: the member of an enumeration, `true` or `false`, a link-layer address for 48
+/// bits, an IPv6 address for 128, or an IPv4 address for 32 if the name indicates one. Otherwise it
+/// is a number; large numbers are also given in hexadecimal.
 pub fn value_text(name: &str, form: &Form, bits: &Bits) -> String {
     match form {
         Form::Bool => return (!bits.is_zero()).to_string(),
@@ -46,7 +46,7 @@ fn number(bits: &Bits) -> String {
     }
 }
 
-/// Splits a packed value into its parts, first most significant. Widths that do not fit the value
+/// Splits a packed value into its parts, most significant first. Widths that do not fit the value
 /// give one part without a name.
 pub fn parts(leaves: &[Leaf], bits: &Bits) -> Vec<Named> {
     if leaves.iter().map(|leaf| leaf.width).sum::<u32>() != bits.width() {

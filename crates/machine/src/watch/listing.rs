@@ -1,15 +1,14 @@
-//! Programs as people read them: instructions with the lines of their sources.
+//! Program listings for users: instructions with the lines of their sources.
 
 /// A program of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Listing {
-    /// Its name.
     pub name: String,
     /// The instructions, from address 0.
     pub instructions: Vec<Instruction>,
     /// Labels, by address.
     pub labels: Vec<(String, u64)>,
-    /// The sources, the nearest to the machine first: microcode, then Loom C.
+    /// The sources, from the lowest level up: microcode, then Loom C.
     pub sources: Vec<Source>,
 }
 
@@ -18,14 +17,14 @@ pub struct Listing {
 pub struct Instruction {
     /// The instruction as text.
     pub text: String,
-    /// The lines that it comes from, of at most one line of each source.
+    /// The lines that it comes from, at most one line of each source.
     pub places: Vec<Place>,
 }
 
 /// A line of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Place {
-    /// The number of the source.
+    /// The index of the source.
     pub source: usize,
     /// The line, from 1.
     pub line: u32,
@@ -34,16 +33,16 @@ pub struct Place {
 /// A source of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Source {
-    /// Its name, as people know it.
+    /// The name, as users know it.
     pub name: String,
-    /// Its text, if the machine has it; it is a file of this name otherwise.
+    /// The text, if the machine has it. Otherwise it is in the file of this name.
     pub text: Option<String>,
 }
 
-/// For each line of an assembler's text, the file and line of Loom C that the last comment before
-/// it names: an indented `# NAME:LINE`, in which NAME is the end of a file's path. A comment that is
-/// not indented, or a jump that is always taken, ends what is known: what follows is reached from
-/// elsewhere.
+/// For each line of an assembler text, the file and line of Loom C that the last comment before it
+/// names. Such a comment is an indented `# NAME:LINE`, in which NAME is the end of a file's path. A
+/// comment that is not indented, or an unconditional jump, ends its range, as the following
+/// instructions are reached from elsewhere.
 pub fn loom_lines(text: &str, files: &[String], jumps: &[&str]) -> Vec<Option<(usize, u32)>> {
     let mut now = None;
     text.lines()
@@ -66,33 +65,34 @@ pub fn loom_lines(text: &str, files: &[String], jumps: &[&str]) -> Vec<Option<(u
         .collect()
 }
 
-/// Whether a name is a path or the end of it.
+/// Whether a name is a path, or the last components of it.
 fn is_end(path: &str, name: &str) -> bool {
     path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
 }
 
 impl Listing {
-    /// The address of a label.
+    /// Returns the address of a label.
     pub fn label(&self, name: &str) -> Option<u64> {
         let is_it =
             |(label, _): &&(String, u64)| label == name || label.trim_end_matches('#') == name;
         self.labels.iter().find(is_it).map(|(_, address)| *address)
     }
 
-    /// The last label at or before an address, and the distance from it.
+    /// Returns the last label at or before an address, and the distance from it.
     pub fn nearest(&self, address: u64) -> Option<(&str, u64)> {
         let before = self.labels.iter().filter(|(_, at)| *at <= address);
         before.max_by_key(|(_, at)| *at).map(|(name, at)| (name.as_str(), address - at))
     }
 
-    /// The line of an instruction in the source nearest to people, as `FILE:LINE`, if one is known.
+    /// Returns the line of an instruction in the highest-level source, as `FILE:LINE`, if one is
+    /// known.
     pub fn line_of(&self, address: u64) -> Option<String> {
         let instruction = self.instructions.get(usize::try_from(address).ok()?)?;
         let place = instruction.places.last()?;
         Some(format!("{}:{}", self.sources.get(place.source)?.name, place.line))
     }
 
-    /// The sources of a name: the whole path, or the end of it.
+    /// Returns the sources that match a name: a whole path, or the last components of it.
     pub fn sources_named(&self, name: &str) -> Vec<usize> {
         let sources = self.sources.iter().enumerate();
         let named = sources.filter(|(_, source)| {
@@ -102,14 +102,14 @@ impl Listing {
         named.map(|(number, _)| number).collect()
     }
 
-    /// The shortest end of a source's path that no other source has.
+    /// Returns the shortest end of a source's path that no other source has.
     pub fn short_name(&self, source: usize) -> &str {
         let Some(Source { name, .. }) = self.sources.get(source) else { return "" };
         let ends = name.rmatch_indices('/').map(|(at, _)| &name[at + 1..]);
         ends.into_iter().find(|end| self.sources_named(end).len() == 1).unwrap_or(name)
     }
 
-    /// The addresses at which the instructions of a line begin: the first of each run of them.
+    /// Returns the addresses at which a line's instructions begin: the first address of each run.
     pub fn begins(&self, source: usize, line: u32) -> Vec<u64> {
         let is_at = |at: usize| {
             self.instructions[at].places.iter().any(|p| p.source == source && p.line == line)
@@ -118,7 +118,7 @@ impl Listing {
         all.filter(|at| is_at(*at) && (*at == 0 || !is_at(at - 1))).map(|at| at as u64).collect()
     }
 
-    /// The lines of a source that have instructions, in order.
+    /// Returns the lines of a source that have instructions, in order.
     pub fn lines(&self, source: usize) -> Vec<u32> {
         let places = self.instructions.iter().flat_map(|instruction| &instruction.places);
         let mut lines: Vec<u32> =

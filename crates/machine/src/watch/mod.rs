@@ -1,9 +1,9 @@
-//! Machines that can be watched and stepped: the interface that debuggers and monitors use.
+//! Machines that can be watched and stepped: the interface for debuggers and monitors.
 //!
-//! A [`Watched`] machine describes its parts and what is measured of them once. Its measures only
-//! grow: the difference of two samples says exactly what happened between them, so a monitor may
-//! keep few samples of a long run and lose detail only, never truth. A run goes on until its goal
-//! or a breakpoint; nothing happens between two runs.
+//! A [`Watched`] machine describes its parts and their measures once. Its measures only grow, so
+//! the difference of two samples gives the exact change between them. A monitor may therefore keep
+//! few samples of a long run: it loses detail, but stays correct. A run continues to its goal or a
+//! breakpoint; nothing happens between two runs.
 
 mod listing;
 
@@ -15,91 +15,89 @@ use crate::{Result, Settled, Sink};
 
 /// A simulated machine that can be watched and stepped.
 pub trait Watched {
-    /// The parts, each after the one that it belongs to.
+    /// The parts, each after its enclosing part.
     fn parts(&self) -> Vec<Part>;
 
-    /// What is measured, in the order of [`sample`](Self::sample).
+    /// The measures, in the order of [`sample`](Self::sample).
     fn measures(&self) -> Vec<Measure>;
 
-    /// Appends the value of each measure now.
+    /// Appends the current value of each measure.
     fn sample(&self, values: &mut Vec<u64>);
 
-    /// The cycle of the main clock.
+    /// The current cycle of the main clock.
     fn cycle(&self) -> u64;
 
-    /// The main clock, in cycles a second.
+    /// The frequency of the main clock in hertz.
     fn hertz(&self) -> f64;
 
-    /// The programs of the machine, each once.
+    /// The programs of the machine, without duplicates.
     fn listings(&self) -> Vec<Listing>;
 
-    /// The threads and what they do now. Their order and number never change.
+    /// The threads and their current states. Their order and number never change.
     fn threads(&self) -> Vec<Thread>;
 
-    /// The registers of a thread; none if there is no such thread.
+    /// The registers of a thread; empty if the thread does not exist.
     fn registers(&self, thread: usize) -> Vec<RegisterValue>;
 
-    /// The memories.
     fn memories(&self) -> Vec<Memory>;
 
-    /// Words of a memory from an address on, as many as there are, at most `count`.
+    /// Reads up to `count` words of a memory from an address on; fewer at its end.
     fn read(&self, memory: usize, address: u64, count: usize) -> Vec<u32>;
 
-    /// The queues that hold something now, each with the parts at its ends, of a machine that names
-    /// both ends of its queues.
+    /// The queues that currently hold words, each with the parts at its ends; `None` if the machine
+    /// does not name both ends of its queues.
     fn queues(&self) -> Option<Vec<HeldQueue>> {
         None
     }
 
-    /// The numbers of the signals that threads wait for; empty if there are none.
+    /// The signals that threads can wait for, with their names; empty if there are none.
     fn signals(&self) -> Vec<(u32, String)>;
 
-    /// Gives the machine packets, without running it.
+    /// Supplies packets to the machine without running it.
     ///
     /// # Errors
     /// If a packet comes from a port that the machine does not have.
     fn supply(&mut self, frames: &[Frame<'_>]) -> Result;
 
-    /// Packets that it was given and that have not left.
+    /// The number of supplied packets that have not left.
     fn to_come(&self) -> u64;
 
-    /// Whether a packet waits for the machine or is in it; others come later on its lines.
+    /// Whether a packet waits for the machine or is in it. Other packets may still be on the lines.
     fn is_busy(&self) -> bool;
 
-    /// Packets that have left, or were lost.
+    /// The number of packets that have left or were lost.
     fn done(&self) -> u64;
 
     /// Runs until the goal or a breakpoint.
     ///
     /// # Errors
-    /// If the program does something without a meaning.
+    /// If the program does something undefined.
     fn resume(&mut self, goal: Goal, breakpoints: &[Breakpoint]) -> Result<Halt>;
 
-    /// Passes on what has left.
+    /// Passes on the outputs that have left.
     ///
     /// # Errors
-    /// If the program gave an output without a meaning.
+    /// If the program produced an invalid output.
     fn collect(&mut self, sink: Sink<'_>) -> Result<Settled>;
 
-    /// Whether events are kept from now on, for [`take_events`](Self::take_events).
+    /// Turns the recording of events for [`take_events`](Self::take_events) on or off.
     fn keep_events(&mut self, keep: bool);
 
-    /// Takes the events that were kept, in the order in which they happened.
+    /// Takes the recorded events, oldest first.
     fn take_events(&mut self) -> Vec<Event>;
 }
 
 /// A part of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Part {
-    /// Its name among those of the same part.
+    /// The name, unique within the enclosing part.
     pub name: String,
-    /// Its kind.
     pub kind: PartKind,
-    /// The number of the part that it belongs to.
+    /// The number of the enclosing part.
     pub within: Option<usize>,
 }
 
-/// Kinds of parts.
+/// The kind of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartKind {
@@ -121,14 +119,14 @@ pub enum PartKind {
     Port,
 }
 
-/// Something that is measured of a part.
+/// A measure of a part.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Measure {
     /// The number of the part.
     pub part: usize,
-    /// Its name among those of the part.
+    /// The name, unique within the part.
     pub name: &'static str,
-    /// What its value means.
+    /// The meaning of the value.
     pub kind: MeasureKind,
 }
 
@@ -136,17 +134,14 @@ pub struct Measure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MeasureKind {
-    /// Cycles that the part has been in this state. It is in at most one at a time.
+    /// Cycles of the part in this state. A part is in at most one state at a time.
     State,
-    /// Cycles of the main clock in which it was in use.
+    /// Cycles of the main clock in which the part was in use.
     Busy,
-    /// Something that is counted: commands, words, packets.
+    /// A counter, such as commands, words or packets.
     Count,
-    /// The present fill of a queue with this many places; the only values that can fall.
-    Level {
-        /// The places.
-        places: u64,
-    },
+    /// The current fill of a queue with this number of places. Only these values can fall.
+    Level { places: u64 },
     /// Energy in picojoules.
     Energy,
 }
@@ -154,87 +149,85 @@ pub enum MeasureKind {
 /// A thread.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Thread {
-    /// Its part.
+    /// The number of the thread's part.
     pub part: usize,
-    /// What it does, in a word: one of the state measures of its part, or `stopped`.
+    /// The current state in a word: one of the state measures of the thread's part, or `stopped`.
     pub state: &'static str,
-    /// Its program; none if it has no program.
+    /// The index of the thread's program in the listings; `None` if it has no program.
     pub listing: Option<usize>,
-    /// The address of its next instruction.
+    /// The address of the next instruction.
     pub address: u64,
-    /// What it waits for, if it waits.
+    /// The awaited event; empty if the thread does not wait.
     pub waits_for: String,
-    /// Instructions that it has executed.
+    /// The number of executed instructions.
     pub instructions: u64,
 }
 
 /// A register.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct RegisterValue {
-    /// Its name in the machine.
+    /// The register's name in the machine.
     pub register: String,
-    /// Names in the program that hold at the thread's address.
+    /// The program's names for the register that are valid at the thread's address.
     pub names: Vec<String>,
-    /// Its value.
     pub value: u32,
 }
 
 /// A memory.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Memory {
-    /// Its name.
     pub name: String,
-    /// Words of 32 bits at an address.
+    /// The number of 32-bit words at each address.
     pub words: u32,
-    /// Addresses.
+    /// The number of addresses.
     pub addresses: u64,
 }
 
-/// A queue that holds something.
+/// A queue that holds words.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct HeldQueue {
-    /// What it belongs to, such as a network.
+    /// The network or part that the queue belongs to.
     pub what: &'static str,
     /// The part that writes it.
     pub from: String,
     /// The part that reads it.
     pub to: String,
-    /// The words in it.
+    /// The number of words in the queue.
     pub held: u64,
-    /// The words that have room.
+    /// The capacity of the queue in words.
     pub places: u64,
 }
 
-/// How far a run goes.
+/// The goal of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// This number of cycles of the main clock.
+    /// Runs this number of cycles of the main clock.
     Cycles(u64),
-    /// This number of instructions, of a thread or of any, within a number of cycles.
+    /// Runs this number of instructions, of one thread or of all, within a number of cycles.
     Instructions {
-        /// The thread.
+        /// The thread; `None` for any.
         thread: Option<usize>,
-        /// How many.
+        /// The number of instructions.
         count: u64,
-        /// The most cycles.
+        /// The maximum number of cycles.
         within: u64,
     },
-    /// Until this number of packets has left or was lost, within a number of cycles.
+    /// Runs until this number of packets has left or was lost, within a number of cycles.
     Packets {
-        /// How many.
+        /// The number of packets.
         count: u64,
-        /// The most cycles.
+        /// The maximum number of cycles.
         within: u64,
     },
-    /// Until a packet waits for the machine or is in it, within a number of cycles.
+    /// Runs until a packet waits for the machine or is in it, within a number of cycles.
     Arrival {
-        /// The most cycles.
+        /// The maximum number of cycles.
         within: u64,
     },
 }
 
 impl Goal {
-    /// The most cycles of the run.
+    /// The maximum number of cycles of the run.
     pub fn cycles(self) -> u64 {
         match self {
             Self::Cycles(cycles) => cycles,
@@ -245,80 +238,74 @@ impl Goal {
     }
 }
 
-/// Where a run breaks.
+/// The condition at which a run breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Breakpoint {
     /// Before a thread executes an instruction at one of these addresses.
     Instruction {
-        /// The program.
+        /// The index of the program in the listings.
         listing: usize,
-        /// The addresses.
         addresses: Vec<u64>,
-        /// The thread; all of the program if none is given.
+        /// The thread; `None` for all threads of the program.
         thread: Option<usize>,
     },
-    /// When the machine begins to take a packet, by its number.
+    /// When the machine begins to take the packet of this number.
     Packet(u64),
     /// When a thread gets a signal.
     Signal {
-        /// The number of the signal; any if none is given.
+        /// The number of the signal; `None` for any.
         signal: Option<u32>,
-        /// The thread; any if none is given.
+        /// The thread; `None` for any.
         thread: Option<usize>,
     },
     /// When a memory begins an access to one of these addresses.
     Memory {
-        /// The memory.
+        /// The number of the memory.
         memory: usize,
-        /// The first address.
         first: u64,
-        /// The last address.
+        /// The last address, inclusive.
         last: u64,
-        /// What the access does.
+        /// The kinds of access that match.
         access: Access,
     },
 }
 
-/// What an access does.
+/// The kind of a memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It reads.
     Read,
-    /// It writes.
     Write,
-    /// Either, or both.
+    /// Reads, writes, or both.
     Any,
 }
 
-/// Why a run has ended.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Halt {
-    /// The reason.
     pub why: Why,
-    /// The thread that it is about.
+    /// The thread that caused it, if there is one.
     pub thread: Option<usize>,
 }
 
 /// The reason for the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The goal is reached.
+    /// The goal was reached.
     Goal,
-    /// The most cycles have passed before the goal was reached.
+    /// The maximum number of cycles passed before the goal was reached.
     Late,
-    /// The breakpoint of this number in the list.
+    /// A breakpoint was hit, with this index in the list.
     Breakpoint(usize),
-    /// Nothing will ever happen again without new packets.
+    /// The machine is idle until new packets are supplied.
     Silent,
 }
 
-/// Something that happened.
+/// An event for debuggers.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Event {
-    /// The cycle.
     pub cycle: u64,
-    /// The thread that it is about.
+    /// The thread that the event concerns, if there is one.
     pub thread: Option<usize>,
-    /// What happened, in a few words.
+    /// The event in a few words.
     pub what: String,
 }

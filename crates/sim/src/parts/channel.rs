@@ -100,7 +100,7 @@ struct Reaching {
     /// The time at which it was sent, and the channel's `count` at that time.
     sent: Time,
     count: u64,
-    /// Its index among the messages in flight.
+    /// The message's index among those in flight.
     number: u32,
 }
 

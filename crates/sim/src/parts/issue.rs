@@ -8,7 +8,7 @@
 //!   two instructions of a thread are in the pipeline, and a jump costs nothing.
 //! - A [`SwitchOnWait`]: one thread has the pipeline until it waits.
 //!
-//! [`IssueSlots`] is a barrel that runs ahead: it simulates only the cycles in which threads contend
+//! [`IssueSlots`] is a barrel with run-ahead: it simulates only the cycles in which threads contend
 //! or do something that other parts can observe.
 
 mod ahead;
