@@ -1,5 +1,5 @@
-//! How fast the simulator is: microengine cycles in a second of one host core, with all engines
-//! busy.
+//! Measures the simulator's speed: microengine cycles that one host core simulates in a second,
+//! with all engines busy.
 //!
 //!     cargo run --release -p wireloom-ixp --example microengine_speed
 
@@ -13,7 +13,7 @@ use wireloom_ixp::{Options, Processor, Program, Spec};
 
 const CYCLES: u64 = 2_000_000;
 
-/// Nine instructions of arithmetic for each read of four words of SRAM, in every context.
+/// Every context executes nine arithmetic instructions for each four-word read of SRAM.
 fn code() -> Vec<Instruction> {
     let register = |bank, number| Source::Gpr(bank, Index::Relative(number));
     let sum = Instruction::Alu {

@@ -1,8 +1,8 @@
-//! How many random programs of the fuzzer have a place on the chips, and why the others have none.
+//! Counts the random programs of the fuzzer that fit the chips, and prints why the others do not.
 //!
 //!     cargo run -p wireloom-ixp --example random_programs -- [--keep FOLDER] [MACHINE...]
 //!
-//! With `--keep` the programs are written to a folder, for `wireloom check --on`.
+//! With `--keep`, writes the programs to a folder, for `wireloom check --on`.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use wireloom_fuzz::campaign::case;
 use wireloom_ixp::Spec;
 use wireloom_machine::{Configured, Program};
 
-/// Seeds of programs.
+/// The seeds of the programs.
 const SEEDS: std::ops::Range<u64> = 100..172;
 
 fn main() {

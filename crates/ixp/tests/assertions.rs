@@ -1,5 +1,5 @@
-//! The method of the DATE 2004 paper: assertions over traces hold on the simulator, and each of
-//! them finds the fault that it is there for.
+//! The method of the DATE 2004 paper: assertions over traces hold on the simulator, and each
+//! assertion detects the injected fault that it targets.
 
 mod support;
 
@@ -12,7 +12,7 @@ use wireloom_ixp::{Fault, Options, Processor, Program, Spec};
 use wireloom_machine::Events;
 use wireloom_sim::Stop;
 
-/// The rules of every machine, and those that follow from a description.
+/// The rules of every machine, and the rules that follow from a description.
 fn rules(spec: &Spec) -> Vec<Rule> {
     let way = 1 + spec.command_bus.latency_cycles;
     let push = spec.sram_bus.push_cycles;
@@ -33,7 +33,7 @@ fn rules(spec: &Spec) -> Vec<Rule> {
     assertions::parse(&text).expect("they are rules")
 }
 
-/// A program that uses all units and all promises, some times.
+/// A program that uses all units and all kinds of ordering, several times each.
 fn busy() -> Program {
     let unheard = |unit, operation, count, order| {
         let mut command = command(unit, operation, a(0), count);
@@ -61,7 +61,7 @@ fn busy() -> Program {
     code.extend([
         alu(to_b(0), b(0), AluOperation::Subtract, Source::Constant(1)),
         br(Condition::Greater, 3, 0),
-        // A kill that the branch aborts would end the context.
+        // A kill in the slots that the branch aborts would end the context.
         NOP,
         NOP,
         kill(),

@@ -1,4 +1,5 @@
-//! The benchmarks in microcode, held to golden and to models: programs/microcode/benchmarks.
+//! Checks the microcode benchmarks (programs/microcode/benchmarks) against golden and against
+//! models.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write as _;
@@ -46,7 +47,7 @@ fn machine(contents: &Contents, mapping: &Mapping, spec: &Spec) -> Ixp {
     Ixp::new(processor, Store::default(), (0..31).map(reason).collect())
 }
 
-/// Packets of many lengths and faults: every third one is as generated.
+/// Packets of many lengths and with many faults. Every third one is unchanged.
 fn damaged(traffic: &Traffic, count: usize) -> Vec<Generated> {
     let mut rng = Rng::new(traffic.seed, "damage");
     let packets = traffic.packets().take(count).enumerate();
@@ -58,7 +59,7 @@ fn damaged(traffic: &Traffic, count: usize) -> Vec<Generated> {
                     0 => bytes.truncate(1 + rng.below(length) as usize),
                     1 => bytes.truncate(1 + rng.below(length.min(60)) as usize),
                     2 => {
-                        // Options: the header is as long as it says.
+                        // A header with options, as long as its length field says.
                         let words = rng.below(11) as usize;
                         bytes[14] = 0x45 + words as u8;
                         bytes.splice(34..34, std::iter::repeat_n(1, 4 * words));
@@ -67,7 +68,7 @@ fn damaged(traffic: &Traffic, count: usize) -> Vec<Generated> {
                         bytes[16..18].copy_from_slice(&total.to_be_bytes());
                     }
                     3 => {
-                        // Shorter than what arrived, or longer.
+                        // A total length shorter or longer than the packet.
                         let total = rng.below(length + 20) as u16;
                         bytes[16..18].copy_from_slice(&total.to_be_bytes());
                     }
@@ -77,7 +78,7 @@ fn damaged(traffic: &Traffic, count: usize) -> Vec<Generated> {
                     }
                 }
             }
-            // Tags, IPv6 and labels are no part of the benchmarks.
+            // The benchmarks do not handle tags, IPv6 and labels.
             let ethertype = bytes.get(12..14).map(|two| u16::from_be_bytes([two[0], two[1]]));
             if matches!(ethertype, Some(0x8100 | 0x88a8 | 0x86dd | 0x8847)) {
                 bytes[12] = 8;
@@ -87,10 +88,10 @@ fn damaged(traffic: &Traffic, count: usize) -> Vec<Generated> {
         .collect()
 }
 
-/// What becomes of each packet, in the order of their numbers.
+/// The verdict and the bytes of each packet, by packet number.
 type Verdicts = BTreeMap<u64, (Verdict, Vec<u8>)>;
 
-/// Runs packets with this time between them.
+/// Runs packets at this interval.
 fn run(machine: &mut dyn Machine, packets: &[Generated], interval_ns: u64) -> Verdicts {
     let mut left = BTreeMap::new();
     let mut keep = |output: Output<'_>| {
@@ -135,11 +136,11 @@ fn assert_equal(found: &Verdicts, expected: &Verdicts, packets: &[Generated]) {
     }
 }
 
-/// Nanoseconds between packets at which ports lose nothing, and hardly a packet meets another one.
+/// An interval in nanoseconds at which ports lose nothing and packets hardly ever overlap.
 const APART: u64 = 25_000;
 
-/// Spread over engines and on few, with packets that come alone; and with turns for several packets,
-/// all packets at once.
+/// Runs of single packets, spread over engines or on few engines; and runs with multi-packet turns,
+/// in which all packets arrive at once.
 fn runs() -> [(Mapping, u64); 4] {
     [
         (Mapping::split(4, 2), APART),
@@ -149,13 +150,13 @@ fn runs() -> [(Mapping, u64); 4] {
     ]
 }
 
-/// Ports that lose nothing when all packets come at once.
+/// Enlarges the ports so that they lose nothing when all packets arrive at once.
 fn large_ports(spec: &mut Spec) {
     spec.ports.rate = 10_000_000_000;
     (spec.ports.receive_mpkts, spec.ports.transmit_mpkts) = (4096, 4096);
 }
 
-/// Holds a benchmark to golden, and its runs to the assertions.
+/// Compares a benchmark with golden, and checks assertions over its runs.
 fn held_to_golden(traffic: &Traffic, golden: &mut dyn Machine, kinds: usize) {
     let packets = damaged(traffic, 600);
     let expected = run(golden, &packets, 0);
@@ -227,7 +228,7 @@ fn md4_does_what_golden_does() {
 }
 
 // ---------------------------------------------------------------------------------------------
-/// A translator for packets that come one after the other.
+/// A model of the translator that handles packets one at a time.
 struct Translator {
     outside: [u8; 4],
     bound: HashMap<Binding, u16>,
@@ -260,7 +261,8 @@ impl Translator {
         }
     }
 
-    /// The packet, or whether the processor core gets it and why.
+    /// The translated packet. If the processor core gets it or it is dropped: whether the core gets
+    /// it, and the reason.
     fn translated(&mut self, port: u16, bytes: &[u8]) -> Result<Vec<u8>, (bool, u16)> {
         let drop = |number| Err((false, number));
         let word = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
@@ -295,7 +297,8 @@ impl Translator {
         }
         let mut bytes = bytes.to_vec();
         let address = |at: usize| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
-        // Where the address and the port are that change, and what they become.
+        // The offsets of the address and the port to change, their new values, and whether there is
+        // a port.
         let (at, port_at, is, is_port) = if port.is_multiple_of(2) {
             let inside = Binding { protocol, address: address(26), port: word(34) };
             (26, 34, self.outside, self.port(inside))
@@ -325,7 +328,7 @@ impl Translator {
     }
 }
 
-/// Changes a checksum after bytes that it covers have changed (RFC 1624 equation 3).
+/// Updates a checksum after a change of bytes that it covers (RFC 1624 equation 3).
 fn mend(bytes: &mut [u8], at: usize, was: &[u8], is: &[u8]) {
     let words = |bytes: &[u8]| -> Vec<u32> {
         bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).collect()
@@ -343,7 +346,8 @@ fn mend(bytes: &mut [u8], at: usize, was: &[u8], is: &[u8]) {
 fn nat_does_what_a_model_does() {
     let traffic = traffic(Benchmark::Nat, 4);
     let Contents::Nat { outside, bindings } = traffic.contents() else { panic!("it has bindings") };
-    // Half of the flows are new to the chip; no sum, a sum of 0.
+    // The chip does not know half of the flows. Some UDP packets have a checksum of 0, which means
+    // none.
     let bindings = bindings[..bindings.len() / 2].to_vec();
     let mut packets = damaged(&traffic, 900);
     for packet in packets.iter_mut().skip(5).step_by(7) {
@@ -371,7 +375,7 @@ fn nat_does_what_a_model_does() {
 fn threads_that_see_a_flow_at_once_give_it_one_binding() {
     let traffic = traffic(Benchmark::Nat, 5);
     let Contents::Nat { outside, bindings } = traffic.contents() else { panic!("it has bindings") };
-    // A few flows, many packets, none known; all come at once on the inside ports.
+    // A few unknown flows with many packets, which all arrive at once on the inside ports.
     let contents = Contents::Nat { outside, bindings: Vec::new() };
     let packets: Vec<Generated> = traffic
         .packets()
@@ -429,9 +433,9 @@ fn packets_leave_in_the_order_in_which_the_chip_took_them_at_any_load() {
     }
 }
 
-/// A run of `ipfwdr` with frames of 60 bytes: the numbers of packets in the order in which they left,
-/// those in which the chip took them, the turns of sending threads, free buffers at the end, and the
-/// mean latency.
+/// The result of a run of `ipfwdr` with 60-byte frames: the packet numbers in the order of
+/// departure and in the order in which the chip took them, the turns of sending threads, the free
+/// buffers at the end, and the mean latency.
 struct Sent {
     left: Vec<u64>,
     taken: Vec<u64>,
@@ -440,7 +444,7 @@ struct Sent {
     latency: Time,
 }
 
-/// Sends packets with this time between them; those in a range have 1,514 bytes.
+/// Sends packets at this interval. Packets in the range `long` have 1,514 bytes.
 fn send(mapping: &Mapping, packets: usize, long: Range<usize>, interval_ns: u64) -> Sent {
     let traffic =
         |bytes| Traffic { ports: 2, sizes: vec![(bytes, 1)], ..traffic(Benchmark::Ipfwdr, 9) };
@@ -458,7 +462,7 @@ fn send(mapping: &Mapping, packets: usize, long: Range<usize>, interval_ns: u64)
     processor.run_packets(0).unwrap_or_else(|error| panic!("{error}"));
     let trace = &processor.chip.trace;
     assert_eq!(trace.omitted(), 0);
-    // Nobody else writes to the scratchpad.
+    // Only sending threads write to the scratchpad.
     let turns = trace.events().iter().filter(|event| {
         let is_turn = |command: &Traced| {
             command.unit == Unit::Scratch && command.operation == Operation::Write
@@ -477,8 +481,8 @@ fn send(mapping: &Mapping, packets: usize, long: Range<usize>, interval_ns: u64)
 
 #[test]
 fn turns_for_several_packets_are_fewer_and_keep_the_order_around_the_ring() {
-    // The last packet is the second one of the ring's first place. It is ready before long ones have
-    // left, so that nothing but the turn wakes its thread.
+    // The last packet is the second one of the ring's first place. It is ready before the long
+    // packets have left, so only the turn wakes its thread.
     const PACKETS: usize = 1025;
     const LONG: Range<usize> = 1008..1016;
     for (receiving, sending, turn, most) in [
@@ -496,20 +500,20 @@ fn turns_for_several_packets_are_fewer_and_keep_the_order_around_the_ring() {
         assert_eq!(sent.left, sent.taken, "{case}");
         assert!(sent.turns <= most, "{case}: {} turns", sent.turns);
         assert!(turn != Turn::One || sent.turns == PACKETS, "{case}");
-        // Each receiving thread has one for its next packet.
+        // Each receiving thread holds a buffer for its next packet.
         assert_eq!(sent.free_buffers + (4 * receiving).min(16), 1000, "{case}");
     }
 }
 
 #[test]
 fn a_packet_that_comes_alone_waits_for_no_other() {
-    // Also one that is the first of its thread's places, and the last packet of all.
+    // This includes a packet that is the first of its thread's places, and the last packet of all.
     let sent = |turn| send(&Mapping::split(4, 2).with_turn(turn), 21, 0..0, APART);
     let one = sent(Turn::One);
     for turn in [Turn::Two, Turn::Four] {
         let several = sent(turn);
         assert_eq!((several.left.len(), several.turns), (21, 21));
-        // It looks for followers, which takes some cycles.
+        // The thread looks for further packets of its turn, which takes some cycles.
         let most = one.latency + Time::nanoseconds(120);
         assert!(several.latency <= most, "{:?} after {:?}", several.latency, one.latency);
     }
@@ -552,7 +556,8 @@ fn every_program_fits_into_an_early_control_store() {
     for benchmark in Benchmark::ALL {
         for turn in Turn::ALL {
             for role in [Role::Receive, Role::Transmit, Role::Both] {
-                // `md4` on an engine that also has turns for four packets takes a later one.
+                // With turns of four packets, `md4` on an engine that also sends needs the larger
+                // control store of later chips.
                 let words = if (role, turn) == (Role::Both, Turn::Four) { 2048 } else { 1024 };
                 let image = benchmark.assemble(role, turn, words);
                 image.unwrap_or_else(|error| panic!("{error}"));

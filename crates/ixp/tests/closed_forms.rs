@@ -1,5 +1,6 @@
-//! The simulator against closed forms: one thread takes the sum of the latencies on its way; many
-//! reach the bound of the slowest bus or memory and no more; Little's law ties both together.
+//! Checks the simulator against closed forms. One thread takes the sum of the latencies on its
+//! path, many threads reach the bound of the slowest bus or memory and no more, and Little's law
+//! relates both.
 
 mod support;
 
@@ -42,7 +43,7 @@ fn variants() -> Vec<Spec> {
         .collect()
 }
 
-/// The cycles from issue to signal of commands that a context makes one after the other.
+/// The cycles from issue to signal of commands that a context issues one after another.
 fn latencies(spec: &Spec, commands: &[(u32, wireloom_isa::microengine::Command)]) -> Vec<u64> {
     let mut code = Vec::new();
     for (address, command) in commands {
@@ -128,8 +129,8 @@ fn one_thread_takes_the_sum_of_the_latencies() {
     assert!(configurations >= 200, "{configurations}");
 }
 
-/// Rows that are closed, open, and open to another one; then a write. Returns how many formulas
-/// were checked.
+/// Accesses to rows that are closed, open, or replaced by another row; then a write. Returns the
+/// number of checked formulas.
 fn sdram(spec: &Spec, quads: u8) -> usize {
     let n = u64::from(quads);
     let memory = spec.sdram;
@@ -145,19 +146,19 @@ fn sdram(spec: &Spec, quads: u8) -> usize {
     assert_eq!(latencies(spec, &reads), expected, "{spec:#?}");
     let write = command(Unit::Sdram, Operation::Write, Source::Constant(0), quads);
     let pulled = way + u64::from(spec.sdram_bus.pull_cycles) + n - 1;
-    // The pins turn round while the row is opened and the access begins.
+    // The bus turns around while the row opens and the access begins.
     let expected = pulled + activate + data + u64::from(memory.write_cycles);
     assert_eq!(latencies(spec, &[(0, write)]), [expected], "{spec:#?}");
     4
 }
 
-/// A run of many threads that each make the same command in a loop.
+/// The result of a run of many threads that each repeat the same command.
 struct Loop {
     /// Commands in a cycle.
     rate: f64,
-    /// Cycles that a command takes on average, from the trace.
+    /// The mean cycles that a command takes, from the trace.
     latency: f64,
-    /// Contexts that wait on average, from the engines.
+    /// The mean number of waiting contexts, from the engines.
     waiting: f64,
 }
 
@@ -165,7 +166,7 @@ const CYCLES: u64 = 6_000;
 
 fn run_loop(spec: &Spec, threads: u32, unit: Unit, operation: Operation, count: u8) -> Loop {
     let command = command(unit, operation, a(0), count);
-    // Each context has rows of its own, so that the bound of memory is that of its pins.
+    // Each context has its own rows, so the pins bound the memory.
     let code = vec![
         Instruction::LocalCsrRead { csr: 0 },
         immed(to_a(0), 0),
@@ -188,7 +189,7 @@ fn run_loop(spec: &Spec, threads: u32, unit: Unit, operation: Operation, count: 
     };
     let (issued, issue_times) = sum(What::Issue);
     let (done, done_times) = sum(What::Done);
-    // Commands under way at the end have waited so far.
+    // Commands in flight at the end have waited up to now.
     let time = done_times + (issued - done) * CYCLES - issue_times;
     let engines = machine.chip.engines.iter();
     let mut waiting = 0;
@@ -222,7 +223,8 @@ fn many_threads_reach_the_bound_of_the_slowest_part_and_no_more() {
                     let slowest = f64::from(u32::from(words) * word_cycles)
                         .max(f64::from(words))
                         .max(f64::from(interval));
-                    // Between an answer and the next command: the pipeline fills, a branch.
+                    // Between completion and the next command, the pipeline fills and a branch is
+                    // taken.
                     let bound = (f64::from(threads) / alone).min(1.0 / slowest);
                     let what = format!("{words} words of {word_cycles}, {interval}, {threads}");
                     assert!(found.rate <= bound * 1.001, "{what}: {} of {bound}", found.rate);
@@ -233,7 +235,8 @@ fn many_threads_reach_the_bound_of_the_slowest_part_and_no_more() {
                         let least = 1.0 / (alone + 6.0);
                         assert!(found.rate >= least, "{what}: {} of {least}", found.rate);
                     }
-                    // Little's law: who waits is counted by engines, latencies by the trace.
+                    // Little's law: waiting contexts come from the engines, latencies from the
+                    // trace.
                     let law = found.rate * found.latency;
                     let slack = 0.05 * law + found.rate * 2.0 + 0.05;
                     assert!(
@@ -273,7 +276,7 @@ fn refresh_takes_the_share_of_time_that_it_should() {
         run_loop(&spec, 24, Unit::Sdram, Operation::Read, 4).rate
     };
     let without = rate(0, 16);
-    // A refresh closes the rows, so what it takes is its time and that to open one again.
+    // A refresh closes the rows, so it costs its own time and the time to open a row again.
     let with = rate(500, 50);
     let lost = 1.0 - with / without;
     assert!((0.08..0.22).contains(&lost), "{lost}");

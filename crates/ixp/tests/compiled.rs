@@ -1,4 +1,4 @@
-//! Engines in Loom C on the simulated chip, next to golden.
+//! Compares engines in Loom C on the simulated chip with golden.
 
 #[path = "support/agreed.rs"]
 mod agreed;
@@ -24,14 +24,14 @@ fn program(name: &str, set: &[(&str, &str)]) -> Program {
 fn captured() -> Vec<Packet> {
     let reader = Reader::open(&root().join("programs/captures/first.pcapng")).expect("it opens");
     let mut packets: Vec<Packet> = reader.map(|packet| packet.expect("a packet")).collect();
-    // So far apart that none is lost.
+    // Packets are so far apart that none is lost.
     for (number, packet) in packets.iter_mut().enumerate() {
         packet.arrival_ns = 20_000 * number as u64;
     }
     packets
 }
 
-/// A file with those tables of another that the program has.
+/// Writes a table file that contains only the tables that the program has.
 fn known(program: &Program, tables: &str, folder: &Path) -> PathBuf {
     let text =
         std::fs::read_to_string(root().join("programs/tables").join(tables)).expect("tables");
@@ -49,13 +49,13 @@ fn known(program: &Program, tables: &str, folder: &Path) -> PathBuf {
     file
 }
 
-/// Runs packets on golden and on the chip, and compares what leaves and the tables.
+/// Runs packets on golden and on the chip, and compares the outputs and the tables.
 fn agree(program: &Program, tables: &str, packets: &[Packet]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     agree_with(program, &[known(program, tables, folder.path())], packets);
 }
 
-/// Frames of many lengths: random bytes behind headers that are right up to some byte.
+/// Frames of many lengths. Their headers are valid up to some byte; random bytes follow.
 fn random() -> Vec<Packet> {
     const ETHERNET: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 1, 2];
     const NEXT: [&[u8]; 3] = [
@@ -151,7 +151,7 @@ fn what_has_no_place_is_refused_by_name() {
     assert!(message.contains("words of SDRAM, and"), "{message}");
 }
 
-/// A thread takes elements of the transmit FIFO one by one, and one stays free.
+/// Threads take elements of the transmit FIFO one by one, and one element stays free.
 #[test]
 fn threads_send_with_few_elements_as_with_many() {
     let text = "engine back() { step begin { packet.egress = packet.ingress; finish; } }";
@@ -172,7 +172,8 @@ fn threads_send_with_few_elements_as_with_many() {
     assert!(message.contains("4096 bytes of scratchpad"), "{message}");
 }
 
-/// A context of some 500 words: more than local memory has, and more than the frame has before the window.
+/// A context of some 500 words, which exceeds local memory and the part of the frame before the
+/// window.
 #[test]
 fn a_large_context_has_a_place() {
     use std::fmt::Write as _;
@@ -220,7 +221,8 @@ fn a_large_context_has_a_place() {
     agree_with(&written(&text), &[], &noise(53, 200));
 }
 
-/// More variables than local memory has words: narrow ones share words, and are written one by one.
+/// The program has more variables than local memory has words. Narrow variables share words, and
+/// are written one by one.
 #[test]
 fn narrow_variables_share_words() {
     use std::fmt::Write as _;
@@ -234,7 +236,7 @@ fn narrow_variables_share_words() {
             let high = number + width - 1;
             let bit = number % 8;
             let _ = writeln!(variables, "u{width} {name};");
-            // Those of even numbers are zero until some packets write them.
+            // Variables with even numbers are zero until some packets write them.
             if number % 2 == 1 {
                 let _ = writeln!(begin, "{name} = bytes.value[{high}:{number}];");
             }
@@ -290,8 +292,8 @@ fn addresses_are_translated_as_on_golden() {
     agree(&program, "nat.tables", &random());
 }
 
-/// Pushes and pops in front of packets of all lengths, up to the longest window, and ports that the
-/// chip has and has not.
+/// Pushes and pops at the front of packets of all lengths, up to the longest window, with existing
+/// and missing ports.
 const PUSHES: &str = "
 enum Reason : u8 { FULL, SHORT };
 header Bytes { u8 first; u16 second; u24 third; u64 fourth; };
@@ -357,7 +359,7 @@ fn the_longest_packets_are_processed_as_on_golden() {
     for name in ["ixp1200", "ixp2400"] {
         let mut spec = Spec::installed(name).unwrap_or_else(|error| panic!("{error}"));
         spec.ports.receive_mpkts = 2048;
-        // The chip may begin to take a short packet before a long one that came first.
+        // The chip may begin to take a short packet before a long one that arrived first.
         let options = Options::default();
         let spec = std::sync::Arc::new(spec);
         let mut contender = Contender::new(spec, &program, &store, &options, &|_| ())
@@ -390,13 +392,13 @@ fn long_products_quotients_and_prefixes_are_those_of_golden() {
     std::fs::write(&file, text).expect("a file");
     let (program, tables) = (own_program("long"), [file]);
     let mut packets = noise(53, 60);
-    // Small numbers, and nothing.
+    // Small numbers, and no bytes.
     for packet in packets.iter_mut().step_by(5) {
         packet.bytes.resize(40, 0);
         packet.bytes[4..28].fill(0);
     }
     agree_with(&program, &tables, &packets);
-    // SRAM has room for the frames and a part of the tries: one is in SDRAM.
+    // SRAM has room for the frames and some of the tries, so one trie is in SDRAM.
     let mut spec = Spec::base();
     spec.sram.bytes = 4 * (16 * 512 + 70_000);
     agree_on(spec, &program, &tables, &packets);
@@ -407,7 +409,7 @@ fn offloads_do_what_they_do_on_golden() {
     let program = own_program("offloads");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tables = folder.path().join("words.tables");
-    // Short ones, which random bytes contain.
+    // Short patterns, which random bytes contain.
     let patterns = ["A", "AB", "z", "Q~", "#!", "(", "%2", "%"];
     let line =
         |(number, bytes): (usize, &&str)| format!("\"{bytes}\" = {}\n", 77_777 * (1 + number));
@@ -437,8 +439,8 @@ fn tables_that_packets_change_do_what_they_do_on_golden() {
     std::fs::write(&file, text).expect("a file");
     let (program, tables) = (own_program("tables"), [file]);
     agree_with(&program, &tables, &noise(29, 600));
-    // SRAM has room for 24 frames of 512 words, the table of a check and 16 words more: the tables
-    // are in SDRAM.
+    // SRAM has room for 24 frames of 512 words, the table of a check and 16 further words, so the
+    // tables are in SDRAM.
     let mut spec = Spec::base();
     spec.sram.bytes = 4 * (24 * 512 + 256 + 16);
     agree_on(spec, &program, &tables, &noise(29, 600));
@@ -455,7 +457,7 @@ fn meters_mark_packets_as_on_golden() {
                 2 cir=777777 cbs=1099511627776 ebs=0 pir=123456789 pbs=1000\n";
     std::fs::write(&file, text).expect("a file");
     let mut packets = noise(31, 500);
-    // Some at the same time, some seconds, some years apart.
+    // Packets arrive at the same time, or seconds or years apart.
     let mut rng = wireloom_sim::Rng::new(37, "times");
     let mut now = 0;
     for packet in &mut packets {
@@ -468,10 +470,11 @@ fn meters_mark_packets_as_on_golden() {
 #[test]
 fn called_engines_reply_as_on_golden() {
     let mut packets = noise(41, 300);
-    // One thread that never ends, and takes its 65,535 jumps.
+    // One thread never ends, and takes its 65,535 jumps.
     packets[7].bytes.resize(64, 9);
     packets[7].bytes[8] = 77;
-    // The packets after it would wait at their ports, and the chip takes those of several ports in any order.
+    // Later packets would wait at their ports, and the chip takes packets from several ports in any
+    // order.
     packets[8..].iter_mut().for_each(|packet| packet.arrival_ns += 100_000_000);
     agree_with(&own_program("called"), &[], &packets);
 }

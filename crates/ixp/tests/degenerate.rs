@@ -1,4 +1,4 @@
-//! Packets of unusual lengths: without a byte, shorter than any header, and the longest there are.
+//! Packets of unusual lengths: empty, shorter than any header, and of the maximum length.
 
 #[path = "support/agreed.rs"]
 mod agreed;
@@ -24,7 +24,7 @@ fn packets(longest: usize) -> Vec<Packet> {
 #[test]
 fn packets_of_every_length_do_as_on_golden() {
     let pass = "engine pass() { step begin { packet.egress = packet.ingress; finish; } }";
-    // Reads and writes behind the end of short packets, and makes bytes of none.
+    // Reads and writes beyond the end of short packets, and a `bytes` value without bytes.
     let touch = "
         enum Reason : u8 { SHORT };
         header Ask { u32 x; u32 y; };

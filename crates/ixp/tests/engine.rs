@@ -1,4 +1,4 @@
-//! What engines do, cycle by cycle.
+//! Checks engines cycle by cycle.
 
 mod support;
 
@@ -12,7 +12,7 @@ use wireloom_ixp::{Options, Processor, RunError, energy};
 use wireloom_sim::energy::Class;
 use wireloom_sim::{Clock, Stop, Time};
 
-/// A machine with one engine, of which the contexts of `mask` run a program.
+/// A machine with one engine. The contexts in `mask` run a program.
 fn one(code: Vec<Instruction>, mask: u8) -> Processor {
     let spec = spec(|spec| spec.engines = 1);
     let programs = vec![(program(code), mask)];
@@ -25,7 +25,7 @@ fn run(code: Vec<Instruction>, mask: u8) -> Processor {
     machine
 }
 
-/// Busy and aborted slots of a program.
+/// The busy and aborted slots of a program.
 fn slots(code: Vec<Instruction>) -> (u64, u64) {
     let used = run(code, 1).chip.engines[0].used;
     (used.busy, used.aborted)
@@ -90,7 +90,7 @@ fn contexts_have_registers_of_their_own_and_take_turns() {
         assert_eq!(engine.registers.general(Bank::B, context * 16), context as u32 + 10);
     }
     assert_eq!(engine.used.busy, 20);
-    // A change of context aborts one instruction; after the last kill there is nobody to change to.
+    // A change of context aborts one instruction. After the last kill, no other context is left.
     assert_eq!(engine.used.aborted, 7);
 }
 
@@ -200,10 +200,11 @@ fn a_meter_hears_of_every_access() {
         (0..classes).map(|class| count(engine_part(0, place), class)).collect::<Vec<u64>>()
     };
     let cycles = machine.chip.engines[0].cycles() + machine.sleeping(0);
-    // Reads, writes and idle ports of general-purpose registers; words of transfer registers.
+    // Reads, writes and idle ports of general-purpose registers; then accesses and idle ports of
+    // transfer registers.
     assert_eq!(engine(0), [4, 2, 4 * cycles - 6]);
     assert_eq!(engine(1), [8, 4 * cycles - 8]);
-    // Two commands and the kill give up the engine: two accesses to control registers each.
+    // Two commands and the kill give up the engine, with two accesses to control registers each.
     assert_eq!(engine(2), [6, cycles - 6]);
     assert_eq!(engine(7), [3, cycles - 3]);
     assert_eq!(engine(3), [5, cycles - 5]);
@@ -212,7 +213,8 @@ fn a_meter_hears_of_every_access() {
     assert_eq!(engine(5), [0, cycles]);
     assert_eq!(engine(6), [2, 2, 2 * cycles - 4]);
     let chip = |place, class| count(chip_part(1, place), class);
-    // Command bus, words of both pairs of buses, accesses to SRAM, a row and two granules of SDRAM.
+    // The command bus, words on both pairs of buses, accesses to SRAM, and a row and two granules
+    // of SDRAM.
     assert_eq!([chip(1, 0), chip(3, 0), chip(4, 0)], [2, 4, 4]);
     assert_eq!([chip(9, 0), chip(10, 0), chip(10, 1)], [4, 1, 2]);
 }
@@ -237,7 +239,7 @@ fn what_has_no_meaning_is_refused_with_its_place() {
     assert!(error.to_string().contains("the memory has 1024 words"), "{error}");
 }
 
-/// The refusal of a program.
+/// The refusal message of a program.
 fn refusal(code: Vec<Instruction>) -> String {
     one(code, 0b11).run_cycles(1_000).expect_err("it is refused").to_string()
 }
@@ -248,11 +250,11 @@ fn commands_stay_within_the_transfer_registers_of_their_context() {
         let read = command(Unit::Sram, Operation::Read, Source::Constant(0), count);
         Instruction::Command(Command { transfer: Some(transfer), indirect, ..read })
     };
-    // The registers of the next context follow.
+    // The next registers belong to the next context.
     let error = refusal(vec![read(1, 8, false), kill()]);
     let what = "transfers 8 words from transfer register 1 on: its context has 7 from there";
     assert!(error.contains(what), "{error}");
-    // Bit 31: the count, less 1, is in bits 30 to 26.
+    // Bit 31: bits 30 to 26 hold the count less 1.
     let error = refusal(vec![immed(to_a(0), 1 << 31 | 8 << 26), read(0, 1, true), kill()]);
     assert!(error.contains("transfers 9 words from transfer register 0 on"), "{error}");
     run(vec![immed(to_a(0), 1 << 31 | 7 << 26), read(0, 1, true), kill()], 0b11);
@@ -273,7 +275,7 @@ fn a_signal_for_a_thread_that_is_not_there_is_refused() {
     let error = refusal(vec![signal(4), kill()]);
     assert!(error.contains("inter_thd_sig: there is no thread 4"), "{error}");
     run(vec![signal(3), kill()], 0b11);
-    // Of a request for an MPKT, bits 22 to 16 are the thread.
+    // In a request for an MPKT, bits 22 to 16 are the thread.
     let request = Instruction::Command(Command {
         transfer: None,
         a: a(0),
@@ -290,7 +292,7 @@ fn a_signal_for_a_thread_that_is_not_there_is_refused() {
 fn a_context_that_is_not_there_is_refused() {
     let read = command(Unit::Sram, Operation::Read, Source::Constant(0), 1);
     let read = Instruction::Command(Command { indirect: true, ..read });
-    // Bit 15: the context is in bits 14 to 12.
+    // Bit 15: bits 14 to 12 hold the context.
     let error = refusal(vec![immed(to_a(0), 1 << 15 | 4 << 12), read, kill()]);
     assert!(error.contains("names context 4, and its engine has fewer"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! What a thread does not write into its frame, because no step reads it.
+//! A thread does not write the parts of its frame that no step reads.
 
 #[path = "support/written.rs"]
 mod written;
@@ -15,7 +15,7 @@ fn microcode(text: &str) -> String {
     files.into_iter().next().expect("a text").1
 }
 
-/// Words of the context that a thread clears before it begins.
+/// The words of the context that a thread clears before it begins.
 fn cleared_variables(microcode: &str) -> u32 {
     let (_, begin) = microcode.split_once("begin#:\n").expect("a begin");
     let (begin, _) = begin.split_once("step0#:").expect("a first step");
@@ -47,7 +47,7 @@ fn variables_that_packets_write_before_they_read_them_are_not_cleared() {
             }}"
         )
     };
-    // A packet that is dropped reads it in no later step.
+    // No later step reads it after a drop.
     assert_eq!(cleared_variables(&microcode(&text("kept = ask.x;"))), 0);
     let early = "if (ask.y == 7) drop(EARLY); kept = ask.x;";
     assert_eq!(cleared_variables(&microcode(&text(early))), 0);
@@ -57,7 +57,8 @@ fn variables_that_packets_write_before_they_read_them_are_not_cleared() {
     assert_eq!(cleared_variables(&microcode(&text(looped))), 1);
 }
 
-/// A packet begins at byte 1,344 of the frame. After it the frame is zero up to a word, which is compared here.
+/// A packet begins at byte 1,344 of the frame. After the packet, the frame is zero up to a word.
+/// The test compares the index of this word.
 #[test]
 fn zeros_are_where_fields_may_be_read() {
     let cleared = |body: &str| {
@@ -86,7 +87,7 @@ fn zeros_are_where_fields_may_be_read() {
     };
     // The sum of 3 and the variable has five bits, and nine bytes begin there.
     assert_eq!(later("", "packet.egress = (u16)moved.z;"), 346);
-    // What is written lies within the window, and so does what is cut off.
+    // All written and removed bytes lie within the window.
     assert_eq!(later("", "moved.z = 3; packet.pop(4);"), 337);
     assert_eq!(later("bytes.truncate(60);", ""), 337);
     // Fields after a change of the front, and bytes of the packet, may be anywhere.
@@ -94,7 +95,7 @@ fn zeros_are_where_fields_may_be_read() {
     assert_eq!(later("", "packet.egress = (u16)bytes.read(20);"), 368);
 }
 
-/// Short packets come after long ones, whose bytes are still in the frames of their threads.
+/// Short packets follow long ones, whose bytes are still in the frames of their threads.
 #[test]
 fn fields_behind_the_window_are_zero() {
     let program = written(

@@ -1,5 +1,5 @@
-//! `demand` never loses more than a bound against no governor, over clocks, programs, engines,
-//! loads and bursts.
+//! `demand` never loses more than a bound compared with no governor, over clocks, programs,
+//! engines, loads and bursts.
 
 use wireloom_ixp::benchmarks::{Benchmark, Feed, Mapping, Traffic, processor};
 use wireloom_ixp::energy::meter;
@@ -9,9 +9,9 @@ use wireloom_ixp::{Options, Spec};
 use wireloom_sim::parts::line::Pace;
 use wireloom_sim::{Clock, Rng, Time};
 
-/// What a run may lose of its throughput, in percent. Under overload four changes of voltage of
-/// 10 us are 2 % of its 2 ms, and a trial that fails costs up to 2 % more; the rest is what lengths of
-/// packets make so short a run vary by. Below it, packets have two milliseconds more to
+/// The tolerated loss of throughput of a run, in percent. Under overload, four voltage changes of
+/// 10 us are 2 % of its 2 ms, and a failed trial costs up to 2 % more. The rest is the variation
+/// from packet lengths in so short a run. Below overload, packets have two more milliseconds to
 /// leave: delay does not count here.
 const MOST_LOST: f64 = 6.0;
 
@@ -20,7 +20,7 @@ struct Case {
     benchmark: Benchmark,
     engines: (usize, usize),
     mhz: u64,
-    /// Gb/s that follow one another, half a millisecond each; 0 keeps all ports filled.
+    /// Loads in Gb/s, half a millisecond each; 0 keeps all ports full.
     loads: [f64; 4],
 }
 
@@ -44,7 +44,8 @@ fn spec(case: &Case, kind: GovernorKind) -> Spec {
     spec
 }
 
-/// MPKTs that were carried, packets that were lost, and the energy of engines in joules.
+/// Returns the MPKTs that were carried, the packets that were lost, and the energy of engines in
+/// joules.
 fn run(case: &Case, kind: GovernorKind) -> (f64, usize, f64) {
     let spec = spec(case, kind);
     let sizes = Traffic::mix();
@@ -71,7 +72,7 @@ fn run(case: &Case, kind: GovernorKind) -> (f64, usize, f64) {
     (chip.chip.cards.mpkts() as f64, chip.chip.cards.lost.len(), engines.as_joules())
 }
 
-/// All programs with some clocks, engines and loads each.
+/// All programs, each with several clocks, engines and loads.
 fn cases() -> impl Iterator<Item = Case> {
     [
         (Benchmark::Ipfwdr, [[0.0; 4], [0.9; 4], [0.2, 1.2, 0.1, 0.9]]),
@@ -90,7 +91,7 @@ fn cases() -> impl Iterator<Item = Case> {
 
 #[test]
 fn demand_loses_next_to_nothing_over_programs_clocks_engines_loads_and_bursts() {
-    // Every program, clock, number of engines and kind of load is among them.
+    // The sample includes every program, clock, number of engines and kind of load.
     loses_next_to_nothing(cases().step_by(7));
 }
 
@@ -117,19 +118,19 @@ fn loses_next_to_nothing(cases: impl Iterator<Item = Case>) {
     assert!(mean > 0.2, "it saves {mean}");
 }
 
-/// Loads of a run in Gb/s, low and high in turn, drawn at random.
+/// Random loads of a run in Gb/s, alternately low and high.
 fn random_loads(seed: u64) -> [f64; 4] {
     let mut rng = Rng::new(seed, "loads");
     let mut draw = |least: f64, most: f64| least + (most - least) * rng.below(100) as f64 / 100.0;
     [draw(0.01, 0.04), draw(0.25, 0.4), draw(0.01, 0.04), draw(0.25, 0.4)]
 }
 
-/// How a run of packets of 60 bytes ended.
+/// The end of a run with 60-byte packets.
 struct Ended {
-    /// When the last packet left.
+    /// The time at which the last packet left.
     at: Time,
     lost: usize,
-    /// What the report says of packets that a governor held up.
+    /// The report's time in which a governor held packets up.
     late: Time,
     lost_late: u64,
 }
@@ -162,13 +163,13 @@ fn ended(kind: GovernorKind, wait_ns: u32, receive_mpkts: u32, loads: [f64; 4]) 
     }
 }
 
-/// With each governor, at random loads and with ports of any size, the last packet leaves not much
-/// later than without one and no packet more is lost, beyond what the report says was held up and
-/// lost for it.
+/// At random loads and with ports of any size, the last packet leaves hardly later with a governor
+/// than without, and no further packet is lost, beyond the delays and losses that the report
+/// attributes to the governor.
 #[test]
 fn no_governor_ends_a_run_late_or_loses_packets_without_saying_so() {
     let wait_ns = Spec::base().governor.wait_ns;
-    // An engine starts in each period, once a packet has waited for too long.
+    // Once a packet has waited too long, an engine starts in each period.
     let wait = Time::nanoseconds(wait_ns.into()) + Clock::hertz(232_000_000).cycles(4 * 2048);
     for (seed, receive_mpkts) in [(1, 64), (2, 192), (3, 4096)] {
         let loads = random_loads(seed);
@@ -178,7 +179,7 @@ fn no_governor_ends_a_run_late_or_loses_packets_without_saying_so() {
         for kind in [GovernorKind::Gating, GovernorKind::Demand, GovernorKind::Dvs] {
             let its = ended(kind, wait_ns, receive_mpkts, loads);
             let name = format!("{kind:?}, ports of {receive_mpkts}, {loads:?}");
-            // Slow engines may end later, by no more than the time for which the report says that
+            // Slow engines may end later, by at most the time for which the report says that
             // packets were held up.
             let late = if kind == GovernorKind::Gating { Time::ZERO } else { its.late };
             assert!(
@@ -191,7 +192,7 @@ fn no_governor_ends_a_run_late_or_loses_packets_without_saying_so() {
             assert!(lost <= its.lost_late, "{name}: {lost} lost, {} said", its.lost_late);
         }
         if receive_mpkts == 4096 {
-            // A port that is never full does not start engines by itself.
+            // A port that never fills does not start engines by itself.
             let deaf = ended(GovernorKind::Gating, 10_000_000, receive_mpkts, loads);
             assert!(deaf.at > bound, "{:?}, then {:?}", none.at, deaf.at);
         }

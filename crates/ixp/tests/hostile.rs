@@ -1,5 +1,5 @@
-//! Packets of all lengths, all offered at once. The steps have many exits, need many values while bytes are inserted and
-//! removed, and their context does not fit into the scratchpad.
+//! Packets of all lengths, all offered at once. The steps have many exits, need many values while
+//! bytes are inserted and removed, and their context does not fit into the scratchpad.
 
 #[path = "support/agreed.rs"]
 mod agreed;
@@ -90,7 +90,7 @@ fn packets(seed: u64, between_ns: u64) -> Vec<Packet> {
         let length = if number % 50 == 49 { 1500 } else { 1 + number * 7 % 300 };
         let mut bytes = vec![0; length];
         bytes.iter_mut().for_each(|byte| *byte = rng.below(256) as u8);
-        // Some fields are often small.
+        // Some fields often have small values.
         for at in (0..length).step_by(9) {
             if rng.below(3) == 0 {
                 bytes[at] = rng.below(4) as u8;
@@ -104,12 +104,13 @@ fn packets(seed: u64, between_ns: u64) -> Vec<Packet> {
 #[test]
 fn packets_of_all_lengths_do_what_they_do_on_golden() {
     let program = written(HOSTILE);
-    // They wait for each other to leave, or go through alone.
+    // Packets wait for each other to leave, or pass through alone.
     agree_with(&program, &[], &packets(3, 200));
     agree_with(&program, &[], &packets(5, 100_000));
 }
 
-/// A signal never comes before what the thread that sends it has written, whatever carries commands.
+/// Whatever network carries commands, a signal never arrives before the data that the signalling
+/// thread has written.
 #[test]
 fn packets_wait_for_their_turn_on_every_network() {
     let program = written(HOSTILE);
@@ -120,7 +121,7 @@ fn packets_wait_for_their_turn_on_every_network() {
     }
 }
 
-/// A thread takes elements of the transmit FIFO for packets that wait, as long as one stays free.
+/// A thread takes transmit elements for waiting packets as long as one element stays free.
 #[test]
 fn few_elements_are_enough_for_packets_that_wait() {
     let program =

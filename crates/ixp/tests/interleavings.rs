@@ -1,6 +1,5 @@
-//! Units that keep something between commands, with two contexts that use them at once: whatever
-//! the delay of one against the other, each command takes effect once, in some order of both, as in
-//! a model that knows no time.
+//! Stateful units with two contexts that use them at once. For every relative delay, each command
+//! takes effect exactly once, in some order of both, as in a model without time.
 
 #[path = "support/assembled.rs"]
 mod assembled;
@@ -10,7 +9,7 @@ mod contexts;
 use contexts::{Case, Place, Step, hold, step};
 use wireloom_isa::microengine::Version::{One, Two};
 
-/// Adds to a word of SRAM between a lock and its release, and returns the word before.
+/// Adds to a word of SRAM between a lock and its release, and returns the old word.
 fn locked(address: u32, add: u32, release: &str) -> Step<u32> {
     let text = format!(
         "immed[a, {address}]
@@ -27,7 +26,7 @@ fn locked(address: u32, add: u32, release: &str) -> Step<u32> {
 
 const WRITE_UNLOCK: &str = "sram[write_unlock, $r, a, 0, 1], SWAP";
 const UNLOCK: &str = "sram[write, $r, a, 0, 1], SWAP\nsram[unlock, --, a, 0], SWAP";
-/// A release for which nobody waits.
+/// A release for whose completion no context waits.
 const UNLOCK_UNHEARD: &str = "sram[write, $r, a, 0, 1], SWAP\nsram[unlock, --, a, 0]";
 
 #[test]
@@ -42,7 +41,7 @@ fn locks_are_handed_over() {
     }
 }
 
-/// The one that has the lock releases it and ends: nothing else wakes the unit for the other one.
+/// The owner releases the lock and ends. Nothing else wakes the unit for the waiting context.
 #[test]
 fn a_lock_is_handed_over_when_nothing_else_happens() {
     for place in [Place::Engines, Place::Contexts] {
@@ -57,7 +56,7 @@ fn a_lock_is_handed_over_when_nothing_else_happens() {
 fn locks_are_handed_over_when_all_are_taken() {
     let mut case = Case::new(One, 0);
     case.spec = |spec| spec.sram.locks = 1;
-    // Words of their own, but one lock for both.
+    // Separate words, but one lock for both.
     let own = |address: u32| {
         let text = format!(
             "immed[a, {address}]\nsram[read_lock, $r, a, 0, 1], SWAP\nalu[x, --, B, $r]
@@ -86,7 +85,7 @@ fn every_context_gets_a_lock_that_all_want() {
     }
 }
 
-/// A command on one word with an operand, which returns the word before.
+/// A command on one word with an operand. It returns the old word.
 fn on_word(command: &str, operand: u32, does: fn(u32, u32) -> u32) -> Step<u32> {
     let text = format!(
         "immed[a, ADDRESS(40)]\nimmed[x, {operand}]\nalu[$r, --, B, x]\n{command}, SWAP
@@ -249,7 +248,7 @@ fn rings_move_all_words_of_a_command_at_once() {
                 0
             })
         };
-        // Two words, or none if there are fewer.
+        // Gets two words, or none if there are fewer.
         let get = || {
             let text = format!(
                 "{memory}[get, $r, 2, 0, 2], SWAP
@@ -297,12 +296,12 @@ fn queues_of_buffers_give_each_buffer_once() {
     }
 }
 
-/// Tags and states, the entry that was used the longest ago first.
+/// Tags and states, least recently used entry first.
 type Cam = Vec<(u32, u32, u32)>;
 
 #[test]
 fn contexts_share_the_cam_of_their_engine() {
-    // Looks a key up, and puts it into the entry that was used the longest ago if it is not there.
+    // Looks a key up. If it is missing, writes it to the least recently used entry.
     let look_up = |key: u32, state: u32| {
         let text = format!(
             "immed[a, {key}]\ncam_lookup[x, a]\nbr_bset[x, 7, found#]
@@ -326,7 +325,7 @@ fn contexts_share_the_cam_of_their_engine() {
 
 #[test]
 fn signals_between_threads_are_neither_lost_nor_doubled() {
-    // Each adds to a word when it has the turn, and gives the turn to the other.
+    // Each context adds to a word when it has the turn, and passes the turn on.
     let turn = |version, other: u32, has_turn: bool| {
         let wait = match (has_turn, version) {
             (true, _) => "",

@@ -1,5 +1,5 @@
-//! The hand-written IPv4 forwarders, programs/microcode/ipv4.uc and ipv4_version2.uc, held to golden
-//! with programs/ipv4.loom.
+//! Compares the hand-written IPv4 forwarders, programs/microcode/ipv4.uc and ipv4_version2.uc, with
+//! golden running programs/ipv4.loom.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -32,7 +32,7 @@ const ROUTES: [([u8; 4], u8, u8, u16); 13] = [
     ([203, 0, 113, 64], 27, 1, 2),
 ];
 
-/// Neighbours: port, link address, MTU. The last one's address is not known.
+/// Neighbours: port, link-layer address, MTU. The last neighbour's address is not known.
 const NEXT_HOPS: [(u16, u64, u16); 5] = [
     (0, 0x0200_0000_0100, 1500),
     (1, 0x0200_0000_0101, 1500),
@@ -76,7 +76,7 @@ fn tables() -> String {
     text
 }
 
-/// The same in SRAM, in the layout that the program explains.
+/// Writes the tables to SRAM, in the layout that the program explains.
 fn fill(sram: &mut [u32]) {
     for port in 0..PORTS {
         let mac = OWN + u64::from(port);
@@ -103,7 +103,7 @@ fn fill(sram: &mut [u32]) {
         while length > bits {
             let at = (table + index) as usize;
             if sram[at] >> 31 == 0 {
-                // A new node begins with what its place had.
+                // A new node starts with copies of the entry that it replaces.
                 let before = sram[at];
                 sram[free as usize..][..16].fill(before);
                 sram[at] = 1 << 31 | free;
@@ -113,7 +113,7 @@ fn fill(sram: &mut [u32]) {
             index = address >> (28 - bits) & 15;
             bits += 4;
         }
-        // Shorter prefixes come first, so nothing longer is here yet.
+        // Shorter prefixes come first, so there is no longer one here yet.
         let count = 1 << (bits - length);
         sram[(table + index) as usize..][..count].fill(entry);
     }
@@ -140,7 +140,7 @@ fn machine(change: impl FnOnce(&mut Spec)) -> Ixp {
     let mut spec = Spec::base();
     spec.ports.count = PORTS;
     change(&mut spec);
-    // Engines 0 to 3: an element of the receive FIFO for each of sixteen threads.
+    // Engines 0 to 3: sixteen threads, with a receive element each.
     start(&spec, vec![(loaded(&spec, "ipv4.uc"), 0b1111); 4])
 }
 
@@ -174,7 +174,8 @@ fn checksum(header: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// A frame of at most 64 bytes; about half of them are ordinary packets, the others have a fault.
+/// A frame of at most 64 bytes. About half of the frames are ordinary packets; the others have a
+/// fault.
 fn frame(rng: &mut Rng, port: u16) -> Vec<u8> {
     let address = |rng: &mut Rng| -> [u8; 4] {
         let (base, ..) = ROUTES[rng.below(ROUTES.len() as u64) as usize];
@@ -295,11 +296,11 @@ fn does_what_golden_does(mut machine: Ixp) {
     assert!(verdicts.len() > 20, "{verdicts:?}");
 }
 
-/// The rate of frames of 60 bytes that all are forwarded, in million packets a second, and the use
-/// of the parts. Ports bring more than the chip can take.
+/// The rate at which 60-byte frames are forwarded, in million packets a second, and the use of the
+/// parts. All frames must be forwarded. The ports offer more than the chip can take.
 fn rate(change: impl FnOnce(&mut Spec)) -> (f64, Vec<(&'static str, f64)>) {
     let mut machine = machine(|spec| {
-        // Neither the lines nor their room may decide the rate.
+        // Neither the lines nor the port buffers may limit the rate.
         (spec.ports.rate, spec.ports.pace) = (10_000_000_000, Pace::Line);
         spec.ports.receive_mpkts = 1024;
         change(spec);
@@ -342,15 +343,15 @@ fn the_rate_of_minimum_packets_is_at_most_that_of_the_bus_to_the_ports() {
         let (rate, parts) = rate(|spec| spec.ix_bus.clock = Clock::hertz(mhz * 1_000_000));
         let (part, share) = full(&parts);
         eprintln!("IX bus of {mhz} MHz: {rate:.2} MPPS, {part} {:.0} % used", 100.0 * share);
-        // In and out, each 8 beats and the overhead of 4 cycles.
+        // In and out, each takes 8 beats and an overhead of 4 cycles.
         let bound = mhz as f64 / 24.0;
         assert!(rate <= bound * 1.001, "{rate} of {bound}");
         if mhz == 40 {
             assert!(rate >= bound * 0.99 && part == "ix bus", "{rate} of {bound}: {parts:?}");
         }
     }
-    // If the bus carries both ways at a time, a packet takes 12 cycles of each way, and a way is never in use for more
-    // than all of the time.
+    // On a duplex bus, a packet takes 12 cycles in each direction, and no direction is in use for
+    // more than all of the time.
     let (rate, parts) = rate(|spec| {
         (spec.ix_bus.clock, spec.ix_bus.duplex) = (Clock::hertz(20_000_000), true);
     });

@@ -1,4 +1,4 @@
-//! The kind of machines: descriptions, and engines that are refused.
+//! The machine kind: descriptions, and refused engines.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The unit tests of instructions in microcode, each on the simulator: programs/microcode/tests.
+//! Runs the unit tests of instructions in microcode on the simulator: programs/microcode/tests.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use wireloom_isa::microengine::Version;
 use wireloom_ixp::Spec;
 use wireloom_ixp::harness::{Failed, run};
 
-/// The folder of the tests of a version.
+/// The folder with the tests of a version.
 fn folder(version: Version) -> std::path::PathBuf {
     let folder = match version {
         Version::One => "programs/microcode/tests",
@@ -37,7 +37,7 @@ fn every_test_in_microcode_of_version_2_passes() {
     every_test_passes(Version::Two, 10);
 }
 
-/// Runs all tests of a version, of which there are some at least.
+/// Runs all tests of a version, and checks that there are at least `least`.
 fn every_test_passes(version: Version, least: usize) {
     let files = std::fs::read_dir(folder(version)).expect("the folder of tests");
     let mut paths: Vec<_> = files

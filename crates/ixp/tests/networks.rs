@@ -1,5 +1,6 @@
-//! Networks of commands, channels, clusters and the media switch fabric against closed forms: the sum
-//! of latencies for one thread; the bound of the slowest part and Little's law for many.
+//! Checks command networks, channels, clusters and the media switch fabric against closed forms:
+//! the sum of latencies for one thread, and the bound of the slowest part and Little's law for
+//! many.
 
 mod support;
 
@@ -21,8 +22,8 @@ fn second(change: impl FnOnce(&mut Spec)) -> Spec {
     spec
 }
 
-/// The cycles from issue to signal of a read of so many granules by an engine, and the links that the
-/// command uses.
+/// The cycles from issue to signal of a read of `count` granules by an engine, and the links that
+/// the command uses.
 fn latency(spec: &Spec, engine: usize, unit: Unit, address: u32, count: u8) -> (u64, u64) {
     let read = command(unit, Operation::Read, a(0), count);
     let code = vec![immed(to_a(0), address), Instruction::Command(read), kill()];
@@ -86,9 +87,9 @@ fn one_thread_takes_the_sum_of_the_latencies_on_every_network() {
 
 const CYCLES: u64 = 6_000;
 
-/// All contexts read a word of SRAM in a loop, each in a channel of its own turn. Returns commands in a
-/// cycle, commands under way on average by the trace, contexts that wait on average by the engines, and
-/// the share of all links in use.
+/// All contexts read a word of SRAM in a loop; successive contexts use successive channels. Returns
+/// commands in a cycle, the mean number of commands in flight from the trace, the mean number of
+/// waiting contexts from the engines, and the share of all links in use.
 fn load(spec: &Spec) -> (f64, f64, f64, f64) {
     let step = spec.sram.interleave_bytes;
     let programs = (0..spec.engines).map(|engine| {
@@ -124,7 +125,7 @@ fn load(spec: &Spec) -> (f64, f64, f64, f64) {
     let (issued, issue_times) = sum(What::Issue);
     let (done, done_times) = sum(What::Done);
     let time = done_times + (issued - done) * CYCLES - issue_times;
-    // Engines count their own cycles.
+    // Engines count their own cycles, which have another clock.
     let ratio = spec.engine.clock.rate() / spec.core.clock.rate();
     let mut waiting = 0;
     for (number, engine) in machine.chip.engines.iter().enumerate() {
@@ -172,7 +173,7 @@ fn many_threads_reach_the_bound_of_channels_and_networks_and_no_more() {
                 let bound = bound.min(f64::from(8 * spec.engines) / alone);
                 assert!(rate <= bound * 1.001, "{what}: {rate} of {bound}");
                 assert!(links <= 1.0, "{what}: {links}");
-                // Far from what the threads can ask for, the slowest part decides.
+                // Where threads could issue far more, the slowest part is the limit.
                 let is_single = matches!(kind, NetworkKind::Bus | NetworkKind::Crossbar);
                 if is_single && f64::from(8 * spec.engines) / (alone + 10.0) > 1.6 * bound {
                     assert!(rate >= bound * 0.95, "{what}: {rate} of {bound}");

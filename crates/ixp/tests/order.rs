@@ -1,4 +1,4 @@
-//! Packets leave in the order in which they came, and call offloads in it, however long each takes.
+//! Packets leave in the order of arrival and call offloads in that order, however long each takes.
 
 #[path = "support/agreed.rs"]
 mod agreed;
@@ -11,8 +11,8 @@ use wireloom_ixp::spec::Assignment;
 use wireloom_net::Packet;
 use written::written;
 
-/// Packets that take very different times, some with several outputs, so that many wait for one and then leave
-/// together.
+/// Packets take very different times, and some have several outputs. So many packets wait for one
+/// and then leave together.
 #[test]
 fn packets_that_wait_for_others_leave_in_their_order() {
     let text = "
@@ -59,8 +59,8 @@ fn packets_that_wait_for_others_leave_in_their_order() {
     agree_with(&program, &[], &packets);
 }
 
-/// The same at offloads that are called in the order of packets. Some packets call neither, or only one. All come on
-/// one port, so golden takes them in the same order.
+/// The same for offloads that are called in packet order. Some packets call neither offload, or
+/// only one. All packets arrive on one port, so golden takes them in the same order.
 #[test]
 fn packets_call_offloads_in_their_order() {
     let text = "
@@ -99,8 +99,9 @@ fn packets_call_offloads_in_their_order() {
     agree_in_order(text, 71, ["ixp1200", "ixp2400"]);
 }
 
-/// Two packets in hand at a time, whose distance goes through every nanosecond of a call and of sending: elements of
-/// the FIFOs, turns to send and turns at an offload are handed over at every moment.
+/// Two packets are in flight at a time. Their distance takes every nanosecond of a call and of
+/// sending, so FIFO elements, turns to send and turns at an offload are handed over at every
+/// moment.
 #[test]
 fn two_packets_are_in_order_at_every_distance() {
     let text = "
@@ -123,7 +124,7 @@ fn two_packets_are_in_order_at_every_distance() {
     let packets: Vec<Packet> = (0..700_u32)
         .map(|number| Packet {
             ingress: 0,
-            // The first of a pair is done long before the next one comes.
+            // The first packet of a pair is done long before the next pair arrives.
             arrival_ns: u64::from(number / 2) * 40_000 + u64::from(number % 2 * (number / 2)) * 16,
             bytes: (0..60 + 8 * (number % 3)).map(|at| (at * 7 + number) as u8).collect(),
         })
@@ -136,7 +137,7 @@ fn two_packets_are_in_order_at_every_distance() {
     }
 }
 
-/// More such offloads than the scratchpad has words for: some have their turns in common.
+/// There are more such offloads than the scratchpad has words for, so some share their turns.
 #[test]
 fn many_offloads_are_called_in_the_order_of_packets() {
     let part = |from: u32, next: &str| {
@@ -172,14 +173,14 @@ fn many_offloads_are_called_in_the_order_of_packets() {
     agree_in_order(&text, 73, ["ixp1200", "ixp2800"]);
 }
 
-/// Plays packets of one port, which threads of all ports take.
+/// Plays packets on one port to threads of all ports.
 fn agree_in_order(text: &str, seed: u64, machines: [&str; 2]) {
     let program = written(text);
     let mut packets = noise(seed, 240);
     for (number, packet) in packets.iter_mut().enumerate() {
         packet.arrival_ns = 40 * number as u64;
         packet.ingress = 0;
-        // One MPKT each: a port has room for 256.
+        // Packets have one MPKT each, and a port has room for 256.
         packet.bytes.resize(packet.bytes.len().clamp(12, 64), 0x77);
     }
     for name in machines {

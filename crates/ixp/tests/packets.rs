@@ -1,4 +1,4 @@
-//! Packets through line cards, FIFOs and a hand-written program, behind the interface of machines.
+//! Packets through line cards, FIFOs and a hand-written program, behind the machine interface.
 
 use std::path::Path;
 
@@ -33,12 +33,12 @@ fn reasons() -> Vec<Reason> {
 
 fn machine(spec: &Spec) -> Ixp {
     let program = Program::load(assembled("tests/programs/forward.uc"), 2048).expect("it loads");
-    // One engine: a context for each port.
+    // One engine, with a context for each port.
     let processor = Processor::new(spec, vec![(program, 0b1111)], &Options::default());
     Ixp::new(processor.expect("a machine"), Store::default(), reasons())
 }
 
-/// Packets of many lengths on all ports, the first byte says what becomes of them.
+/// Packets of many lengths on all ports. The first byte selects the verdict.
 fn packets(count: usize) -> Vec<(u16, Vec<u8>)> {
     let packet = |number: usize| {
         let length = [60, 64, 65, 128, 129, 590, 1514][number % 7];

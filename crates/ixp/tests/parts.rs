@@ -1,4 +1,5 @@
-//! Programs that take several control stores of version 2: as a chain of parts, or with ways back to earlier ones.
+//! Programs that fill several control stores of version 2, either as a chain of parts or with jumps
+//! back to earlier parts.
 
 #[path = "support/agreed.rs"]
 mod agreed;
@@ -11,8 +12,8 @@ use wireloom_machine::Program;
 use wireloom_net::Packet;
 use written::written;
 
-/// Steps that go on to the next one or pass over some, drop packets, change the window in front and at its end, need it
-/// in the frame, call offloads in the order of packets, and send packets several times.
+/// Steps that continue with the next step or skip some, drop packets, change the window at both
+/// ends, need it in the frame, call offloads in packet order, and send packets several times.
 const STEPS: &str = "
 enum Reason : u8 { SHORT, ODD, FULL };
 header Bytes { u8 kind; u8 by; u16 port; u32 value; u64 wide; };
@@ -70,7 +71,7 @@ engine steps() {
 }
 ";
 
-/// Packets of one port, so golden takes them in the same order.
+/// Packets on one port, so golden takes them in the same order.
 fn packets(seed: u64) -> Vec<Packet> {
     let mut packets = noise(seed, 100);
     for (number, packet) in packets.iter_mut().enumerate() {
@@ -79,7 +80,7 @@ fn packets(seed: u64) -> Vec<Packet> {
     packets
 }
 
-/// The texts of the parts of a program on `ixp2400` with control stores of so many words.
+/// The texts of a program's parts on `ixp2400` with control stores of `words` words.
 fn parts(program: &Program, words: u32) -> (Spec, Vec<String>) {
     let mut spec = Spec::installed("ixp2400").unwrap_or_else(|error| panic!("{error}"));
     spec.engine.control_store = words;
@@ -107,7 +108,7 @@ fn chains_of_parts_do_as_golden_does() {
     assert!(counts.is_sorted() && counts[0] == 1 && counts[2] > 2, "{counts:?}");
 }
 
-/// Steps of a loop that is longer than a control store: packets come back to the first part.
+/// The steps of the loop exceed a control store, so packets return to the first part.
 #[test]
 fn parts_of_a_long_loop_do_as_golden_does() {
     let again = STEPS.replace(

@@ -46,7 +46,7 @@ fn spec(machine: &str) -> Spec {
     Spec::installed(machine).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The memory of each offload with elements, in the order of the program.
+/// The memory of each offload with elements, in the program's order.
 fn units(spec: &Spec) -> Vec<Unit> {
     let inlined = inline(&written(TEXT).optimised).expect("no engine is called");
     let mut store = wireloom_ir::store(&inlined.program).expect("a store");
@@ -69,8 +69,9 @@ fn units(spec: &Spec) -> Vec<Unit> {
 #[test]
 fn what_packets_use_most_for_its_size_is_in_the_scratchpad() {
     use Unit::{Scratch, Sram};
-    // 88 of 1,024 words are taken, one for each thread and each of the two that are called in order, and 24 for each
-    // thread: so `often` has no room. Every other packet reads `seldom`. Counters of version 1 have their locks in SRAM.
+    // Of 1,024 words, 88 are taken: one for each thread and each of the two offloads that are
+    // called in order, and 24 for each thread. So `often` has no room. Every other packet reads
+    // `seldom`. Counters of version 1 have their locks in SRAM.
     let mut one = spec("ixp1200");
     assert_eq!(units(&one), [Scratch, Sram, Sram, Scratch, Sram, Sram]);
     one.scratch.bytes = 4 * (88 + 2 * 16 + 24 * 16 + 600 + 400 + 8);
@@ -80,7 +81,7 @@ fn what_packets_use_most_for_its_size_is_in_the_scratchpad() {
     assert_eq!(units(&spec("ixp2400")), [Scratch, Scratch, Sram, Scratch, Scratch, Sram]);
 }
 
-/// Numbers of packets and bytes also carry into their high words.
+/// Counts of packets and bytes also carry into their high words.
 #[test]
 fn elements_change_as_on_golden_wherever_they_are() {
     let program = written(TEXT);
@@ -128,7 +129,7 @@ fn all_channels_of_sram_carry_as_many_words() {
     let mut machine = spec
         .start(&program, store, &Options::default(), &|_| ())
         .unwrap_or_else(|error| panic!("{}", error.message));
-    // Their elements are in all channels too.
+    // The elements of offloads are in all channels too.
     let bytes: Vec<[u8; 60]> = (0..1024_u32).map(|number| [number as u8; 60]).collect();
     let frames: Vec<Frame<'_>> = (0_u64..)
         .zip(&bytes)

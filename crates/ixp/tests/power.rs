@@ -1,5 +1,5 @@
-//! Energy: sums are exact, and governors change voltages, clocks and engines without losing
-//! packets or changing what leaves.
+//! Energy: sums are exact, and governors change voltages, clocks and engines without losing packets
+//! or changing outputs.
 
 #[path = "support/written.rs"]
 mod written;
@@ -33,7 +33,8 @@ fn machine(spec: &Spec, interval: Option<Time>) -> Processor<EnergyMeter> {
     forwarder::processor(spec, &options, meter).expect("a machine")
 }
 
-/// Packets at these rates, in thousands a second, for so many microseconds each. Gaps are random.
+/// Offers packets with random gaps. Each pair is a rate in thousand packets a second and a duration
+/// in microseconds.
 fn offer(machine: &mut Processor<EnergyMeter>, rates: &[(f64, f64)]) -> u64 {
     let (mut rng, mut at, mut offered) = (Rng::new(5, "packets"), 0.0, 0);
     let mut end = 0.0;
@@ -49,7 +50,7 @@ fn offer(machine: &mut Processor<EnergyMeter>, rates: &[(f64, f64)]) -> u64 {
     offered
 }
 
-/// What left, by number, and the number of those that were lost.
+/// Runs to the end. Returns the outputs by packet number, and the number of lost packets.
 fn finish(machine: &mut Processor<EnergyMeter>) -> (BTreeMap<u64, Vec<u8>>, usize) {
     machine.run_packets(0).unwrap_or_else(|error| panic!("{error}"));
     let left = machine.delivered();
@@ -79,8 +80,7 @@ fn energies_of_parts_engines_states_and_intervals_add_up_to_the_total() {
     assert_eq!(intervals.sum::<Energy>(), total);
     let voltages = each.flat_map(|component| power.meter().voltages(component));
     assert_eq!(voltages.map(|(_, energy)| energy).sum::<Energy>(), total);
-    // The record says the same, and each part of the chip has spent something but the scratchpad's
-    // and the hash unit's accesses.
+    // The record agrees, and each part but the SDRAM buses has spent energy.
     let record = machine.statistics();
     let value = |path: &str| match record.value(path) {
         Some(wireloom_sim::stats::Value::Energy(energy)) => *energy,
@@ -105,8 +105,8 @@ fn energy_does_not_depend_on_how_often_it_is_recorded() {
     assert_eq!(total(Some(Time::nanoseconds(40_000))), often);
 }
 
-/// Engines without a packet are idle in every period: each goes down one step in a period, to the
-/// last, and comes up again when there is work.
+/// Engines without packets are idle in every period. Each goes down one step in a period, to the
+/// last step, and comes up again when there is work.
 #[test]
 fn dvs_takes_one_step_in_a_period_and_each_change_takes_its_time() {
     let mut spec = spec(GovernorKind::Dvs);
@@ -122,7 +122,7 @@ fn dvs_takes_one_step_in_a_period_and_each_change_takes_its_time() {
         machine.run(tick - machine.now() - Time(1)).expect("it runs");
         assert_eq!(steps(&machine), [step - 1; 4]);
         let before = cycles(&machine);
-        // The change begins with the period's end, and the engine has no cycle meanwhile.
+        // The change begins at the end of the period. The engine has no cycle meanwhile.
         machine.run(Time(2)).expect("it runs");
         assert_eq!(steps(&machine), [step; 4]);
         assert_eq!(machine.chip.control.mode(0), Mode::Changing);
@@ -150,7 +150,7 @@ fn cycles(machine: &Processor<EnergyMeter>) -> u64 {
     machine.chip.engines[0].cycles() + machine.sleeping(0)
 }
 
-/// A load with a burst after silence, at which every governor has slowed down or stopped engines.
+/// A load with a burst after silence, when every governor has slowed down or stopped engines.
 const BURSTS: [(f64, f64); 5] =
     [(900.0, 300.0), (30.0, 900.0), (2_300.0, 100.0), (30.0, 700.0), (1_800.0, 200.0)];
 
@@ -166,7 +166,7 @@ fn no_governor_loses_or_changes_a_packet_and_all_save_energy() {
         let mut machine = machine(&spec, Some(Time::nanoseconds(100_000)));
         let offered = offer(&mut machine, &BURSTS);
         let (left, lost) = finish(&mut machine);
-        // What the engines spend until the same time, so that nobody saves by being early.
+        // The energies cover the same time, so that finishing early saves nothing.
         let end = Time::nanoseconds(2_500_000);
         machine.run(end - machine.now()).expect("it runs");
         let [engines, ..] = machine.power().expect("a meter").groups();
@@ -187,7 +187,7 @@ fn no_governor_loses_or_changes_a_packet_and_all_save_energy() {
     assert!(spent[2] < spent[0] && spent[2] < spent[1], "demand saves most: {spent:?}");
 }
 
-/// With eight ports, engines 0 and 2 serve ports 0 to 3, engines 1 and 3 the others.
+/// With eight ports, engines 0 and 2 serve ports 0 to 3, and engines 1 and 3 serve the others.
 #[test]
 fn gating_leaves_every_port_an_engine() {
     for (assignment, least) in [(Assignment::Fixed, 2), (Assignment::Any, 1)] {
@@ -266,7 +266,8 @@ engine next_port() {
 }
 ";
 
-/// Packets of up to five MPKTs, few, then many: engines stop and start while packets are in parts.
+/// Packets of up to five MPKTs, first few and then many. Engines stop and start while packets are
+/// only partly transferred.
 #[test]
 fn compiled_programs_do_the_same_under_every_governor() {
     let program = written(NEXT_PORT);

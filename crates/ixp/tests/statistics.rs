@@ -1,4 +1,4 @@
-//! What reports say adds up, at any time of a run.
+//! Reports are consistent: their sums agree at any time of a run.
 
 #[path = "support/assembled.rs"]
 mod assembled;
@@ -15,7 +15,8 @@ use wireloom_net::Frame;
 use wireloom_offloads::Store;
 use wireloom_sim::stats::{Record, Value};
 
-/// A machine with a forwarder that sends, drops and hands over by the first byte of a packet.
+/// A machine with a forwarder that sends packets, drops them or hands them over, by their first
+/// byte.
 fn machine() -> Processor {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/forward.uc");
     let text = std::fs::read_to_string(path).expect("a program");
@@ -25,7 +26,8 @@ fn machine() -> Processor {
     spec.ports.receive_mpkts = 24;
     spec.ports.rate = 10_000_000_000;
     let program = Program::load(assembled(&text), 2048).expect("it loads");
-    // Of the second engine only some contexts run, and none takes packets: they wait for ever.
+    // On the second engine only some contexts run. None of them takes packets, so they wait for
+    // ever.
     let idle = "br=ctx[1, ends#]\nctx_arb[inter_thread]\nends#:\nnop\nnop\nnop\nctx_arb[kill]\n";
     let idle = Program::load(assembled(idle), 2048).expect("it loads");
     Processor::new(&spec, vec![(program, 0b1111), (idle, 0b0011)], &Options::default())
@@ -53,7 +55,7 @@ fn adds_up(machine: &Processor) {
     for engine in 0..machine.chip.engines.len() {
         let path = format!("engines.engine_{engine}");
         let cycles = count(&record, &format!("{path}.cycles"));
-        // The engines have the clock of the core; a cycle may be under way.
+        // Engines have the core clock; a cycle may be in progress.
         assert!(cycles.abs_diff(core) <= 1, "{path}: {cycles} of {core} cycles");
         let shares = ["busy", "aborted", "stalled", "idle"];
         let sum: f64 = shares.map(|share| number(&record, &format!("{path}.{share}"))).iter().sum();
@@ -108,7 +110,7 @@ fn cycles_packets_and_shares_add_up_at_any_time() {
     assert_eq!(machine.chip.cards.to_come(), 0);
 }
 
-/// A machine whose engines all execute a program.
+/// A machine whose engines all execute one program.
 fn busy(spec: &Spec, text: &str) -> Ixp {
     let program = Program::load(assembled(text), spec.engine.control_store).expect("it loads");
     let programs = vec![(program, 0xff); spec.engines as usize];
@@ -119,8 +121,8 @@ fn watchable(processor: Processor) -> Ixp {
     Ixp::new(processor, Store::default(), Vec::new())
 }
 
-/// Checks all measures of a machine in steps of a few cycles; returns the highest value of each
-/// level, by its measure and part, with its places.
+/// Checks all measures of a machine in steps of a few cycles. Returns the highest value of each
+/// level measure together with its capacity, by measure and part.
 fn levels(machine: &mut Ixp, frames: &[Frame<'_>]) -> BTreeMap<String, (u64, u64)> {
     let watched = machine.watch().expect("it can be watched");
     watched.supply(frames).expect("it has the ports");
@@ -151,8 +153,8 @@ fn levels(machine: &mut Ixp, frames: &[Frame<'_>]) -> BTreeMap<String, (u64, u64
     levels
 }
 
-/// What monitors show of a chip with several channels of its memories and several clusters, all in
-/// use, and of one whose threads all want the same lock.
+/// Monitors a chip with several memory channels and clusters, all in use, and a chip whose threads
+/// all want the same lock.
 #[test]
 fn measures_grow_and_no_part_is_in_use_for_more_than_the_time() {
     let text = "
@@ -184,7 +186,7 @@ fn measures_grow_and_no_part_is_in_use_for_more_than_the_time() {
     levels(&mut busy(&spec, text), &[]);
 }
 
-/// A packet that is alone at a port may be longer than what the port holds of others.
+/// A packet alone at a port may be longer than the port's capacity.
 #[test]
 fn the_level_of_a_port_is_what_it_holds() {
     let bytes = vec![0xaa; 9000];

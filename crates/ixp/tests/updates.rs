@@ -91,7 +91,7 @@ fn every_kind_of_table_changes_between_two_packets() {
     agree_while_tables_change(Spec::base(), &program, &updates, &all, 40);
 }
 
-/// The control plane removes a key: the park is read from memory and written to it again with all other
+/// The control plane removes a key. The park is read from memory and written back with all other
 /// packets.
 #[test]
 fn packets_stay_parked_while_others_are_removed() {
@@ -121,7 +121,7 @@ fn a_table_that_no_longer_fits_stays_as_it_is() {
     let program = written(TABLES);
     let store = wireloom_ir::store(&program.optimised).expect("a store");
     let mut spec = Spec::base();
-    // The frames, the tables and 64 K words for the root, and little more.
+    // Room for the frames, the tables, 64 K words for the root, and little more.
     spec.sram.bytes = 4 * 80_000;
     spec.sdram.bytes = 4 << 20;
     let started = spec.start(&program, store, &Options::default(), &|_| ());

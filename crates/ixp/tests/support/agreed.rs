@@ -8,15 +8,15 @@ use wireloom_ixp::Spec;
 use wireloom_machine::{Configured, Options, Program, Source, Wanted, load_store};
 use wireloom_net::Packet;
 
-/// The repository.
+/// The root folder of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The number of a packet, its port, and what became of it.
+/// The number of a packet, its port, its verdict and its bytes.
 type Left = (u64, u16, Verdict, Vec<u8>);
 
-/// Runs packets on golden and on a chip of each version, and compares what leaves and the tables.
+/// Runs packets on golden and on a chip of each version, and compares the outputs and the tables.
 pub fn agree_with(program: &Program, tables: &[PathBuf], packets: &[Packet]) {
     for name in ["ixp1200", "ixp2400"] {
         eprintln!("on {name}");
@@ -25,16 +25,16 @@ pub fn agree_with(program: &Program, tables: &[PathBuf], packets: &[Packet]) {
     }
 }
 
-/// Packets whose events are looked at.
+/// The number of packets up to which events are checked.
 const FEW: usize = 100;
 
-/// The same on one chip.
+/// Runs packets on golden and on one chip, and compares the outputs and the tables.
 pub fn agree_on(mut spec: Spec, program: &Program, tables: &[PathBuf], packets: &[Packet]) {
     let stored = || load_store(&program.optimised, tables, &|_| ()).expect("tables").0;
     let mut expected: Vec<Left> = Vec::new();
     let mut golden = Golden::new(program.optimised.clone(), stored());
     golden.execute(packets, &mut |output| {
-        // The chip has ports 0 to 7, and shows no bytes of what it drops.
+        // The chip has ports 0 to 7, and does not show the bytes of dropped packets.
         let bytes = match output.verdict {
             Verdict::Dropped(_) | Verdict::Sent { port: 8.. } => &[],
             _ => output.bytes,
@@ -43,7 +43,7 @@ pub fn agree_on(mut spec: Spec, program: &Program, tables: &[PathBuf], packets: 
     });
     // Room for the longest packets.
     spec.ports.receive_mpkts = 256;
-    // The events of a few packets are held to the rules of every machine.
+    // For a few packets, the events are checked against the rules of every machine.
     let options = Options { assertions: packets.len() <= FEW, ..Options::default() };
     let started = spec.start(program, stored(), &options, &|_| ());
     let mut machine = started.unwrap_or_else(|error| panic!("{}", error.message));
@@ -57,7 +57,7 @@ pub fn agree_on(mut spec: Spec, program: &Program, tables: &[PathBuf], packets: 
     let mut last = std::collections::HashMap::new();
     for (number, ingress, verdict, _) in &got {
         if let Verdict::Sent { port } = verdict {
-            // A short packet may be there before a long one that began to come by another port.
+            // A short packet may arrive before a long one that began to arrive on another port.
             let before = last.insert((ingress, port), number);
             assert!(before <= Some(number), "{before:?} leaves before {number} by port {port}");
         }
@@ -72,7 +72,7 @@ pub fn agree_on(mut spec: Spec, program: &Program, tables: &[PathBuf], packets: 
     assert_eq!(differing.len(), 0, "rows of tables differ");
 }
 
-/// Frames of random bytes of many lengths, on all ports.
+/// Frames of random bytes and of many lengths, on all ports.
 pub fn noise(seed: u64, count: usize) -> Vec<Packet> {
     let mut rng = wireloom_sim::Rng::new(seed, "noise");
     let packet = |number: usize| {
@@ -87,7 +87,7 @@ pub fn noise(seed: u64, count: usize) -> Vec<Packet> {
     (0..count).map(packet).collect()
 }
 
-/// A program of this folder.
+/// A program of the tests' own folder.
 pub fn own_program(name: &str) -> Program {
     let file = root().join(format!("crates/ixp/tests/{name}.loom"));
     Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message))

@@ -1,4 +1,4 @@
-//! Microcode in the text of a test.
+//! Assembles microcode in a test's text.
 
 use std::path::Path;
 

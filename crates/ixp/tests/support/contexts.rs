@@ -1,4 +1,4 @@
-//! Two contexts that use a unit at once, against a model without time.
+//! Checks two contexts that use a unit at once against a model without time.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use wireloom_sim::Stop;
 
 use super::assembled::assembled;
 
-/// Something that takes effect at once.
+/// An operation that takes effect atomically.
 pub struct Step<S> {
-    /// The instructions, which leave a result in `x`. They have the registers `a`, `b`, `x`, `$r`
-    /// and `$s`, `SWAP` to wait for a command, and `ADDRESS(word)` for the address of a word.
+    /// The instructions, which leave a result in `x`. They can use the registers `a`, `b`, `x`,
+    /// `$r` and `$s`, `SWAP` to wait for a command, and `ADDRESS(word)` for the address of a word.
     text: String,
-    /// What the model does, with the result.
+    /// The effect in the model. Returns the result.
     does: Box<dyn Fn(&mut S) -> u32>,
 }
 
@@ -22,7 +22,7 @@ pub fn step<S>(text: String, does: impl Fn(&mut S) -> u32 + 'static) -> Step<S> 
     Step { text, does: Box::new(does) }
 }
 
-/// Where the two contexts are.
+/// The placement of the two contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In two engines.
@@ -31,19 +31,19 @@ pub enum Place {
     Contexts,
 }
 
-/// A test of a unit.
+/// A test case for a unit.
 pub struct Case<S> {
     version: Version,
     start: S,
-    /// Changes of the machine.
+    /// Changes the machine's description.
     pub spec: fn(&mut Spec),
-    /// What the unit holds at the start.
+    /// Sets the initial state of the unit.
     pub begin: fn(&mut Processor),
-    /// What each context does.
+    /// The steps of each context.
     pub steps: [Vec<Step<S>>; 2],
-    /// Whether the contexts take turns, the first one first: then only one order is right.
+    /// Whether the contexts take turns, the first context first. Then only one order is right.
     pub in_turn: bool,
-    /// What is left in the machine, and in the model.
+    /// Returns the final state of the machine, and of the model.
     pub left: fn(&Processor) -> Vec<u32>,
     pub expected: fn(&S) -> Vec<u32>,
 }
@@ -62,7 +62,7 @@ impl<S: Clone> Case<S> {
         }
     }
 
-    /// The results and what is left of every order of the steps that keeps the order of each
+    /// The results and final states of all interleavings of the steps that keep the order of each
     /// context.
     fn outcomes(&self) -> BTreeSet<Vec<u32>> {
         let mut outcomes = BTreeSet::new();
@@ -87,7 +87,7 @@ impl<S: Clone> Case<S> {
         outcomes
     }
 
-    /// The program, whose contexts first let the other one run this number of times.
+    /// The program. Each context first lets the other one run this number of times.
     fn image(&self, delays: [u32; 2]) -> Image {
         let mut text = match self.version {
             Version::One => ".version 1\n#define SWAP ctx_swap\n".to_owned(),
@@ -116,7 +116,7 @@ impl<S: Clone> Case<S> {
         if self.version == Version::One { word } else { 4 * word }
     }
 
-    /// The text with `ADDRESS(word)` as a number.
+    /// The text with each `ADDRESS(word)` replaced by a number.
     fn addressed(&self, text: &str) -> String {
         let mut parts = text.split("ADDRESS(");
         let mut result = parts.next().unwrap_or_default().to_owned();
@@ -143,20 +143,20 @@ impl<S: Clone> Case<S> {
     }
 }
 
-/// Where in the scratchpad the results of a context are, in words.
+/// The address of a context's results in the scratchpad, in words.
 fn result(context: usize) -> usize {
     512 + 16 * context
 }
 
-/// A machine with little memory, of which many are made.
+/// A machine with little memory, since the test creates many of them.
 fn small(spec: &mut Spec, programs: Vec<(Program, u8)>) -> Processor {
     spec.sram.bytes = 1 << 14;
     spec.sdram.bytes = 1 << 14;
     Processor::new(spec, programs, &Options::default()).expect("a machine")
 }
 
-/// Holds a case to its model with every delay of one context against the other. Returns how many
-/// different outcomes there were.
+/// Compares a case with its model for every delay of one context against the other. Returns the
+/// number of different outcomes.
 pub fn hold<S: Clone>(case: &Case<S>, place: Place) -> usize {
     let expected = case.outcomes();
     let mut found = BTreeSet::new();
@@ -174,7 +174,7 @@ pub fn hold<S: Clone>(case: &Case<S>, place: Place) -> usize {
     };
     match place {
         Place::Engines => {
-            // The clock of one engine starts later: the program is the same for all delays.
+            // Instead of a delay in the program, the clock of one engine starts later.
             let machine = case.machine(place, [0, 0]);
             let clock = machine.chip.spec.engine.clock;
             for (late, delay) in (0..2).flat_map(|late| (0..120).map(move |delay| (late, delay))) {
@@ -197,7 +197,8 @@ pub fn hold<S: Clone>(case: &Case<S>, place: Place) -> usize {
     found.len()
 }
 
-/// Engines whose contexts of the mask all count in one word of SRAM under a lock.
+/// A machine whose engines run the contexts in the mask; all contexts increment one word of SRAM
+/// under a lock.
 pub fn counted(engines: usize, mask: u8, times: u32) -> Processor {
     let text = format!(
         ".reg a n x $r
@@ -225,8 +226,8 @@ pub fn counted(engines: usize, mask: u8, times: u32) -> Processor {
     machine
 }
 
-/// Two contexts of which the first one releases a lock after a time and ends, and the second one waits for
-/// the lock and then writes 1 to the word.
+/// Two contexts. The first releases a lock after a delay and ends. The second waits for the lock
+/// and then writes 1 to the word.
 pub fn waited(place: Place, delay: u32) -> Processor {
     let text = format!(
         ".reg a $r

@@ -62,7 +62,7 @@ pub fn signal(unit: Unit) -> Signal {
     }
 }
 
-/// A command whose context waits for it.
+/// A command on which its context waits.
 pub fn command(unit: Unit, operation: Operation, address: Source, count: u8) -> Command {
     Command {
         unit,
@@ -82,10 +82,10 @@ pub fn program(code: Vec<Instruction>) -> Program {
     Program::of(code, 2048).expect("it fits")
 }
 
-/// A machine of `machines/ixp1200.toml` with changes.
+/// The machine of `machines/ixp1200.toml` with changes.
 pub fn spec(change: impl FnOnce(&mut Spec)) -> Spec {
     let mut spec = Spec::base();
-    // The test looks at the first words only.
+    // The test uses the first words only.
     spec.sram.bytes = 1 << 16;
     spec.sdram.bytes = 1 << 20;
     change(&mut spec);

@@ -1,4 +1,4 @@
-//! Engines in Loom C that tests write themselves, and machines held to golden with them.
+//! Engines in Loom C that tests write themselves, and comparisons of machines with golden.
 #![allow(dead_code)]
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use wireloom_machine::{Contender, Options, Program, Source};
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::Update;
 
-/// A program with this text.
+/// Compiles a program with this text.
 pub fn written(text: &str) -> Program {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("own.loom");
@@ -16,7 +16,8 @@ pub fn written(text: &str) -> Program {
     Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message))
 }
 
-/// Holds a machine to golden: a table changes before each of the next `each` packets, as long as there are updates.
+/// Compares a machine with golden. While there are updates, a table changes before each batch of
+/// `each` packets.
 pub fn agree_while_tables_change(
     spec: Spec,
     program: &Program,
