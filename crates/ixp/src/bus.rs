@@ -37,7 +37,6 @@ pub struct Carried {
     pub handle: Handle,
     /// The index of the first word within the command.
     pub first: u8,
-    /// The number of words.
     pub words: u8,
     /// Whether these are the last words of the burst.
     pub is_last: bool,

@@ -102,7 +102,6 @@ impl<E: Metered> Ixp<E> {
         Self { sources, ..self }
     }
 
-    /// The processor.
     pub fn processor(&self) -> &Processor<E> {
         &self.processor
     }

@@ -368,7 +368,6 @@ impl Spec {
         self.engine.version == Version::Two
     }
 
-    /// Bytes of an MPKT.
     pub fn mpkt_bytes(&self) -> u32 {
         if self.has_msf() { self.msf.element_bytes } else { MPKT_BYTES }
     }

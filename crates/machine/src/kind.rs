@@ -81,7 +81,6 @@ pub trait Configured: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Returns its capabilities.
     fn capabilities(&self) -> Capabilities {
         Capabilities::default()
     }

@@ -82,7 +82,6 @@ impl Profiler {
         }
     }
 
-    /// Returns the profile.
     pub fn profile(self) -> Profile {
         let mut total = LineCounts::default();
         self.lines.values().for_each(|counts| total += *counts);

@@ -136,7 +136,6 @@ impl<'a> Graph<'a> {
 /// An analysis of the waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The number of waits.
     pub waits: usize,
     /// Cycles of waits: each party waits for the next one, the last for the first. Of cycles that
     /// share a wait, at least one is shown.

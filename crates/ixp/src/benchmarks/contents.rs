@@ -21,7 +21,7 @@ pub enum Contents {
     Nat {
         outside: [u8; 4],
         /// Bindings that exist at the start. The first one has the port after
-        /// [`FIRST_PORT`](Self::FIRST_PORT).
+        /// [`FIRST_PORT`](Contents::FIRST_PORT).
         bindings: Vec<Binding>,
     },
     /// [`Benchmark::Md4`] has no tables.

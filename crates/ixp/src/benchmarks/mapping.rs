@@ -54,7 +54,6 @@ impl Turn {
     /// All turns.
     pub const ALL: [Self; 3] = [Self::One, Self::Two, Self::Four];
 
-    /// The number of packets.
     pub fn packets(self) -> u32 {
         self as u32
     }

@@ -23,7 +23,6 @@ const AUTOMATON: u32 = 0x18_0000;
 
 /// The number of buffers, less than the places of the ring.
 const BUFFER_COUNT: u32 = 1000;
-/// Places of the ring.
 const RING_PLACES: u32 = 1024;
 
 /// The SRAM lists of free buffers and free bindings.

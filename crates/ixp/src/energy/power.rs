@@ -22,7 +22,6 @@ impl Power {
         Self { meter, engines }
     }
 
-    /// The meter.
     pub fn meter(&self) -> &EnergyMeter {
         &self.meter
     }

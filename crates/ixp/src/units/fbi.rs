@@ -87,7 +87,6 @@ pub struct Lines {
     pub receive_sequence: u32,
     /// The number of the first packet that has not left.
     pub transmit_sequence: u32,
-    /// The number of ports.
     pub ports: u32,
 }
 

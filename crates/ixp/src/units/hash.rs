@@ -15,7 +15,6 @@ const G64: u128 = 1 | 1 << 17 | 1 << 35 | 1 << 54;
 /// G128 = 1 + x^33 + x^69 + x^98 + x^128, without the highest term.
 const G128: u128 = 1 | 1 << 33 | 1 << 69 | 1 << 98;
 
-/// The hash unit.
 #[derive(Clone, Debug)]
 pub struct HashUnit {
     spec: HashSpec,

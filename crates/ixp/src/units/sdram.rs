@@ -34,7 +34,6 @@ pub struct Channel {
     pub served: Served,
     /// Accesses to an open row.
     pub row_hits: u64,
-    /// Refreshes.
     pub refreshes: u64,
     /// Cycles from the start of a command to the end of its data, including row activation and bus
     /// turnaround. Cycles with several commands count once.

@@ -38,7 +38,6 @@ const MEMORIES: [(&str, u32); 3] = [("sram", 1), ("sdram", 2), ("scratch", 1)];
 /// The last signal of version 2. The first signal is 1.
 const SIGNALS: u8 = 15;
 
-/// The name of a state.
 fn state_name(state: State) -> &'static str {
     match state {
         State::Stopped => "stopped",

@@ -12,7 +12,6 @@ pub struct Listing {
     pub sources: Vec<Source>,
 }
 
-/// An instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Instruction {
     /// The instruction as text.

@@ -97,7 +97,6 @@ pub struct Part {
     pub within: Option<usize>,
 }
 
-/// The kind of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartKind {
@@ -107,15 +106,12 @@ pub enum PartKind {
     Engine,
     /// A thread of an engine.
     Thread,
-    /// A memory.
     Memory,
     /// Another unit that serves commands.
     Unit,
     /// A bus or a link.
     Bus,
-    /// A queue.
     Queue,
-    /// A port.
     Port,
 }
 
@@ -146,7 +142,6 @@ pub enum MeasureKind {
     Energy,
 }
 
-/// A thread.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Thread {
     /// The number of the thread's part.
@@ -163,7 +158,6 @@ pub struct Thread {
     pub instructions: u64,
 }
 
-/// A register.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct RegisterValue {
     /// The register's name in the machine.
@@ -173,13 +167,11 @@ pub struct RegisterValue {
     pub value: u32,
 }
 
-/// A memory.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Memory {
     pub name: String,
     /// The number of 32-bit words at each address.
     pub words: u32,
-    /// The number of addresses.
     pub addresses: u64,
 }
 

@@ -38,7 +38,6 @@ pub enum Replacement {
     Random,
 }
 
-/// The write policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WritePolicy {

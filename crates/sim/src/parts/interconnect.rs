@@ -24,7 +24,6 @@ pub enum InterconnectSpec {
     Channel(ChannelSpec),
     /// A shared bus.
     Bus(BusSpec),
-    /// A crossbar.
     Crossbar(CrossbarSpec),
     /// A ring of routers.
     Ring(RingSpec),
