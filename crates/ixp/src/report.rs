@@ -299,7 +299,7 @@ impl<E: EnergySink> Processor<E> {
         all
     }
 
-    /// The record of a run, for people and programs.
+    /// The record of a run, for users and programs.
     pub fn report(&self, work: Duration) -> wireloom_machine::Record
     where
         E: Metered,

@@ -113,7 +113,7 @@ fn fill(sram: &mut [u32]) {
             index = address >> (28 - bits) & 15;
             bits += 4;
         }
-        // Shorter prefixes come first, so there is no longer one here yet.
+        // Shorter prefixes come first, so no entry of a longer prefix is here yet.
         let count = 1 << (bits - length);
         sram[(table + index) as usize..][..count].fill(entry);
     }

@@ -59,8 +59,9 @@ fn packets_that_wait_for_others_leave_in_their_order() {
     agree_with(&program, &[], &packets);
 }
 
-/// The same for offloads that are called in packet order. Some packets call neither offload, or
-/// only one. All packets arrive on one port, so golden takes them in the same order.
+/// Offloads that are called in packet order, with packets that take very different times. Some
+/// packets call neither offload, or only one. All packets arrive on one port, so golden takes them
+/// in the same order.
 #[test]
 fn packets_call_offloads_in_their_order() {
     let text = "

@@ -197,8 +197,8 @@ impl<E: EnergySink> Chip<E> {
         seen
     }
 
-    /// Whether every active context of an engine takes packets by itself, and every port keeps
-    /// another engine if this one stops.
+    /// Whether every active context of an engine asks for packets, and every port keeps another
+    /// engine if this one stops.
     fn can_stop(&self, engine: usize) -> bool {
         let contexts = self.engines[engine].contexts().iter();
         let mut running =

@@ -37,9 +37,10 @@ pub struct EngineSeen {
     pub mode: Mode,
     /// Whether the voltage and clock are changing.
     pub is_changing: bool,
-    /// Whether the engine takes packets by itself.
+    /// Whether a context of the engine has asked for packets.
     pub receives: bool,
-    /// Whether the engine takes packets by itself and every port keeps another engine if it stops.
+    /// Whether every active context of the engine asks for packets, and every port keeps another
+    /// engine if this one stops.
     pub can_stop: bool,
 }
 
