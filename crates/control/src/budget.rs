@@ -1,4 +1,4 @@
-//! A limit of memory: what is needed whatever the kernel's routes are, and what is left for them.
+//! A memory limit: the fixed need of the process, and the room that remains for kernel routes.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use wireloom_console::thousands;
 use wireloom_live::{Io, Memory, port_memory};
 use wireloom_machine::{Error, Result};
 
-/// What captures that wait to be written, clients, threads and an engine that is specialised to its
-/// tables use at most, in bytes.
+/// The most memory, in bytes, for captures that wait to be written, for clients, for threads, and
+/// for an engine that is specialised to its tables.
 const SERVICES: u64 = 24 << 20;
 
-/// The limit, and what each part needs of it.
+/// A memory limit and the need of each part.
 pub struct Budget {
     /// The memory of this process.
     pub memory: Arc<Memory>,
@@ -18,7 +18,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Keeps what these ports and other fixed parts need from the kernel's routes.
+    /// Reserves the memory of these ports and of the other fixed parts, so that kernel routes
+    /// cannot take it.
     ///
     /// # Errors
     /// If a port does not exist, or the engine is in the kernel.
@@ -34,10 +35,10 @@ impl Budget {
         Ok(Self { memory, ports })
     }
 
-    /// Fails if ports and other fixed parts do not fit beside what is in use.
+    /// Fails if the ports and the other fixed parts do not fit next to the memory in use.
     ///
     /// # Errors
-    /// With all parts.
+    /// Lists all parts and their needs.
     pub fn check(&self) -> Result {
         if self.memory.has_room(0) {
             return Ok(());
@@ -52,7 +53,7 @@ impl Budget {
         Err(too_little(self.memory.limit(), &parts))
     }
 
-    /// Opens the ports, which have what they need then.
+    /// Opens the ports, and releases the memory that was reserved for them.
     pub fn ports<T>(&self, open: impl FnOnce() -> T) -> T {
         let opened = self.memory.apart(open);
         self.memory.promise(SERVICES);

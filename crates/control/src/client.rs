@@ -16,15 +16,15 @@ use crate::protocol::{Reply, Request};
 pub struct Client {
     path: PathBuf,
     lines: BufReader<UnixStream>,
-    /// Whether a signal has closed it.
+    /// Whether a signal has closed the connection.
     is_interrupted: Arc<AtomicBool>,
 }
 
 impl Client {
-    /// Connects.
+    /// Connects to the control socket at this path.
     ///
     /// # Errors
-    /// If nothing listens there, or without the right.
+    /// If nothing listens there, or the user lacks the right.
     pub fn connect(path: &Path) -> Result<Self> {
         let stream = UnixStream::connect(path).map_err(|error| {
             let help = match error.kind() {
@@ -40,7 +40,7 @@ impl Client {
         Ok(Self { path: path.to_owned(), lines, is_interrupted })
     }
 
-    /// Has the signals that ask the process to end close the connection instead.
+    /// Makes the signals that ask the process to end close the connection instead.
     ///
     /// # Errors
     /// If the system refuses.
@@ -76,7 +76,7 @@ impl Client {
         self.lines.get_mut().write_all(&line).map_err(|error| self.lost(&error))
     }
 
-    /// Returns the next reply. An error that the forwarder reports is returned as one.
+    /// Returns the next reply. An error that the forwarder reports becomes an `Err`.
     ///
     /// # Errors
     /// If the forwarder refuses the request, or the connection is lost.

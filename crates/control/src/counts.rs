@@ -1,5 +1,4 @@
-//! How often packets began the steps of an engine and called its offloads: over all cores, and over
-//! reloads by name.
+//! Counts of steps begun and offloads called, summed over all cores, and over reloads by name.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +16,7 @@ pub struct Named {
 }
 
 impl Named {
-    /// Adds what a machine with this program and these offloads has counted.
+    /// Adds the counts of a machine with this program and these offloads.
     pub fn add(&mut self, program: &Program, store: &Store, counts: &Counts) {
         let steps = &program.engines[program.main.index()].steps;
         for (step, count) in steps.iter().zip(&counts.steps) {
@@ -38,7 +37,8 @@ impl Named {
         }
     }
 
-    /// The steps: those of the program in its order, then those of programs before it.
+    /// Returns the steps: first the steps of the program in its order, then the steps of earlier
+    /// programs.
     pub fn steps(&self, program: &Program) -> Vec<Stepped> {
         let steps = &program.engines[program.main.index()].steps;
         let is_former = |name: &&String| !steps.iter().any(|step| step.name == **name);
@@ -51,7 +51,6 @@ impl Named {
         names.filter_map(counted).collect()
     }
 
-    /// The calls of an offload.
     pub fn calls(&self, path: &str) -> Vec<Called> {
         let calls = self.calls.get(path).into_iter().flatten();
         let called = |(method, calls): (&&'static str, &Calls)| Called {

@@ -20,92 +20,87 @@ use wireloom_offloads::{Config, Content, EntryKey, Store, Update};
 
 use crate::limits::{self, CpuRate};
 
-/// A program with its tables, as files and flags say.
+/// A program with its tables, as files and flags give them.
 pub struct Loaded {
     /// The file of the program, for reports.
     pub file: String,
-    /// The program.
     pub program: Program,
-    /// The names of its source, for traces.
+    /// The names in the source, for traces.
     pub names: Names,
-    /// Files of tables.
     pub tables: Vec<PathBuf>,
-    /// Limits on packets to the kernel; of several for the same reason the last one counts.
+    /// Limits on packets to the kernel. Of several limits for one reason the last one counts.
     pub cpu_rates: Vec<CpuRate>,
-    /// Settings that have changed since the start, and that only a restart can apply.
+    /// Settings that have changed since the start. Only a restart applies them.
     pub needs_restart: Vec<String>,
 }
 
-/// The program that runs.
+/// The running program.
 pub struct Engine {
-    /// The file, for reports.
+    /// The file of the program, for reports.
     pub file: String,
-    /// The engine's name.
     pub name: String,
-    /// The program.
     pub program: Program,
-    /// The names of its source.
+    /// The names in the source, for traces.
     pub names: Names,
 }
 
 /// The kernel as the control plane of some ports.
 #[derive(Clone)]
 pub struct Following {
-    /// The interfaces that ports are, in the order of the ports. Numbers, since the name of one can
-    /// be another's when the program is replaced.
+    /// The interface of each port, by number: a port's name can belong to another interface by the
+    /// time the program is replaced.
     pub ports: Vec<Option<u32>>,
-    /// Its routing tables, in the order in which it looks in them.
+    /// The kernel's routing tables, in lookup order.
     pub tables: Vec<u32>,
-    /// Everything is compared after each such time.
+    /// The interval between two comparisons of all tables with the kernel.
     pub reconcile: Duration,
-    /// What the mirror may use.
+    /// The memory that the mirror may use.
     pub memory: Option<Arc<Memory>>,
 }
 
 impl Following {
-    /// Where a program stands in for the kernel.
+    /// Returns where a program takes the place of the kernel.
     pub fn place(&self, loaded: &Loaded) -> Option<Place> {
         Place::of(&loaded.program.optimised, &self.ports, &self.tables)
     }
 }
 
-/// The entries that files give to offloads whose state packets change, by path.
+/// The entries from files for offloads whose state packets change, by path.
 pub type Entries = BTreeMap<String, BTreeMap<EntryKey, Bits>>;
 
 /// An engine that can take packets.
 pub struct Built {
-    /// The program.
     pub engine: Arc<Engine>,
     /// The machine of each core.
     pub machines: Vec<Box<dyn Machine + Send>>,
     /// Offloads whose entries are changed on the first machine only ([`Native::of_all_cores`]).
     pub of_all_cores: BTreeSet<String>,
-    /// For each core, changes of the kernel since its tables were read; empty if it is not followed.
+    /// For each core, the kernel's changes since its tables were read. Empty if the kernel is not
+    /// followed.
     pub controls: Vec<Control>,
-    /// The mirror of the kernel.
     pub kernel: Option<RunningMirror>,
-    /// How many packets may go to the kernel.
+    /// The limits on packets to the kernel.
     pub limits: Limits,
-    /// The entries of files.
+    /// The entries from files.
     pub entries: Entries,
-    /// Its programs, if it is in the kernel.
+    /// The programs in the kernel, if the engine runs there.
     pub programs: Option<Arc<InKernel>>,
 }
 
 /// Where an engine executes packets.
 #[derive(Clone)]
 pub enum Where {
-    /// In this process, on so many cores.
+    /// In this process.
     Process {
-        /// How many.
+        /// How many cores forward.
         cores: usize,
     },
     /// In the kernel, at these ports.
     Kernel(Vec<Interface>),
 }
 
-/// A program with its tables. All mistakes in them have been found; only the compiler or the kernel can
-/// still refuse it.
+/// A program with its tables. All mistakes in them have been found; only the compiler or the kernel
+/// can still refuse it.
 pub struct Prepared {
     loaded: Loaded,
     limits: Limits,
@@ -114,10 +109,10 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Reads the tables of a program, for its place.
+    /// Reads the tables of a program, for the place where it runs.
     ///
     /// # Errors
-    /// If a limit or a table is refused, or the program does not suit several cores.
+    /// If a limit or a table is refused, or the program cannot run on several cores.
     pub fn new(
         loaded: Loaded,
         is_following: bool,
@@ -139,7 +134,8 @@ impl Prepared {
 }
 
 impl Built {
-    /// Compiles a program for its place, reads the kernel's state, and follows the kernel from then on.
+    /// Compiles a program for its place, reads the kernel's state, and follows the kernel from then
+    /// on.
     ///
     /// # Errors
     /// If the compiler fails, or the kernel's state cannot be read.
@@ -151,12 +147,13 @@ impl Built {
     ) -> Result<Self> {
         let Prepared { loaded, limits, mut store, entries } = prepared;
         let program = &loaded.program.optimised;
-        // First: what the engine uses is not there for the kernel's routes.
+        // The library is built first: the memory that the engine uses is not available for kernel
+        // routes.
         let options = BuildOptions { counts: true, ..BuildOptions::default() };
         let library = match place {
             Where::Process { .. } => {
                 progress("compiling C");
-                // A restart finds it compiled.
+                // A restart takes the library from the cache.
                 Some(Library::build(program, &options.clone().cached()).map_err(Error::new)?)
             }
             Where::Kernel(_) => None,
@@ -216,8 +213,9 @@ fn log_specialised(event: &Specialisation) {
     }
 }
 
-/// Whether an offload keeps its state when the program is replaced by one that declares it in the
-/// same way: packets change it, and the kernel does not own it. Others are read anew.
+/// Returns whether an offload keeps its state when the program is replaced by one that declares it
+/// in the same way: packets change it, and the kernel does not own it. Other offloads are read
+/// anew.
 pub fn keeps_state(path: &str, config: &Config, is_following: bool) -> bool {
     let is_kernels = is_following && TABLES.contains(&path);
     let kind = registry::kind(&config.kind);
@@ -229,7 +227,7 @@ pub fn keeps_state(path: &str, config: &Config, is_following: bool) -> bool {
         })
 }
 
-/// The entries of a store that was only loaded from files.
+/// Returns the entries of a store that has only been loaded from files.
 fn entries(store: &Store, is_following: bool) -> Entries {
     let mut entries = Entries::new();
     for path in store.paths() {
@@ -246,7 +244,7 @@ fn entries(store: &Store, is_following: bool) -> Entries {
     entries
 }
 
-/// Returns the changes from the entries that one load gave an offload to those of another.
+/// Returns the changes that turn an offload's entries from one load into its entries from another.
 pub fn changes(path: &str, old: &Entries, new: &Entries) -> Vec<Update> {
     let none = BTreeMap::new();
     let (old, new) = (old.get(path).unwrap_or(&none), new.get(path).unwrap_or(&none));

@@ -11,8 +11,8 @@
 //! VALUE      = a number, a MAC address, an IP address or a prefix
 //! ```
 //!
-//! A comparison with a field that the packet does not have is false, `!=` too. Fields of IP and of
-//! ports are those of the first IP header after VLAN tags and MPLS labels. Matching takes no memory.
+//! A comparison with a field that the packet does not have is false, `!=` too. IP fields and ports
+//! come from the first IP header after VLAN tags and MPLS labels. Matching allocates no memory.
 
 use std::net::IpAddr;
 
@@ -110,7 +110,7 @@ const OPERATORS: [(&str, Operator); 6] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
     Number(u64),
-    /// An address of this version, right-aligned, and the number of bits that do not count.
+    /// An address of this version, right-aligned, and the number of low bits that are ignored.
     Prefix {
         version: u8,
         bits: u128,
@@ -125,7 +125,7 @@ impl Filter {
     /// Parses a filter; a blank text matches every packet.
     ///
     /// # Errors
-    /// A sentence that says what is wrong, and at which character.
+    /// A sentence that names the mistake and its character.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.trim().is_empty() {
             return Ok(Self(None));
@@ -157,7 +157,7 @@ impl Expr {
     }
 }
 
-/// What filters look at of a frame.
+/// The fields of a frame that filters compare.
 #[derive(Default)]
 struct Headers {
     port: u16,
@@ -184,7 +184,7 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 impl Headers {
     fn of(port: u16, bytes: &[u8]) -> Self {
         let mut headers = Self { port, length: bytes.len(), ..Self::default() };
-        // Stops where the frame ends.
+        // Reading stops where the frame ends.
         headers.read(bytes);
         headers
     }

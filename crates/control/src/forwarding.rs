@@ -1,8 +1,8 @@
-//! The forwarding thread, and how other threads ask it for something.
+//! The forwarding thread, and how other threads send it jobs.
 //!
-//! Nothing that others want makes packets wait for a lock: they send a job and ring, and the
-//! forwarding thread does the job between two batches. While nobody asks, that costs packets
-//! nothing, and a thread without packets sleeps on.
+//! Packets never wait for a lock. Other threads send a job and ring a bell; the forwarding thread
+//! does the job between two batches. Without jobs this costs packets nothing, and a thread without
+//! packets stays asleep.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,24 +32,24 @@ use crate::taps::{
     self, CAUGHT_WAITING, Caught, Passed, Point, TRACED_WAITING, Tapped, Traced, WAITING_BYTES,
 };
 
-/// What the forwarding thread works with.
+/// The state of the forwarding thread.
 pub struct Forwarding {
     forwarder: Forwarder,
     cores: Vec<Core>,
     /// Offloads whose entries are changed on the first core's machine only.
     of_all_cores: BTreeSet<String>,
-    /// The verdicts of programs that were replaced.
+    /// Verdict counts of replaced programs.
     fates_before: Fates,
-    /// Steps and calls of programs that were replaced.
+    /// Steps and calls of replaced programs.
     counts_before: counts::Named,
     kernel: Option<RunningMirror>,
     /// Kernel features that forwarding ignores.
     conditions: Option<Arc<KernelConditions>>,
-    /// A limit of what this process uses.
+    /// The memory limit of this process.
     memory: Option<Arc<wireloom_live::Memory>>,
     /// The programs of an engine in the kernel.
     programs: Option<Arc<InKernel>>,
-    /// What the mirrors of replaced programs did.
+    /// Counters of the mirrors of replaced programs.
     kernel_before: Kernel,
     /// Packets above the limits of replaced programs, by reason.
     policed_before: BTreeMap<String, u64>,
@@ -61,25 +61,25 @@ pub struct Forwarding {
 
 type Job = Box<dyn FnOnce(&mut Forwarding) + Send>;
 
-/// Asks the forwarding thread.
+/// Sends jobs to the forwarding thread.
 #[derive(Clone)]
 pub struct Handle {
     jobs: Sender<Job>,
     bell: Bell,
 }
 
-/// How long the forwarding thread may take until it has done a job.
+/// The longest wait for the forwarding thread to finish a job.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a core forwards with.
+/// The machine and the counters of one core.
 struct Core {
-    /// The machine, with everything that watches its packets.
+    /// The machine, with the captures and traces of its packets.
     machine: Tapped,
     control: Option<Control>,
     counted: Counted,
 }
 
-/// The verdicts on packets.
+/// The verdict counts of a core.
 #[derive(Default)]
 struct Counted(Tally);
 
@@ -89,7 +89,7 @@ impl Observer for Counted {
     }
 }
 
-/// What an exchange did.
+/// The result of an exchange.
 #[derive(Debug, Default)]
 pub struct Exchanged {
     /// Offloads that keep their state.
@@ -98,18 +98,18 @@ pub struct Exchanged {
     pub read: Vec<String>,
     /// Offloads whose former state is gone, with the reason.
     pub lost: Vec<String>,
-    /// How long it took.
+    /// The duration of the exchange.
     pub time: Duration,
 }
 
-/// What was replaced. It is taken apart by another thread than that of packets.
+/// The replaced machines and mirror. Another thread than the forwarding thread drops them.
 pub struct Replaced {
     cores: Vec<(Box<dyn Machine + Send>, Option<Control>)>,
     mirror: Option<RunningMirror>,
 }
 
 impl Replaced {
-    /// Takes it apart. What its mirror has read from the kernel is freed then.
+    /// Drops the machines, and frees the memory of the routes that the mirror has read.
     pub fn end(self) {
         drop(self.cores);
         if let Some(mirror) = self.mirror {
@@ -119,7 +119,7 @@ impl Replaced {
 }
 
 impl Forwarding {
-    /// Joins ports and an engine. Returns also the handle for other threads.
+    /// Joins ports and an engine. Also returns the handle for other threads.
     pub fn new(
         mut forwarder: Forwarder,
         built: Built,
@@ -195,8 +195,8 @@ impl Forwarding {
         self.programs.clone()
     }
 
-    /// Puts programs that pass packets on in the place of these. Returns whether these are still those
-    /// of the engine.
+    /// Replaces these programs by programs that pass packets on. Returns whether `programs` still
+    /// belong to the running engine; otherwise nothing changes.
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -216,8 +216,8 @@ impl Forwarding {
         self.forwarder.watch(None)
     }
 
-    /// Has golden execute a packet on the tables of the machine, as they are now; they stay so. None
-    /// if `engine` has been replaced.
+    /// Executes a packet with golden on the machine's present tables, which stay unchanged. Returns
+    /// `None` if `engine` has been replaced.
     ///
     /// # Errors
     /// If the tables cannot be read.
@@ -246,16 +246,16 @@ impl Forwarding {
         self.is_stopping = true;
     }
 
-    /// The program that runs.
+    /// The running program.
     pub fn engine(&self) -> &Arc<Engine> {
         self.cores[0].machine.engine()
     }
 
-    /// Captures from now on what the filter takes at these points, until there are so many packets
-    /// or bytes.
+    /// Starts a capture of the packets that the filter accepts at these points. It ends after the
+    /// given number of packets or bytes.
     ///
     /// # Errors
-    /// If there is no memory for what waits to be read.
+    /// If there is no memory for packets that wait to be read.
     pub fn capture(
         &mut self,
         points: &[Point],
@@ -278,9 +278,9 @@ impl Forwarding {
         Ok(passed)
     }
 
-    /// Traces so many packets that the filter takes, with a golden for each core; see
-    /// [`Tapped::trace`]. Returns nothing if another trace is under way, or if `engine` has been
-    /// replaced.
+    /// Starts traces of up to `packets` packets that the filter accepts, with a golden for each core;
+    /// see [`Tapped::trace`]. Returns nothing if another trace is under way, or if `engine` has
+    /// been replaced.
     pub fn trace(
         &mut self,
         engine: &Arc<Engine>,
@@ -299,22 +299,20 @@ impl Forwarding {
         Some(passed)
     }
 
-    /// Ends captures and traces that nobody reads.
+    /// Ends captures and traces that nobody reads any more.
     pub fn end_unwanted(&mut self) {
         self.machines().for_each(Tapped::end_unwanted);
     }
 
-    /// The number of cores.
     pub fn cores(&self) -> usize {
         self.cores.len()
     }
 
-    /// The machines of all cores.
     fn machines(&mut self) -> impl Iterator<Item = &mut Tapped> {
         self.cores.iter_mut().map(|core| &mut core.machine)
     }
 
-    /// Brings what all cores have counted to the first one's machine.
+    /// Collects the counts of all cores in the first core's machine.
     fn sum_up(&mut self) {
         let engine = Arc::clone(self.engine());
         let mut machines = self.machines();
@@ -324,7 +322,7 @@ impl Forwarding {
         }
     }
 
-    /// What became of the packets of the program that runs, and of those before it.
+    /// Returns the verdict counts of the running program and of earlier programs.
     fn fates(&self) -> Fates {
         let mut fates = self.fates_before.clone();
         for core in &self.cores {
@@ -333,8 +331,8 @@ impl Forwarding {
         fates
     }
 
-    /// How often packets began steps and called offloads, of the program that runs and of those
-    /// before it.
+    /// Returns how often packets began steps and called offloads, in the running program and in
+    /// earlier ones.
     fn counts(&self) -> counts::Named {
         let mut all = self.counts_before.clone();
         let program = &self.engine().program.optimised;
@@ -352,8 +350,8 @@ impl Forwarding {
         self.count_in_kernel();
         let fates = self.fates();
         let counts = self.counts();
-        // What a machine keeps elsewhere is as it was last read: the counters of a table that is
-        // gone are missing.
+        // Tables outside this process show their last read state. The counters of a table that no
+        // longer exists are missing.
         let _ = self.cores[0].machine.read_back(Wanted::All, &|_| ());
         let policed = self.policed().into_iter();
         let policed = policed.map(|(reason, packets)| Policed { reason, packets });
@@ -377,7 +375,7 @@ impl Forwarding {
         }
     }
 
-    /// Takes over the verdicts that an engine in the kernel has counted.
+    /// Adds the verdicts that an engine in the kernel has counted.
     fn count_in_kernel(&mut self) {
         let Some(Ok(verdicts)) = self.programs.as_ref().map(|programs| programs.verdicts()) else {
             return;
@@ -389,7 +387,7 @@ impl Forwarding {
         self.cores[0].counted = Counted(tally);
     }
 
-    /// Packets above the limits so far, by the names of the reasons.
+    /// Returns the packets above the limits so far, by the names of the reasons.
     fn policed(&self) -> BTreeMap<String, u64> {
         let mut policed = self.policed_before.clone();
         let in_kernel = self.programs.as_ref().and_then(|programs| programs.policed().ok());
@@ -417,11 +415,12 @@ impl Forwarding {
         })
     }
 
-    /// Replaces the engine: the next packet goes to the new one. Offloads whose state packets change
-    /// move to it as they are, if both engines declare them in the same way. No entry is copied.
+    /// Replaces the engine: the next packet goes to the new one. Offloads whose state packets
+    /// change move to the new engine unchanged if both engines declare them in the same way. No
+    /// entry is copied.
     ///
     /// # Errors
-    /// If the kernel does not take a program that is to be in it.
+    /// If the kernel refuses a program that runs in it.
     pub fn exchange(&mut self, mut built: Built) -> Result<(Exchanged, Replaced)> {
         let begin = Instant::now();
         let is_following = !built.controls.is_empty();
@@ -469,9 +468,9 @@ impl Forwarding {
         Ok((exchanged, replaced))
     }
 
-    /// Changes entries of tables; returns what was refused.
+    /// Changes entries of tables. Returns the refused changes.
     pub fn update(&mut self, updates: &[Update]) -> Vec<String> {
-        // Entries that packets changed are those of all cores.
+        // An entry that packets changed combines the counts of all cores.
         self.sum_up();
         let mut refused = Vec::new();
         for update in updates {
@@ -503,7 +502,7 @@ fn hand_over(old: &mut Store, new: &mut Store, is_following: bool) -> Exchanged 
             continue;
         };
         if !keeps_state(&path, config, is_following) {
-            // Others have nothing that could be read.
+            // Other kinds have no entries to read.
             if registry::kind(&config.kind).is_some_and(|kind| kind.table.is_some()) {
                 exchanged.read.push(path);
             }
@@ -529,8 +528,8 @@ fn hand_over(old: &mut Store, new: &mut Store, is_following: bool) -> Exchanged 
     exchanged
 }
 
-/// Gives the machine of a further core the entries that the first one has got: those of its
-/// predecessor, if that has the same ones, or a copy.
+/// Gives the machine of a further core the first core's new entries: it takes them over from its
+/// predecessor if that has the same offload, and copies them otherwise.
 fn hand_copy_over(old: Option<&mut Store>, first: &Store, new: Option<&mut Store>, path: &str) {
     fn instance<'a>(store: Option<&'a mut Store>, path: &str) -> Option<&'a mut Box<dyn Instance>> {
         match &mut store?.find_mut(path)?.content {
@@ -556,16 +555,16 @@ fn offloads(store: &Store, counts: &counts::Named) -> Vec<Offload> {
 }
 
 impl Handle {
-    /// Has the forwarding thread do something, and returns the result.
+    /// Runs a job on the forwarding thread and returns its result.
     ///
     /// # Errors
-    /// If forwarding has ended, or the thread does not get to it within ten seconds.
+    /// If forwarding has ended, or the thread does not finish the job within ten seconds.
     pub fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Forwarding) -> T + Send + 'static,
     ) -> Result<T> {
-        // The asker takes the lock only when the other end is gone: the forwarding thread never
-        // waits for it.
+        // The asking thread takes the lock only after the other end has been dropped, so the
+        // forwarding thread never waits for it.
         let mut answer = Arc::new(Mutex::new(None));
         let (answering, asker) = (Arc::clone(&answer), thread::current());
         let job = Box::new(move |forwarding: &mut Forwarding| {

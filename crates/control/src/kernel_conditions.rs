@@ -1,4 +1,4 @@
-//! Kernel features that forwarding ignores, while packets are forwarded.
+//! Kernel features that forwarding ignores, checked while packets are forwarded.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
@@ -8,16 +8,16 @@ use wireloom_live::conditions::{self, Changes, Found, Place};
 use wireloom_live::{Barred, MIRROR_RIGHTS, Tagged, give_up_all_but};
 use wireloom_machine::{Error, Result};
 
-/// Time between two looks, if the kernel notifies of nothing: it does not of most conditions.
+/// The time between two looks without a notification. The kernel sends none for most conditions.
 const LOOK: Duration = Duration::from_secs(1);
-/// Time between two looks at least.
+/// The shortest time between two looks.
 const REST: Duration = Duration::from_millis(50);
 
 /// The conditions that hold at present.
 pub struct KernelConditions {
-    /// Held for moments only: the thread of packets takes it too.
+    /// Held for moments only, since the forwarding thread takes it too.
     known: Mutex<Known>,
-    /// Held during a look, so that a later one does not end before an earlier one.
+    /// Held during a look, so that an earlier look cannot end after a later one.
     looking: Mutex<()>,
     accepted: Vec<String>,
     barred: Arc<Barred>,
@@ -69,7 +69,7 @@ impl KernelConditions {
         &self.barred
     }
 
-    /// Where tagged frames have arrived.
+    /// The ports at which tagged frames have arrived.
     pub fn tagged(&self) -> &Arc<Tagged> {
         &self.tagged
     }
@@ -79,13 +79,13 @@ impl KernelConditions {
         self.known().place = place.map(with_own);
     }
 
-    /// The conditions that hold. `None` if the program does not follow the kernel.
+    /// Returns the conditions that hold. `None` if the program does not follow the kernel.
     pub fn found(&self) -> Option<Vec<Found>> {
         let known = self.known();
         known.place.is_some().then(|| known.found.clone())
     }
 
-    /// Looks for another program from now on.
+    /// Looks on behalf of another program from now on.
     pub fn replace(&self, place: Option<Place>) {
         self.set(place);
         self.look();
@@ -106,7 +106,7 @@ impl KernelConditions {
                 return;
             }
             loop {
-                // Without notifications it looks all the same.
+                // An error means that there are no notifications; the look happens all the same.
                 let _ = changes.wait(LOOK);
                 conditions.look();
                 thread::sleep(REST);
@@ -125,7 +125,7 @@ impl KernelConditions {
         let _looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
         let place = self.known().place.clone();
         self.barred.update(place.is_some());
-        // The kernel may take long to answer.
+        // The kernel may take long, so `known` is not locked here.
         let found = place.as_ref().map(conditions::look).unwrap_or_default();
         let before = std::mem::replace(&mut self.known().found, found.clone());
         for difference in differences(&before, &found) {

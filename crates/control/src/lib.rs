@@ -6,9 +6,9 @@
 //!                     └> Forwarding <── Handle ─ SIGHUP, watchdog, intervals
 //! ```
 //!
-//! One thread on each core forwards packets and does nothing else. Everybody else asks it through a
-//! [`Handle`](forwarding::Handle), which it serves between two batches. [`forward`] starts all of
-//! them; [`Client`] is the other end of the control socket.
+//! One thread on each core forwards packets and does nothing else. Other threads send it jobs
+//! through a [`Handle`](forwarding::Handle), which it serves between two batches. [`forward`]
+//! starts all threads; [`Client`] is the other end of the control socket.
 //!
 //! On other systems than Linux this crate is empty.
 
@@ -45,7 +45,7 @@ pub use tracing;
 
 use wireloom_machine::Result;
 
-/// Logs what a reload did.
+/// Logs the result of a reload.
 fn log_reload(reloaded: &Result<Reloaded>) {
     match reloaded {
         Ok(reloaded) => tracing::info!(

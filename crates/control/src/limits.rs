@@ -12,7 +12,7 @@ use wireloom_machine::{Error, Result, reason_name};
 /// A limit on packets to the kernel, as `[REASON=]PACKETS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuRate {
-    /// Every reason without a limit of its own, if absent.
+    /// The reason. If absent, the limit applies to every reason without its own.
     pub reason: Option<String>,
     /// Packets a second.
     pub packets: u64,

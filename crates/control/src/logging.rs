@@ -4,12 +4,12 @@ use std::io;
 
 use tracing::Level;
 
-/// The form of messages.
+/// The format of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A line for people.
+    /// One line of text.
     Text,
-    /// An object of JSON in a line.
+    /// One JSON object a line.
     Json,
 }
 

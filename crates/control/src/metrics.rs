@@ -26,10 +26,10 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Listens.
+    /// Binds the address.
     ///
     /// # Errors
-    /// If the address is in use or not ours.
+    /// If the address is in use or does not belong to this host.
     pub fn bind(address: SocketAddr) -> Result<Self> {
         let failed = |error| Error::new(format!("--metrics {address}: {error}"));
         let listener = TcpListener::bind(address).map_err(failed)?;
@@ -37,18 +37,19 @@ impl Endpoint {
         Ok(Self { listener, address })
     }
 
-    /// Where it listens; the port is the one that was chosen if 0 was asked for.
+    /// The bound address. If port 0 was requested, it holds the port that the system chose.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves `/metrics` as long as the result lives.
+    /// Serves `/metrics` until the result is dropped.
     ///
     /// # Errors
     /// If the system refuses a thread.
     pub fn serve(self, handle: Handle) -> Result<Serving> {
         let address = self.address;
-        // Each question stops the cores for a moment: many at once get the same counters.
+        // Each status request stops the cores for a moment, so requests in quick succession get the
+        // same counters.
         let last: Mutex<Option<(Instant, String)>> = Mutex::default();
         let page = move |request: &Request| {
             match (&request.method[..], &request.path[..]) {

@@ -6,22 +6,22 @@ use wireloom_machine::Error;
 use crate::status::{Reloaded, Status};
 use crate::taps::Point;
 
-/// A longer line is refused.
+/// The longest request, in bytes. Longer lines are refused.
 pub const MOST_REQUEST_BYTES: usize = 64 << 10;
 
-/// What a client asks for.
+/// A request of a client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Request {
-    /// One [`Reply::Status`].
+    /// Returns one [`Reply::Status`].
     Status,
-    /// Read program and tables again: one [`Reply::Reloaded`].
+    /// Reads program and tables again. Returns one [`Reply::Reloaded`].
     Reload,
-    /// End forwarding: one [`Reply::Stopping`].
+    /// Ends forwarding. Returns one [`Reply::Stopping`].
     Stop,
-    /// [`Reply::Packet`] for each packet, then [`Reply::Ended`].
+    /// Returns a [`Reply::Packet`] for each packet, then [`Reply::Ended`].
     Capture(Capture),
-    /// [`Reply::Trace`] for each packet, then [`Reply::Ended`].
+    /// Returns a [`Reply::Trace`] for each packet, then [`Reply::Ended`].
     Trace(Trace),
 }
 
@@ -29,33 +29,33 @@ pub enum Request {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
-    /// Where.
+    /// The points of capture.
     pub at: Vec<Point>,
-    /// Which: see [`Filter`](crate::Filter).
+    /// The filter of packets, in the syntax of [`Filter`](crate::Filter).
     #[serde(default)]
     pub filter: String,
-    /// How many packets.
+    /// The most packets.
     pub packets: u64,
-    /// How many bytes.
+    /// The most bytes.
     pub bytes: u64,
-    /// For how long.
+    /// The longest time, in seconds.
     pub seconds: u64,
 }
 
-/// Which packets are traced. Traces end at the first of their limits.
+/// Which packets are traced. The traces end at the first of their limits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
-    /// Which: see [`Filter`](crate::Filter).
+    /// The filter of packets, in the syntax of [`Filter`](crate::Filter).
     #[serde(default)]
     pub filter: String,
-    /// How many.
+    /// The most packets.
     pub count: u64,
-    /// Steps of each that are shown.
+    /// The most steps that each trace shows.
     pub steps: u64,
     /// The width of the text, in characters.
     pub width: usize,
-    /// For how long.
+    /// The longest time, in seconds.
     pub seconds: u64,
 }
 
@@ -65,21 +65,19 @@ pub struct Trace {
 pub enum Reply {
     /// All counters.
     Status(Box<Status>),
-    /// What a reload did.
+    /// The result of a reload.
     Reloaded(Reloaded),
     /// Forwarding ends now.
     Stopping {},
-    /// A captured packet.
     Packet(Packet),
-    /// A traced packet.
     Trace(Traced),
-    /// A capture or traces have ended.
+    /// A capture or a trace has ended.
     Ended(Ended),
     /// The request was refused.
     Error {
-        /// Why.
+        /// The reason of the refusal.
         message: String,
-        /// What to do about it.
+        /// A remedy, if there is one.
         #[serde(skip_serializing_if = "Option::is_none")]
         help: Option<String>,
     },
@@ -88,16 +86,16 @@ pub enum Reply {
 /// A captured packet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Packet {
-    /// Where.
+    /// The point of capture.
     pub at: Point,
-    /// The port that it was sent to, at `out`; elsewhere the one on which it came in.
+    /// The egress port at [`Point::Out`]; the ingress port elsewhere.
     pub port: u16,
-    /// When it arrived, in nanoseconds since 1970.
+    /// The time of arrival, in nanoseconds since 1970.
     pub arrival_ns: u64,
-    /// Why it went to the kernel or was dropped.
+    /// Why the packet went to the kernel or was dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Its bytes, in hexadecimal.
+    /// The bytes of the packet, in hexadecimal.
     pub bytes: String,
 }
 
@@ -106,7 +104,7 @@ pub struct Packet {
 pub struct Traced {
     /// The trace, as `wireloom trace --json` writes it.
     pub report: serde_json::Value,
-    /// The trace, for people.
+    /// The trace as text.
     pub text: String,
 }
 
@@ -115,10 +113,10 @@ pub struct Traced {
 pub struct Ended {
     /// Packets that were passed on.
     pub packets: u64,
-    /// Packets that matched and were not: the client reads too slowly, or another packet of the
-    /// batch was traced.
+    /// Packets that matched and were not passed on: the client reads too slowly, or another packet
+    /// of the batch was traced.
     pub lost: u64,
-    /// Whether the time ended it.
+    /// Whether the time limit ended it.
     pub timed_out: bool,
 }
 
@@ -135,7 +133,7 @@ pub fn hex(bytes: &[u8]) -> String {
     digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 
-/// Reads bytes in hexadecimal; `None` if the text is nothing else.
+/// Reads bytes in hexadecimal. Returns `None` for any other text.
 pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digit = |c: u8| char::from(c).to_digit(16);
     let pair = |pair: &[u8]| Some((digit(pair[0])? << 4 | digit(pair[1])?) as u8);

@@ -1,10 +1,10 @@
 //! Hot replacement of the program and its tables.
 //!
-//! Everything that takes time happens in the asking thread: reading files, compiling, reading the
-//! kernel's routes. Then the forwarding thread exchanges the machine between two batches. State
-//! that packets made (flows, counters, kept packets) goes over without a copy; the control plane's
-//! tables are read anew. What table files changed in tables that keep their state is changed entry
-//! by entry afterwards.
+//! The asking thread does all slow work: it reads files, compiles, and reads the kernel's routes.
+//! Then the forwarding thread exchanges the machine between two batches. State that packets made
+//! (flows, counters, kept packets) moves over without a copy; the control plane's tables are read
+//! anew. Tables that keep their state get the changes of their table files afterwards, entry by
+//! entry.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, TryLockError};
@@ -18,7 +18,7 @@ use crate::kernel_conditions::KernelConditions;
 use crate::status::Reloaded;
 use crate::watching::Watching;
 
-/// Fails if both engines with their tables do not fit into the memory for a while.
+/// Fails if both engines with their tables do not fit into the memory at the same time.
 fn unless_too_large(built: &Built, following: Option<&Following>) -> Result {
     let Some(memory) = following.and_then(|following| following.memory.as_ref()) else {
         return Ok(());
@@ -32,12 +32,12 @@ fn unless_too_large(built: &Built, following: Option<&Following>) -> Result {
         .with_help("restart, or start with a larger --memory"))
 }
 
-/// Reads program and tables again, as they are now.
+/// Reads program and tables again, in their present state.
 pub type Load = Box<dyn FnMut() -> Result<Loaded> + Send>;
 
-/// Entries changed at once while packets wait.
+/// Entries that are changed in one job, while packets wait.
 const AT_ONCE: usize = 64;
-/// Refused entries that are named.
+/// The most refused entries that a report names.
 const NAMED: usize = 20;
 
 /// Replaces program and tables.
@@ -45,10 +45,10 @@ const NAMED: usize = 20;
 pub struct Reloader {
     inner: Arc<Mutex<Inner>>,
     handle: Handle,
-    /// The kernel, and the features of it that forwarding ignores.
+    /// The kernel, and its features that forwarding ignores.
     following: Option<(Following, Arc<KernelConditions>)>,
     place: Where,
-    /// What watches an engine in the kernel.
+    /// Captures and traces of an engine in the kernel.
     watching: Option<Arc<Watching>>,
 }
 
@@ -59,7 +59,7 @@ struct Inner {
 }
 
 impl Reloader {
-    /// `entries` are those of the program that runs.
+    /// Creates a reloader. `entries` belong to the running program.
     pub fn new(
         load: Load,
         entries: Entries,
@@ -72,10 +72,11 @@ impl Reloader {
         Self { inner, handle, following, place, watching }
     }
 
-    /// Reads everything again and replaces what runs.
+    /// Reads everything again and replaces the running program and tables.
     ///
     /// # Errors
-    /// If another reload is under way, or what is read cannot be used. Then nothing changes.
+    /// If another reload is under way, or the new program or tables cannot be used. Then nothing
+    /// changes.
     pub fn reload(&self) -> Result<Reloaded> {
         let mut inner = match self.inner.try_lock() {
             Ok(inner) => inner,

@@ -1,4 +1,4 @@
-//! The control socket: a Unix socket that other programs ask.
+//! The control socket: a Unix socket on which other programs send requests.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
@@ -24,18 +24,18 @@ use crate::reload::Reloader;
 use crate::taps::{Next, Passed};
 use crate::watching::{InTheKernel, Watching};
 
-/// Clients at a time.
+/// The most clients at a time.
 const MOST_CLIENTS: usize = 16;
-/// How long a client may take to read what it asked for.
+/// The longest time for a client to read a reply.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
-/// How often a reader without packets looks whether its client is still there.
+/// How often a reader without packets checks whether its client is still connected.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The socket in the file system, until it is dropped.
+/// The socket in the file system. Dropping it removes the file.
 pub struct ControlSocket {
     listener: UnixListener,
     path: PathBuf,
-    /// Device and number of its file: another one of that name is not ours.
+    /// Device and inode number of the file. Another file of the same name is not ours.
     file: (u64, u64),
 }
 
@@ -43,8 +43,8 @@ impl ControlSocket {
     /// Creates the socket with these permissions.
     ///
     /// # Errors
-    /// If another process listens there, something else has the name, or the folder cannot be
-    /// written.
+    /// If another process listens there, another kind of file has the name, or the folder is not
+    /// writable.
     pub fn bind(path: &Path, mode: u32) -> Result<Self> {
         let failed = |why: &dyn std::fmt::Display| {
             Error::new(format!("{}: the control socket cannot be created: {why}", path.display()))
@@ -58,12 +58,12 @@ impl ControlSocket {
                 return Err(failed(&"another process listens there")
                     .with_help("stop it, or give --control another path"));
             }
-            // A process that was killed has left it.
+            // A killed process has left the socket.
             Ok(_) => fs::remove_file(path).map_err(|error| failed(&error))?,
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(failed(&error)),
         }
-        // Nobody may connect before the permissions are those that were asked for.
+        // The umask lets nobody connect before the permissions are set.
         let before = rustix::process::umask(Mode::from_raw_mode(0o777));
         let bound = UnixListener::bind(path);
         rustix::process::umask(before);
@@ -91,7 +91,7 @@ impl ControlSocket {
         let accept = move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else {
-                    // Too many files are open; some client will end.
+                    // Too many files are open. The loop waits until a client ends.
                     thread::sleep(LOOK);
                     continue;
                 };
@@ -133,7 +133,7 @@ impl Drop for ControlSocket {
 struct Session {
     handle: Handle,
     reloader: Reloader,
-    /// What watches an engine in the kernel.
+    /// Captures and traces of an engine in the kernel.
     watching: Option<Arc<Watching>>,
 }
 
@@ -144,7 +144,7 @@ fn write(out: &mut BufWriter<&UnixStream>, reply: &Reply) -> io::Result<()> {
 }
 
 impl Session {
-    /// Serves the requests of a client, one after the other, until it disconnects.
+    /// Serves the requests of a client one after the other, until it disconnects.
     fn serve(&self, stream: &UnixStream) {
         let _ = stream.set_write_timeout(Some(WRITE_PATIENCE));
         let mut lines = BufReader::new(stream);
@@ -291,7 +291,7 @@ impl Session {
         Ok((engine, passed.ok_or_else(refused)?))
     }
 
-    /// Passes on what comes, and then its end.
+    /// Passes all items on to the client, then reports the end.
     fn pass_on<T>(
         &self,
         stream: &UnixStream,
@@ -303,7 +303,7 @@ impl Session {
     ) -> io::Result<()> {
         let ended = pass_on(stream, out, seconds, &passed, length, reply);
         drop(passed);
-        // Before the client hears of the end: then it can begin another.
+        // Ended before the client hears of it, so that the client can start another one.
         match &self.watching {
             Some(watching) => watching.end_unwanted(),
             None => {
@@ -314,7 +314,7 @@ impl Session {
     }
 }
 
-/// Passes on what comes until the end, the time's end, or until the client leaves.
+/// Passes items on until the end, the deadline, or until the client leaves.
 fn pass_on<T>(
     stream: &UnixStream,
     out: &mut BufWriter<&UnixStream>,
@@ -330,7 +330,8 @@ fn pass_on<T>(
     };
     let (mut packets, mut timed_out) = (0, None);
     loop {
-        // Packets that go on coming do not keep it from its end; those that wait are passed on.
+        // The deadline ends it even while packets arrive. Packets that already wait are still
+        // passed on.
         if timed_out.is_none() && left().is_zero() {
             timed_out = Some(passed.end());
         }
@@ -353,7 +354,7 @@ fn pass_on<T>(
 /// Whether a client has closed its end.
 fn has_left(stream: &UnixStream) -> bool {
     let mut fds = [rustix::event::PollFd::new(stream, rustix::event::PollFlags::empty())];
-    // Closed ends are reported without being asked for.
+    // Poll reports a closed end without being asked for it.
     let polled = rustix::event::poll(&mut fds, Some(&rustix::event::Timespec::default()));
     polled.is_ok() && fds[0].revents().contains(rustix::event::PollFlags::HUP)
 }

@@ -27,9 +27,9 @@ use crate::status::Status;
 use crate::watching::Watching;
 use crate::{log_reload, supervisor};
 
-/// How to forward.
+/// The settings of forwarding.
 pub struct Settings {
-    /// The interfaces, in the order of the ports.
+    /// The interface of each port.
     pub ports: Vec<String>,
     /// How frames are exchanged.
     pub io: Io,
@@ -37,17 +37,17 @@ pub struct Settings {
     pub cores: usize,
     /// Never sleep.
     pub busy: bool,
-    /// Follow the kernel, and compare everything after each such time.
+    /// The interval of comparisons with the kernel, if the kernel is followed.
     pub reconcile: Option<Duration>,
-    /// The kernel's routing tables that are followed, in the order in which it looks in them.
+    /// The kernel's routing tables that are followed, in lookup order.
     pub kernel_tables: Vec<u32>,
-    /// Conditions of the kernel that are accepted, by name.
+    /// The names of kernel conditions that the user accepts.
     pub accepted: Vec<String>,
-    /// Something is written to a file at the end, which needs rights in folders of other users.
+    /// Whether a file is written at the end. This needs rights in folders of other users.
     pub writes_at_end: bool,
     /// The most memory that the process uses, in bytes.
     pub memory: Option<u64>,
-    /// Where Prometheus gets the counters.
+    /// The address at which Prometheus reads the counters.
     pub metrics: Option<SocketAddr>,
     /// The control socket and its permissions.
     pub control: Option<(PathBuf, u32)>,
@@ -57,7 +57,7 @@ pub struct Settings {
 pub type Ticker = Box<dyn FnMut(&Status) -> io::Result<()> + Send>;
 
 /// Forwards until a signal or a client asks it to stop. Returns the counters, or nothing if it was
-/// asked before packets flowed; the interfaces are the kernel's again then. `load` is called at
+/// stopped before packets flowed. On return the kernel has its interfaces back. `load` is called at
 /// each reload, and `started` once when packets flow.
 ///
 /// # Errors
@@ -117,15 +117,15 @@ pub fn forward(
         let prepared = Prepared::new(loaded, following.is_some(), &place, &progress);
         prepared.and_then(|prepared| {
             let build = || Built::new(prepared, following.as_ref(), &place, &progress);
-            // The kernel has the packets until forwarding begins. With a limit of memory the ports come
-            // later, so that it is known what each part uses.
+            // The kernel keeps the packets until forwarding begins. With a memory limit the ports
+            // are opened later, so that the use of each part is known.
             match (&place, &budget) {
                 (Where::Process { .. }, None) => meanwhile(open, build),
                 _ => Ok((build()?, None)),
             }
         })
     };
-    // A signal to all processes of a terminal ends the compiler too, which then has failed.
+    // A signal to all processes of a terminal also ends the compiler, which then reports failure.
     if stop.is_asked() {
         return Ok(None);
     }
@@ -150,10 +150,10 @@ pub fn forward(
     let (bell, mut attention) = Attention::new()?;
     let (handle, mut forwarding) =
         Forwarding::new(forwarder, built, bell, memory, conditions.clone());
-    // What is to be removed and written at the end may be in a folder of another user.
+    // The files that are removed or written at the end may be in a folder of another user.
     let is_writing = settings.writes_at_end || socket.is_some();
     let last = is_writing.then_some(Capability::CAP_DAC_OVERRIDE);
-    // Threads have the rights that their creator has then. Those that reload come first.
+    // A thread gets the present rights of its creator. Threads that reload are started first.
     let follows = following.iter().flat_map(|_| MIRROR_RIGHTS);
     let is_in_kernel = matches!(place, Where::Kernel(_));
     let tables: Vec<_> = if is_in_kernel { TABLE_RIGHTS.into() } else { Vec::new() };
@@ -189,13 +189,13 @@ pub fn forward(
     let ended = forwarding.run(&stop, &mut attention, settings.busy);
     supervisor::stopping();
     let status = forwarding.status();
-    // The interfaces are the kernel's again before anything can block.
+    // The kernel gets its interfaces back before anything can block.
     drop(forwarding);
     drop((socket, serving));
     ended.map(|()| Some(status))
 }
 
-/// What opening the ports gave: with what an operator should know.
+/// The opened ports, with notes for the operator.
 type Opened = Result<(Forwarder, Vec<String>)>;
 
 /// Opens the ports in another thread while an engine is built.
@@ -215,7 +215,7 @@ fn meanwhile(
     })
 }
 
-/// Starts threads from one that has no rights, so that they have none either.
+/// Starts threads from a thread without rights, so that they have none either.
 fn without_rights<T: Send>(start: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let started = thread::scope(|scope| {
         let starting = scope.spawn(|| give_up_all_but(&[]).and_then(|()| start()));
@@ -224,7 +224,7 @@ fn without_rights<T: Send>(start: impl FnOnce() -> Result<T> + Send) -> Result<T
     started.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Returns a stream that has a byte for each SIGHUP, which ends the process no more.
+/// Returns a stream with a byte for each SIGHUP. The signal no longer ends the process.
 fn hang_ups() -> Result<UnixStream> {
     let failed = |error| Error::new(format!("signals cannot be handled: {error}"));
     let (asked, tell) = UnixStream::pair().map_err(failed)?;
@@ -232,7 +232,7 @@ fn hang_ups() -> Result<UnixStream> {
     Ok(asked)
 }
 
-/// Reloads at each SIGHUP. Several that come while one is served count once.
+/// Reloads at each SIGHUP. Signals that arrive during a reload count as one.
 fn reload_at(mut hang_ups: UnixStream, reloader: Reloader) -> Result {
     let serve = move || {
         let mut seen = [0; 64];

@@ -1,4 +1,4 @@
-//! What a forwarder counts, and what it did at a reload.
+//! The counters of a forwarder, and the result of a reload.
 
 use serde::{Deserialize, Serialize};
 use wireloom_console::{Fates, output, thousands};
@@ -12,28 +12,27 @@ pub struct Status {
     pub program: String,
     /// The engine that takes the packets.
     pub engine: String,
-    /// From the first packet that could arrive until now.
+    /// Seconds since packets could first arrive.
     pub seconds: f64,
     /// How often program and tables were replaced.
     pub reloads: u64,
     /// The ports, in the order of their numbers.
     pub ports: Vec<PortCounters>,
-    /// Packets that the program sent to ports that there are not.
+    /// Packets that the program sent to ports that do not exist.
     pub without_port: u64,
-    /// What became of packets.
+    /// The verdict counts.
     #[serde(flatten)]
     pub fates: Fates,
-    /// Packets that were not handed to the kernel, since there were more than the limit allows.
+    /// Packets that were not handed to the kernel because they exceeded the limit of their reason.
     pub policed: Vec<Policed>,
     /// How often packets began the program's steps, if the machine counts that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Stepped>,
-    /// The program's offloads.
     pub offloads: Vec<Offload>,
-    /// What was taken over from the kernel; absent with `--static`.
+    /// The state taken over from the kernel; absent with `--static`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<Kernel>,
-    /// Kernel features that forwarding ignores and that are in use; absent if the program does not
+    /// Kernel features that are in use and that forwarding ignores; absent if the program does not
     /// follow the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfollowed: Option<Vec<Found>>,
@@ -45,9 +44,9 @@ pub struct Status {
 /// Memory, in bytes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Memory {
-    /// What is in use.
+    /// Bytes in use.
     pub used: u64,
-    /// What may be.
+    /// The limit in bytes.
     pub limit: u64,
 }
 
@@ -56,21 +55,19 @@ pub struct Memory {
 pub struct Policed {
     /// The name of the reason.
     pub reason: String,
-    /// How many.
     pub packets: u64,
 }
 
 /// An offload.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Offload {
-    /// Its path.
+    /// The path of the offload.
     pub name: String,
-    /// Its kind.
     pub kind: String,
-    /// Its entries, for kinds that have some and count them.
+    /// The number of entries, for kinds that count them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries: Option<u64>,
-    /// Its methods that were called, if the machine counts calls.
+    /// The called methods, if the machine counts calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<Called>,
 }
@@ -78,47 +75,47 @@ pub struct Offload {
 /// A step of the program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stepped {
-    /// Its name.
+    /// The name of the step.
     pub step: String,
-    /// How often a packet began it.
+    /// How often a packet began the step.
     pub packets: u64,
 }
 
 /// A method of an offload.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Called {
-    /// Its name.
+    /// The name of the method.
     pub method: String,
-    /// How often it was called.
     pub calls: u64,
-    /// How often it found an entry, or something else than the miss value, if it searches.
+    /// How often a search found an entry, or returned a value other than the miss value. `None` if
+    /// the method does not search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<u64>,
 }
 
-/// What was taken over from the kernel.
+/// The state taken over from the kernel.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Kernel {
-    /// Prefixes of its routing tables that are followed.
+    /// Prefixes in the followed routing tables.
     pub routes: u64,
-    /// Its neighbours that can be sent to.
+    /// Neighbours to which packets can be sent.
     pub neighbours: u64,
-    /// Rows of tables that were changed, those at the start included.
+    /// Table rows that were changed, including the rows at the start.
     pub updates: u64,
     /// Rows that differed without a notification. Must stay 0.
     pub repairs: u64,
-    /// How often everything was read.
+    /// How often the whole kernel state was read.
     pub reads: u64,
     /// How often the kernel lost notifications.
     pub overruns: u64,
     /// Reads that failed.
     pub failures: u64,
-    /// Routes for which there is no room in the memory: the kernel forwards their packets.
+    /// Routes without room in the memory. The kernel forwards their packets.
     #[serde(default)]
     pub unheld: u64,
 }
 
-/// What a reload did.
+/// The result of a reload.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Reloaded {
     /// The file of the program.
@@ -127,7 +124,7 @@ pub struct Reloaded {
     pub engine: String,
     /// Offloads that keep the state that packets made.
     pub kept: Vec<String>,
-    /// Entries of kept offloads that were changed since the table files changed.
+    /// Entries of kept offloads that were changed because the table files changed.
     pub changed_entries: u64,
     /// Entries that kept offloads refused, each with the reason.
     pub refused: Vec<String>,
@@ -135,11 +132,11 @@ pub struct Reloaded {
     pub read: Vec<String>,
     /// Offloads whose former state is gone, each with the reason.
     pub lost: Vec<String>,
-    /// Settings that changed and take effect at the next start only.
+    /// Settings that have changed and take effect only at the next start.
     pub needs_restart: Vec<String>,
-    /// How long it took to compile the program and to read the tables; packets flowed meanwhile.
+    /// Seconds to compile the program and to read the tables. Packets flow meanwhile.
     pub build_seconds: f64,
-    /// How long packets waited for the exchange.
+    /// Microseconds that packets waited for the exchange.
     pub swap_microseconds: f64,
 }
 
@@ -194,7 +191,8 @@ impl Status {
         text
     }
 
-    /// Formats for people what packets did in the program; empty if the machine does not count it.
+    /// Formats the counts of steps and offloads for people. Empty if the machine does not count
+    /// them.
     pub fn program_text(&self) -> String {
         let mut text = String::new();
         if !self.steps.is_empty() {
@@ -248,7 +246,7 @@ impl Reloaded {
 }
 
 impl Memory {
-    /// Formats it for people, as a line.
+    /// Formats the memory for people, as a line.
     pub fn text(&self) -> String {
         let mebibytes = |bytes: u64| thousands(bytes.div_ceil(1 << 20));
         format!("memory: {} of {} MiB\n", mebibytes(self.used), mebibytes(self.limit))
@@ -256,7 +254,8 @@ impl Memory {
 }
 
 impl Kernel {
-    /// Says for people, in a line, which routes had no room; empty if all had.
+    /// Formats the number of routes without room as a line for people. Empty if all routes had
+    /// room.
     pub fn unheld_text(&self) -> String {
         match self.unheld {
             0 => String::new(),
@@ -268,7 +267,7 @@ impl Kernel {
         }
     }
 
-    /// Adds what a former mirror did; sizes stay.
+    /// Adds the counters of an earlier mirror. Sizes stay.
     pub(crate) fn after(self, before: Self) -> Self {
         Self {
             updates: self.updates + before.updates,

@@ -1,4 +1,4 @@
-//! What a service manager is told (sd_notify(3)). Without one nothing happens.
+//! Notifications to a service manager (sd_notify(3)). Without a manager nothing happens.
 
 use std::thread;
 
@@ -13,8 +13,8 @@ fn tell(states: &[NotifyState<'_>]) {
     }
 }
 
-/// Says that packets are forwarded, and from then on that the forwarding thread is alive, as often
-/// as the manager wants to hear it: twice in each of its intervals. A thread that hangs is silent.
+/// Reports that packets are forwarded. From then on it reports that the forwarding thread is alive,
+/// twice in each interval that the manager asks for. A thread that hangs sends no report.
 ///
 /// # Errors
 /// If the system refuses a thread.
@@ -32,7 +32,7 @@ pub fn ready(handle: Handle, status: &str) -> Result {
     Ok(())
 }
 
-/// Says that forwarding ends.
+/// Reports that forwarding ends.
 pub fn stopping() {
     tell(&[NotifyState::Stopping]);
 }

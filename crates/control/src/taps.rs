@@ -1,4 +1,4 @@
-//! Everything that watches the packets of a machine: captures, and traces of live packets.
+//! Captures of a machine's packets, and traces of live packets.
 //!
 //! Without a capture or a trace, packets go to the machine directly.
 
@@ -21,44 +21,41 @@ use wireloom_offloads::{Store, Update};
 use crate::engine::Engine;
 use crate::filter::Filter;
 
-/// Captured packets that wait to be passed on, at most.
+/// The most captured packets that wait to be passed on.
 pub const CAUGHT_WAITING: usize = 1024;
-/// Traces that wait, at most.
+/// The most traces that wait to be passed on.
 pub const TRACED_WAITING: usize = 16;
-/// The bytes of captured packets, at most.
+/// The most bytes of captured packets that wait.
 pub const WAITING_BYTES: u64 = 8 << 20;
 
-/// Where packets are captured.
+/// A point of capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Point {
-    /// As they arrive at a port.
+    /// As packets arrive at a port.
     In,
-    /// As they are sent to a port.
+    /// As packets are sent to a port.
     Out,
-    /// As they go to the kernel, with the reason.
+    /// As packets go to the kernel, with the reason.
     Cpu,
-    /// As they are dropped, with the reason.
+    /// As packets are dropped, with the reason.
     Drop,
 }
 
 impl Point {
-    /// All points.
     pub const ALL: [Self; 4] = [Self::In, Self::Out, Self::Cpu, Self::Drop];
 }
 
 /// A captured packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caught {
-    /// Where.
     pub point: Point,
-    /// The port that it was sent to, at [`Point::Out`]; elsewhere the one on which it came in.
+    /// The egress port at [`Point::Out`]; the ingress port elsewhere.
     pub port: u16,
-    /// When it arrived, in nanoseconds since 1970.
+    /// The time of arrival, in nanoseconds since 1970.
     pub arrival_ns: u64,
-    /// Why it went to the kernel or was dropped.
+    /// Why the packet went to the kernel or was dropped.
     pub reason: Option<String>,
-    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
@@ -66,16 +63,17 @@ pub struct Caught {
 pub struct Traced {
     /// The packet as it arrived.
     pub packet: Packet,
-    /// Its way.
+    /// The steps that golden executed.
     pub trace: Trace,
-    /// What left.
+    /// The packets that left.
     pub outputs: Outputs,
-    /// What left the machine, if golden executed the packet beside it and not in its place.
+    /// The packets that left the machine, if golden executed the packet as well as the machine and
+    /// not instead of it.
     pub machine: Option<Outputs>,
 }
 
-/// What a capture or a trace passes on. No core waits for its reader: what does not fit is lost and
-/// counted.
+/// The reader's end of a capture or a trace. No core waits for the reader: packets that do not fit
+/// are lost and counted.
 pub struct Passed<T> {
     items: Receiver<T>,
     shared: Arc<Shared>,
@@ -83,7 +81,7 @@ pub struct Passed<T> {
     _read: Arc<()>,
 }
 
-/// What cores and reader share.
+/// State that the cores and the reader share.
 #[derive(Default)]
 struct Shared {
     waiting_bytes: AtomicU64,
@@ -92,24 +90,23 @@ struct Shared {
     /// Packets that are still wanted, and their bytes.
     packets_left: AtomicU64,
     bytes_left: AtomicU64,
-    /// None is wanted any more.
+    /// Whether no further packet is wanted.
     is_ended: AtomicBool,
     /// Cores that are passing a packet on.
     under_way: AtomicU64,
 }
 
-/// What there is to read.
+/// The result of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next<T> {
-    /// An item.
     Item(T),
-    /// Nothing came in time.
+    /// Nothing arrived in time.
     Nothing,
-    /// There will be no more.
+    /// No further item will arrive.
     End,
 }
 
-/// A core's end.
+/// A core's end of a capture or a trace.
 pub struct Passing<T> {
     items: SyncSender<T>,
     shared: Arc<Shared>,
@@ -123,7 +120,8 @@ impl<T> Clone for Passing<T> {
     }
 }
 
-/// Creates both ends for so many packets and bytes; `most` wait at once.
+/// Creates both ends for at most this number of packets and bytes. At most `most` items wait at
+/// once.
 pub fn passing<T>(most: usize, packets: u64, bytes: u64) -> (Passing<T>, Passed<T>) {
     let (items, receiver) = sync_channel(most);
     let (shared, read) = (Arc::<Shared>::default(), Arc::new(()));
@@ -134,13 +132,13 @@ pub fn passing<T>(most: usize, packets: u64, bytes: u64) -> (Passing<T>, Passed<
 }
 
 impl<T> Passed<T> {
-    /// Returns the next item, waiting for it for at most so long.
+    /// Returns the next item. Waits at most `patience`.
     ///
-    /// It polls: a reader that slept in the channel would have a core take a lock to wake it.
+    /// The reader polls: if it slept in the channel, a core would have to take a lock to wake it.
     pub fn next(&self, patience: Duration, length: impl Fn(&T) -> usize) -> Next<T> {
         let deadline = Instant::now() + patience;
         loop {
-            // Before the look into the channel: what was passed on until then is there.
+            // Read before the channel: all items that were passed on by then are in the channel.
             let is_over = self.shared.is_over();
             match self.items.try_recv() {
                 Ok(item) => {
@@ -156,15 +154,15 @@ impl<T> Passed<T> {
         }
     }
 
-    /// Wants no further packet. Those that wait can still be read. Returns whether some were still
-    /// wanted.
+    /// Asks for no further packet. Packets that wait can still be read. Returns whether more
+    /// packets were wanted until now.
     pub fn end(&self) -> bool {
         let was_wanted = !self.shared.is_ended();
         self.shared.is_ended.store(true, Ordering::SeqCst);
         was_wanted
     }
 
-    /// Packets that matched and were not passed on.
+    /// The number of packets that matched and were not passed on.
     pub fn lost(&self) -> u64 {
         self.shared.lost.load(Ordering::SeqCst)
     }
@@ -184,8 +182,8 @@ impl Shared {
         self.is_ended() && self.under_way.load(Ordering::SeqCst) == 0
     }
 
-    /// Takes one of the wanted packets. If there are not enough bytes left for it, none is wanted any
-    /// more.
+    /// Claims one of the wanted packets. If fewer bytes than it needs are left, no further packet
+    /// is wanted.
     fn claim(&self, bytes: u64) -> bool {
         let take = |counter: &AtomicU64, count: u64| {
             let less = |left: u64| left.checked_sub(count);
@@ -198,7 +196,7 @@ impl Shared {
         is_enough && take(&self.packets_left, 1)
     }
 
-    /// Returns what was taken for a packet that was not passed on.
+    /// Gives back the claim of a packet that was not passed on.
     fn unclaim(&self, bytes: u64) {
         self.packets_left.fetch_add(1, Ordering::SeqCst);
         self.bytes_left.fetch_add(bytes, Ordering::SeqCst);
@@ -206,7 +204,7 @@ impl Shared {
 }
 
 impl<T> Passing<T> {
-    /// Whether somebody reads what is passed on, and something more is wanted.
+    /// Whether a reader exists and wants more items.
     pub fn is_wanted(&self) -> bool {
         self.read.strong_count() > 0 && !self.shared.is_ended()
     }
@@ -248,27 +246,25 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// A capture of what the filter takes at these points.
+    /// Creates a capture of the packets that the filter accepts at these points.
     pub fn new(points: Vec<Point>, filter: Filter, passing: Passing<Caught>) -> Self {
         Self { points, filter, passing }
     }
 
-    /// The points.
     pub fn points(&self) -> &[Point] {
         &self.points
     }
 
-    /// The filter.
     pub fn filter(&self) -> &Filter {
         &self.filter
     }
 
-    /// As [`Passing::is_wanted`].
+    /// See [`Passing::is_wanted`].
     pub fn is_wanted(&self) -> bool {
         self.passing.is_wanted()
     }
 
-    /// As [`Passing::lose`].
+    /// See [`Passing::lose`].
     pub fn lose(&self, packets: u64) {
         self.passing.lose(packets);
     }
@@ -277,7 +273,7 @@ impl Tap {
         self.points.contains(&point) && self.passing.is_wanted()
     }
 
-    /// Passes a packet on if it is one of those that are captured.
+    /// Passes a packet on if the capture includes it.
     pub fn offer(
         &self,
         point: Point,
@@ -292,9 +288,9 @@ impl Tap {
 }
 
 /// Traces under way. Golden executes a traced packet instead of the machine, on the machine's own
-/// offloads: so the trace shows what happens to the live packet, and nothing is copied. Golden
-/// defines what packets mean, so they do not differ. It takes long, though; therefore at most one
-/// packet of each batch is traced.
+/// offloads. So the trace shows what happens to the live packet, and nothing is copied. Golden
+/// defines the meaning of programs, so both give the same result. Golden is slow; therefore at most
+/// one packet of each batch is traced.
 struct Tracing {
     filter: Filter,
     most_steps: u64,
@@ -302,7 +298,7 @@ struct Tracing {
     passing: Passing<Traced>,
 }
 
-/// A machine, and what watches its packets.
+/// A machine with the captures and traces of its packets.
 pub struct Tapped {
     engine: Arc<Engine>,
     machine: Box<dyn Machine + Send>,
@@ -311,12 +307,12 @@ pub struct Tapped {
 }
 
 impl Tapped {
-    /// A machine that nothing watches.
+    /// Creates a machine without captures and traces.
     pub fn new(engine: Arc<Engine>, machine: Box<dyn Machine + Send>) -> Self {
         Self { engine, machine, taps: Vec::new(), tracing: None }
     }
 
-    /// The program.
+    /// The engine that the machine runs.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
@@ -332,7 +328,7 @@ impl Tapped {
         std::mem::replace(&mut self.machine, machine)
     }
 
-    /// Captures from now on what the filter takes at these points.
+    /// Starts a capture of the packets that the filter accepts at these points.
     pub fn capture(&mut self, points: Vec<Point>, filter: Filter, passing: Passing<Caught>) {
         self.taps.push(Tap::new(points, filter, passing));
     }
@@ -343,8 +339,8 @@ impl Tapped {
         self.tracing.is_some()
     }
 
-    /// Traces from now on, with golden, which has the program before any pass and offloads of its
-    /// own that are not used.
+    /// Starts traces with golden. Golden has the program before any pass; its own offloads are not
+    /// used.
     pub fn trace(
         &mut self,
         golden: Golden,
@@ -355,7 +351,7 @@ impl Tapped {
         self.tracing = Some(Tracing { filter, most_steps, golden, passing });
     }
 
-    /// Ends captures and traces that nobody reads, and those that have all that was wanted.
+    /// Ends captures and traces that nobody reads, and those that have reached a limit.
     pub fn end_unwanted(&mut self) {
         self.taps.retain(|tap| tap.passing.is_wanted());
         self.tracing.take_if(|tracing| !tracing.passing.is_wanted());
@@ -363,7 +359,7 @@ impl Tapped {
 }
 
 impl Tracing {
-    /// Whether the offloads of golden and of the machine could be exchanged.
+    /// Exchanges the offloads of golden and of the machine. Returns whether the machine allows it.
     fn exchange(&mut self, machine: &mut dyn Machine) -> bool {
         let Some(store) = machine.store_mut() else { return false };
         std::mem::swap(store, self.golden.store_mut());
@@ -371,7 +367,7 @@ impl Tracing {
     }
 }
 
-/// The point at which an output is captured, with its port.
+/// Returns the point at which an output is captured, and its port.
 fn place(output: &Output<'_>) -> (Point, u16) {
     match output.verdict {
         Verdict::Sent { port } => (Point::Out, port),
@@ -639,7 +635,7 @@ mod tests {
         assert_eq!((packet.bytes.len(), packet.arrival_ns, outputs.len()), (80, 1, 1));
         let is_call = |event: &trace::Event| matches!(event, trace::Event::Call(_));
         assert!(trace.steps[0].lines.iter().any(|line| line.events.iter().any(is_call)));
-        // Eight packets were counted, the traced one too.
+        // All eight packets were counted, including the traced one.
         let (_, counts) = wireloom_machine::find_offload(tapped.store(), "counts").expect("it");
         assert_eq!(counts.rows()[0].fields[0].1.to_u64(), Some(8));
     }

@@ -1,9 +1,9 @@
 //! Captures and traces of an engine in the kernel.
 //!
-//! While somebody watches, programs that pass packets on take the place of the engine's own
-//! ([`wireloom_live::Watch`]); a thread reads what they pass on and gives it to those who watch. A
-//! traced packet is executed by golden afterwards, on the tables as they are then, and what the
-//! program did with it is compared.
+//! While a capture or a trace is under way, programs that pass packets on replace the engine's own
+//! programs ([`wireloom_live::Watch`]). A thread reads the packets and hands them to the captures
+//! and traces. Golden executes a traced packet afterwards, on the tables of that moment, and the
+//! result is compared with the result of the program in the kernel.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -26,14 +26,14 @@ use crate::taps::{
     self, CAUGHT_WAITING, Caught, Passed, Passing, Point, TRACED_WAITING, Tap, Traced,
 };
 
-/// How often the ring is looked into while nothing comes.
+/// How often the empty ring is polled.
 const LOOK: Duration = Duration::from_millis(2);
-/// Packets that are read before the thread looks whether it is to end.
+/// Packets that are read before the thread checks whether it must end.
 const AT_ONCE: usize = 1024;
 /// How often programs are built for an engine that is replaced meanwhile.
 const ATTEMPTS: u32 = 3;
 
-/// Everything that watches the packets of an engine in the kernel.
+/// All captures and traces of an engine in the kernel.
 pub struct Watching {
     handle: Handle,
     inner: Mutex<Inner>,
@@ -51,7 +51,7 @@ enum Watcher {
     Trace { engine: Arc<Engine>, filter: Filter, most_steps: u64, passing: Passing<Traced> },
 }
 
-/// The thread that reads what programs pass on, until this is dropped.
+/// The thread that reads passed packets. It ends when this is dropped.
 struct Reader {
     is_over: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
@@ -85,7 +85,7 @@ impl Watcher {
         }
     }
 
-    /// The bits of the places where it wants packets.
+    /// Returns the bits of the places at which the watcher wants packets.
     fn places(&self) -> u32 {
         match self {
             Self::Capture(tap) => tap.points().iter().map(|point| place(*point).bit()).sum(),
@@ -110,7 +110,7 @@ fn place(point: Point) -> Place {
     }
 }
 
-/// What all of them want together.
+/// Returns the union of the places and filters of all watchers.
 fn joined(watchers: &[Arc<Watcher>]) -> Watch {
     let points = watchers.iter().fold(0, |points, watcher| points | watcher.places());
     let tests = watchers.iter().map(|watcher| watcher.filter().in_kernel());
@@ -122,12 +122,13 @@ fn joined(watchers: &[Arc<Watcher>]) -> Watch {
 }
 
 impl Watching {
-    /// Watches nothing yet.
+    /// Creates it without captures and traces.
     pub fn new(handle: Handle) -> Self {
         Self { handle, inner: Mutex::default() }
     }
 
-    /// Captures what the filter takes at these points, until there are so many packets or bytes.
+    /// Captures the packets that the filter accepts at these points, until the given number of
+    /// packets or bytes.
     ///
     /// # Errors
     /// If the programs that pass packets on cannot be built or loaded.
@@ -143,7 +144,7 @@ impl Watching {
         Ok(passed)
     }
 
-    /// Traces so many packets that the filter takes. Returns also the program that is traced.
+    /// Traces up to `packets` packets that the filter accepts. Also returns the traced program.
     ///
     /// # Errors
     /// As [`capture`](Self::capture), or if another trace is under way.
@@ -176,18 +177,19 @@ impl Watching {
         })
     }
 
-    /// Ends captures and traces that nobody reads. The last one leaves the engine as it was.
+    /// Ends captures and traces that nobody reads. The last one puts the engine's own programs
+    /// back.
     pub fn end_unwanted(&self) {
         let mut inner = self.lock();
         inner.watchers.retain(|watcher| watcher.is_wanted());
         if inner.watchers.is_empty() && inner.reader.is_some() {
-            // Without an answer forwarding has ended, and with it all programs.
+            // An error means that forwarding has ended, and all programs with it.
             let _ = self.handle.ask(|forwarding| forwarding.unwatch());
             inner.reader = None;
         }
     }
 
-    /// Goes on with captures after the engine was replaced. Traces end.
+    /// Continues captures after the engine was replaced. Traces end.
     pub fn after_reload(&self) {
         let mut inner = self.lock();
         inner.watchers.retain(|watcher| watcher.is_wanted() && !watcher.is_trace());
@@ -198,7 +200,7 @@ impl Watching {
         }
     }
 
-    /// Puts programs in place that pass on what is wanted now.
+    /// Loads programs that pass on the packets that are wanted now.
     fn renew(&self, inner: &mut Inner) -> Result {
         if inner.watchers.is_empty() {
             inner.reader = None;
@@ -251,22 +253,22 @@ fn since_1970() -> u64 {
     wall.saturating_sub(now).as_nanos() as u64
 }
 
-/// The thread's state.
+/// The state of the reading thread.
 struct Reading {
     engine: Arc<Engine>,
     watchers: Vec<Arc<Watcher>>,
     handle: Handle,
     clock: u64,
-    /// By processor, the packet whose end is awaited for a trace.
+    /// For each processor, the traced packet whose end has not arrived.
     begun: HashMap<u32, Event>,
-    /// Packets that the ring had no room for, so far.
+    /// Packets without room in the ring, so far.
     lost: u64,
 }
 
 impl Reading {
     fn run(&mut self, mut events: Events, is_over: &AtomicBool) {
         loop {
-            // Before the look into the ring: what was passed on until then is there.
+            // Read before the ring: all packets that were passed on by then are in the ring.
             let is_last = is_over.load(Ordering::Relaxed);
             let count = events.read(AT_ONCE, |event| self.pass(event));
             if let Ok(lost) = events.lost() {
@@ -317,7 +319,7 @@ impl Reading {
         }
     }
 
-    /// Traces a packet whose way has ended.
+    /// Traces a packet that has left the program.
     fn trace(&mut self, end: Event) {
         let Some(begin) = self.begun.remove(&end.processor) else { return };
         let trace = self.watchers.iter().find_map(|watcher| match watcher.as_ref() {
@@ -327,7 +329,7 @@ impl Reading {
             Watcher::Capture(_) => None,
         });
         let Some((engine, most_steps, passing)) = trace else { return };
-        // The ring had no room for the end of the one, or for the beginning of the other.
+        // The ring had no room for the end of the first packet, or for the beginning of the second.
         if begin.sequence != end.sequence || !passing.is_wanted() {
             return passing.lose(1);
         }
@@ -341,7 +343,7 @@ impl Reading {
     }
 }
 
-/// Has golden execute a packet on the tables of the machine, which stay as they are.
+/// Executes a packet with golden on the machine's tables, which stay unchanged.
 fn traced(
     handle: &Handle,
     engine: &Arc<Engine>,
@@ -369,15 +371,15 @@ fn traced(
     Ok(Traced { packet, trace, outputs, machine: Some(machine) })
 }
 
-/// What the program in the kernel did with a traced packet.
+/// The result of the program in the kernel for a traced packet.
 #[derive(Serialize)]
 pub struct InTheKernel {
-    /// Whether golden did the same.
+    /// Whether golden gave the same result.
     is_same: bool,
     outputs: Vec<Left>,
 }
 
-/// A packet that left it.
+/// A packet that left the program.
 #[derive(Serialize)]
 struct Left {
     verdict: String,
@@ -386,7 +388,7 @@ struct Left {
 }
 
 impl InTheKernel {
-    /// Compares what left golden and what left the program.
+    /// Compares the outputs of golden with the outputs of the program.
     pub fn new(program: &ir::Program, golden: &Outputs, machine: &Outputs) -> Self {
         let parts = |outputs: &Outputs| -> Vec<(Verdict, Vec<u8>)> {
             outputs.iter().map(|output| (output.verdict, output.bytes.to_vec())).collect()
@@ -402,7 +404,7 @@ impl InTheKernel {
         }
     }
 
-    /// Says it to people.
+    /// Formats the comparison for people.
     pub fn text(&self) -> String {
         if self.is_same {
             return "\nthe program in the kernel did the same\n".into();

@@ -1,13 +1,13 @@
-//! Filters for programs in the kernel, which keep away from this process what a filter does not
-//! take.
+//! Filters for programs in the kernel. They keep packets that a filter rejects away from this
+//! process.
 
 use wireloom_live::{Comparison, Header, Test};
 
 use super::{Expr, Field, Filter, Operator, Protocol, Value};
 
 impl Filter {
-    /// The filter as a test for a program in the kernel. That may take more packets, since it does
-    /// not read all of their headers; it takes no fewer.
+    /// Returns the filter as a test for a program in the kernel. The test does not read all
+    /// headers, so it may accept more packets than the filter, but never fewer.
     pub fn in_kernel(&self) -> Test {
         self.0.as_ref().map_or(Test::All, test)
     }
@@ -70,7 +70,7 @@ fn compare(field: Field, operator: Operator, value: Value) -> Test {
     }
 }
 
-/// The test of a comparison that holds for no packet.
+/// Returns the test of a comparison that holds for no packet.
 fn never() -> Test {
     Test::Not(Box::new(Test::All))
 }
