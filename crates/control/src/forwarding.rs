@@ -278,9 +278,9 @@ impl Forwarding {
         Ok(passed)
     }
 
-    /// Starts traces of up to `packets` packets that the filter accepts, with a golden for each core;
-    /// see [`Tapped::trace`]. Returns nothing if another trace is under way, or if `engine` has
-    /// been replaced.
+    /// Starts traces of up to `packets` packets that the filter accepts, with a golden for each
+    /// core; see [`Tapped::trace`]. Returns nothing if another trace is under way, or if `engine`
+    /// has been replaced.
     pub fn trace(
         &mut self,
         engine: &Arc<Engine>,

@@ -16,7 +16,7 @@ use crate::processor::{Processor, ReasonCount, Service, memory_map, services};
 use crate::realisation::{Realisation, instance};
 use crate::simulation::{Fault, Operation, Simulation};
 
-/// The most elements of an offload for all of them to be read back by default. Each read takes
+/// The largest number of elements of an offload that are read back by default. Each read takes
 /// about thirty cycles.
 const READ_UNASKED: u64 = 4096;
 /// The control target of the statistics.
@@ -29,9 +29,8 @@ const READ_BESIDES: u64 = 256;
 pub struct ControlWrite {
     /// Number of the control target in the memory map.
     pub target: u8,
-    /// Address in the target: an index, or the number of a burst.
+    /// An index, or the number of a burst.
     pub address: u32,
-    /// The entry.
     pub value: Bits,
 }
 
@@ -77,7 +76,6 @@ pub trait Updater: Send {
     fn plan(&mut self, processor: &Processor, update: &Update) -> Result<Vec<Operation>, String>;
 }
 
-/// The control plane of a processor.
 #[derive(Default)]
 pub struct ControlPlane {
     updaters: HashMap<String, Box<dyn Updater>>,
@@ -99,8 +97,8 @@ impl ControlPlane {
         Ok(operations)
     }
 
-    /// Returns the operations that give the hashes of tables and caches seeds that are made from this
-    /// one. They empty the tables, and so come before [`Self::initial`].
+    /// Returns the operations that seed the hashes of tables and caches. All seeds derive from
+    /// `seed`. The operations empty the tables, so they must run before [`Self::initial`].
     pub fn seeds(processor: &Processor, seed: u64) -> Vec<Operation> {
         let mut index = 0;
         let mut random = || {
@@ -119,8 +117,8 @@ impl ControlPlane {
         operations
     }
 
-    /// Returns the operations that bring the state that packets change from `old` to `new`. The two
-    /// stores must be of the processor's program.
+    /// Returns the operations that bring the state that packets change from `old` to `new`. Both
+    /// stores must belong to the processor's program.
     ///
     /// # Errors
     /// If an entry does not suit its offload. The error is a sentence without a full stop.
@@ -379,7 +377,7 @@ mod tests {
         fn write(&mut self, operations: Vec<Operation>) {
             for operation in operations {
                 let Operation::Write { target, address, value } = operation else { continue };
-                // The highest bit only tells a filter how to write a word.
+                // The highest bit only selects how a filter writes a word.
                 self.entries.insert((target, address << 1 >> 1), value.resize(self.width));
             }
         }

@@ -151,7 +151,7 @@ impl Configured for Spec {
         Ok(Box::new(Np::build(self, program, store, options, progress)?))
     }
 
-    /// The processor in SystemVerilog, with empty tables and without a test bench.
+    /// Generates the processor in SystemVerilog, with empty tables and without a test bench.
     fn generate(&self, program: &Program) -> Result<Files> {
         let processor = processor(self, program, Form::Alone)?;
         let store = ir::store(&program.optimised).map_err(|refused| Error::new(refused.0))?;
@@ -206,14 +206,14 @@ fn settings(options: &Options, clock_mhz: u32) -> Settings {
 struct Np {
     processor: Processor,
     control: ControlPlane,
-    /// Updates that take place when their packets arrive. The store does not contain them yet.
+    /// Updates that run when their packets arrive. The store does not contain them yet.
     scheduled: Vec<Update>,
-    /// Number of packets that the machine has received.
+    /// The packets that the machine has received.
     given: u64,
     execution: Execution,
     clock_mhz: u32,
     store: Store,
-    /// What the processor has counted for each reason, when its state was last read.
+    /// Packet counts of each reason, as of the last read of the state.
     reasons: Vec<ReasonCount>,
     /// Time to build the model, or to load it from the cache.
     built: Duration,
@@ -285,7 +285,7 @@ impl Np {
             for operation in ControlPlane::seeds(&machine.processor, seed) {
                 machine.execution.operate(&operation)?;
             }
-            // A new seed empties a table.
+            // Writing a seed empties a table.
             machine.execution.simulation().rest(machine.processor.plan.clearing_cycles() as u64)?;
         }
         machine.write_initial()?;
@@ -369,7 +369,7 @@ impl Machine for Np {
         Ok(left_out)
     }
 
-    /// Rewrites the tables of the control plane entry by entry, as updates do, then the state that
+    /// Rewrites the control plane's tables entry by entry, as updates do, and then the state that
     /// packets change.
     fn restore(&mut self, snapshot: &Snapshot) -> Result {
         self.read_back(Wanted::All, &|_| ())?;
@@ -492,7 +492,7 @@ fn note(settled: &mut Settled, resolved: &Resolved, sink: Sink<'_>) {
 }
 
 /// Translates hardware, or loads its model from the cache, and starts a simulation with these table
-/// contents. The contents pass through files in `folder`, which is not needed afterwards.
+/// contents. The contents pass through files in `folder`, which can be deleted afterwards.
 ///
 /// # Errors
 /// If a tool is missing or fails, or a file cannot be written.
@@ -559,13 +559,13 @@ struct Values {
     clock_mhz: u32,
     #[serde(flatten)]
     throughput: Throughput,
-    /// Million packets per second at that clock that were completed in the middle 80 % of the run.
+    /// Million packets per second at that clock, over the middle 80 % of the run.
     mpps_middle: Option<f64>,
-    /// The share of engines' slots in which a step ran.
+    /// The fraction of engine slots in which a step ran, 0 to 1.
     usage: f64,
     /// Time to build the model, or to load it from the cache, in seconds.
     model_seconds: f64,
-    /// The packets that the processor has counted for each reason, if its state was read.
+    /// The packets that the processor has counted for each reason. Empty if its state was not read.
     reasons: Vec<ReasonCount>,
     /// The results in cycles.
     #[serde(flatten)]

@@ -1,5 +1,5 @@
-//! The README of a built folder says how to integrate the processor: snapshots of these sections for
-//! designs with different lanes, ports, memories and registers.
+//! Tests that the README of a built folder explains how to integrate the processor, with snapshots
+//! of these sections for designs with different lanes, ports, memories and registers.
 
 use wireloom_machine::Files;
 use wireloom_np::description::Machine;
@@ -44,7 +44,7 @@ fn folder(machine: &str, path: &str, source: &str) -> Files {
     processor::files(&processor, Vec::new(), Some(Stimulus::default()), NOT_ESTIMATED)
 }
 
-/// Returns a section of the README for a machine, from its head to the next.
+/// Returns a section of the README for a machine, from its heading to the next.
 fn section(machine: &str, source: &str, head: &str) -> String {
     let files = folder(machine, "demo.loom", source);
     let (_, readme) = files.into_iter().find(|(name, _)| name == "README.md").expect("a README");
@@ -84,7 +84,7 @@ bytes = 16
 
 const PIPELINE: &str = "extends = \"np-pipeline\"";
 
-/// A program that only jumps forward, and calls what takes a constant time.
+/// A program with only forward jumps, whose calls take a constant time.
 const SOURCE_OF_PIPELINE: &str = "
 header Head { u32 dst; u16 label; };
 engine demo() {
@@ -130,7 +130,7 @@ fn a_driver_waits_for_the_longest_pause_of_a_table() {
         let source = SOURCE.replace("size = 100", size);
         folder(LANES, "demo.loom", &source)
     };
-    // Chains are cleared one a cycle; all entries that age may expire at once.
+    // Clearing takes a cycle for each chain. All entries that age may expire at the same time.
     for (size, pause) in [("size = 131_072", 131_072), ("size = 131_072, age = 5", 16 * 131_072)] {
         let files = folder_of(size);
         let text = |name: &str| {

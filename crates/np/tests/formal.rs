@@ -1,8 +1,8 @@
 //! Runs the proofs of hardware/formal with SymbiYosys and z3 (docs/hardware/README.md).
 //!
-//! Each proof `NAME.sby` is a test. Slow proofs run only with `make formal`, and so do the trials.
-//! A line `# broken by FILE: OLD => NEW` in a proof describes a trial: a change that breaks the
-//! module, after which the proof must fail.
+//! Each proof `NAME.sby` is a test. Slow proofs and trials run only with `make formal`. A line `#
+//! broken by FILE: OLD => NEW` in a proof describes a trial: a change that breaks the module, after
+//! which the proof must fail.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ fn hardware() -> PathBuf {
 /// Makes two tests of each proof: one that it succeeds, and one that its trials fail.
 macro_rules! proofs {
     (seconds: $($quick:ident)* ; a_minute: $($longer:ident)* ; slow: $($slow:ident)*) => {
-        /// Those that take a minute at most.
+        /// Proofs that take at most a minute.
         const QUICK: &[&str] = &[$(stringify!($quick),)* $(stringify!($longer),)*];
         const PROOFS: &[&str] =
             &[$(stringify!($quick),)* $(stringify!($longer),)* $(stringify!($slow),)*];
@@ -67,7 +67,7 @@ proofs! {
 
 /// A trial of a proof: a text in a source file, and its replacement.
 struct Break {
-    /// Relative to hardware/formal.
+    /// The path relative to hardware/formal.
     file: String,
     old: String,
     new: String,
@@ -103,7 +103,7 @@ fn scratch(name: &str) -> PathBuf {
 /// SymbiYosys' exit status if a task found a counterexample: a run from reset, or for some modes a
 /// state from which the assertions cannot be shown to hold in the next state.
 const FAILED: i32 = 2;
-/// Added to it if another task found only the end of an induction that does not hold.
+/// Added to the exit status if another task found only an induction step that fails.
 const UNKNOWN: i32 = 4;
 
 /// Runs SymbiYosys in a folder like hardware/formal. Returns its exit status and its output. Status
@@ -141,7 +141,8 @@ fn prove(proof: &str) {
     assert_eq!(code, Some(0), "{proof} does not hold:\n{said}");
 }
 
-/// Proves with the asynchronous reset, which a proof asserts and releases like the other one.
+/// Proves with the asynchronous reset, which the proof asserts and releases as it does the
+/// synchronous one.
 fn prove_asynchronous(proof: &str) {
     let folder = copied(&format!("{proof}.asynchronous"));
     let formal = folder.join("hardware/formal");

@@ -1,4 +1,4 @@
-//! Tests that numbers repeated in the templates of `hardware/` and in the simulation's harness match
+//! Tests that numbers which the templates of `hardware/` and the simulation's harness repeat match
 //! the generator.
 
 use wireloom_codegen_hardware::core::assemble::exit_code;
@@ -79,7 +79,7 @@ fn a_packet_ends_with_the_same_number_everywhere() {
         ("REPLY", exit_code::REPLY),
     ] {
         assert_eq!(u64::from(number(PACKAGE, &format!("EXIT_{name}"))), code, "{name}");
-        // The harness names those that it tells apart.
+        // The harness has a name for each kind that it distinguishes.
         let in_harness = format!("KIND_{name}");
         if HARNESS.contains(&format!(" {in_harness} = ")) {
             assert_eq!(u64::from(number(HARNESS, &in_harness)), code, "{name}");

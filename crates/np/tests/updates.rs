@@ -59,7 +59,6 @@ impl Random {
     }
 }
 
-/// The contents of the tables.
 #[derive(Clone)]
 struct Tables {
     /// Prefix, length, egress port.
@@ -80,8 +79,8 @@ impl Tables {
     }
 }
 
-/// A change of the tables, from the first access on the control port until the last access is
-/// complete.
+/// A change of the tables. It lasts from the first access on the control port until the last access
+/// is complete.
 struct Change {
     after: Tables,
     begun: u64,
@@ -121,7 +120,7 @@ struct Run {
     /// The keys of each packet: destination, hop, label.
     asked: Vec<(u32, u8, u8)>,
     left: Vec<Left>,
-    /// The prefix that changes, which many packets therefore ask for.
+    /// The prefix that changes. Many packets ask for it.
     focus: (u32, u32),
 }
 

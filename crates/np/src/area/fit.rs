@@ -7,10 +7,9 @@ use wireloom_machine::thousands;
 
 use super::{Cost, Part};
 
-/// A resource that a part has too little of.
+/// A resource of which a part has too little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Overrun {
-    /// The name of the resource.
     pub resource: &'static str,
     /// The amount that the design uses.
     pub used: u64,
@@ -27,7 +26,7 @@ impl fmt::Display for Overrun {
     }
 }
 
-/// The name of the block RAM resource, which the memories of a design fill.
+/// The name of the block RAM resource, which holds the memories of a design.
 pub(super) const BLOCK_RAMS: &str = "block RAMs of 18 Kb";
 
 impl Overrun {
@@ -38,7 +37,7 @@ impl Overrun {
 }
 
 impl Part {
-    /// Returns the resources that the part has too little of for a design.
+    /// Returns the resources of which the part has too little for a design.
     pub fn overruns(&self, cost: &Cost) -> Vec<Overrun> {
         let resources = [
             ("LUTs", cost.luts, self.luts),

@@ -35,34 +35,23 @@ pub enum AreaError {
     /// A tool failed on the design.
     #[error("{}", failed(tool, module, why, log.as_deref()))]
     Failed {
-        /// Yosys or nextpnr.
+        /// `Yosys` or `nextpnr`.
         tool: &'static str,
-        /// The module.
         module: String,
-        /// The line in which it says why.
+        /// The line of the tool's output that states the reason.
         why: String,
-        /// The file with the whole command and what it printed, unless it could not be written.
+        /// The file with the whole command and its output, or `None` if it could not be written.
         log: Option<PathBuf>,
     },
     /// A file cannot be read or written.
     #[error("{place}: {error}")]
-    File {
-        /// The file.
-        place: String,
-        /// The cause.
-        error: std::io::Error,
-    },
+    File { place: String, error: std::io::Error },
     /// The output of a tool cannot be read.
     #[error("the netlist of {module} cannot be read: {message}")]
-    Netlist {
-        /// The module.
-        module: String,
-        /// The cause.
-        message: String,
-    },
+    Netlist { module: String, message: String },
 }
 
-/// The sentence for a tool that fails on a module that a working one accepts.
+/// Formats the error of a tool that fails on a module which a working tool accepts.
 fn failed(tool: &str, module: &str, why: &str, log: Option<&Path>) -> String {
     let log = log.map(|log| format!("; its command and messages are in {}", log.display()));
     format!(
@@ -72,7 +61,7 @@ fn failed(tool: &str, module: &str, why: &str, log: Option<&Path>) -> String {
     )
 }
 
-/// The resources of a device that a module uses.
+/// The device resources that a module uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
     /// All six-input LUTs: those for logic, and those used as memory or shift registers. Two small
@@ -80,11 +69,10 @@ pub struct Cost {
     pub luts: u64,
     /// LUTs used as memory or shift registers.
     pub lut_rams: u64,
-    /// Flip-flops.
     pub flip_flops: u64,
     /// Block RAMs of 18 Kb.
     pub block_rams_18k: u64,
-    /// DSP blocks: multipliers of 18 by 25 bits.
+    /// DSP blocks, each a multiplier of 18 by 25 bits.
     #[serde(default)]
     pub dsps: u64,
 }
@@ -122,7 +110,6 @@ impl Mul<u64> for Cost {
 /// A unit of a report.
 #[derive(Clone, Debug, Serialize)]
 pub struct Unit {
-    /// The module of the unit.
     pub module: String,
     /// Number of instances in the whole design.
     pub count: u64,
@@ -147,7 +134,7 @@ pub struct Report {
     pub total: Cost,
 }
 
-/// The identifiers and names of the device families for which designs can be estimated.
+/// The identifier and name of each device family for which designs can be estimated.
 pub const FAMILIES: [(&str, &str); 3] =
     [("xc5v", "Virtex-5"), ("xc6v", "Virtex-6"), ("xc7", "Virtex-7")];
 

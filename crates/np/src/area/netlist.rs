@@ -10,9 +10,8 @@ use super::Cost;
 /// The resources of one module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resources {
-    /// The resources of a device that it uses.
     pub cost: Cost,
-    /// Levels of LUTs on its longest path.
+    /// The number of LUTs on its longest path.
     pub levels: u32,
     /// The longest path, from the register or port where it begins to the one where it ends. Each
     /// entry is the name of a net on the path that has one, prefixed with the instances that
@@ -108,7 +107,7 @@ pub fn read(json: &str, module: &str) -> Result<Resources, String> {
     let module =
         netlist.modules.get(module).ok_or_else(|| format!("module {module} is not in it"))?;
     let mut resources = Resources::default();
-    // For each net that is driven by a cell with a path through it: that cell.
+    // The driver of each net that a cell drives through a combinational path.
     let mut drivers = HashMap::new();
     let cells: Vec<&Cell> = module.cells.values().collect();
     for (index, cell) in cells.iter().enumerate() {
@@ -134,7 +133,7 @@ pub fn read(json: &str, module: &str) -> Result<Resources, String> {
     Ok(resources)
 }
 
-/// Returns the source name of each net that has one. If a net has several names, the shortest wins.
+/// Returns the source name of each net that has one. Of several names the shortest wins.
 fn names(netnames: &BTreeMap<String, NetName>) -> HashMap<u64, &str> {
     let mut names: HashMap<u64, &str> = HashMap::new();
     for (name, net) in netnames.iter().filter(|(_, net)| net.hide_name == 0) {

@@ -12,22 +12,20 @@ pub struct Part {
     pub family: String,
     /// Six-input LUTs.
     pub luts: u64,
-    /// The LUTs that the paper takes as 100 %, where it used an earlier listing of the part.
+    /// The LUT count that the paper calls 100 %, if it used an earlier listing of the part.
     pub luts_in_paper: Option<u64>,
-    /// Flip-flops.
     pub flip_flops: u64,
     /// Block RAMs of 36 Kb.
     pub block_rams: u64,
     /// LUTs that can be used as memory.
     pub of_lut_ram: u64,
-    /// DSP blocks.
     pub dsps: u64,
     /// The use of the device in the paper.
     pub paper: String,
 }
 
 impl Part {
-    /// The LUTs that the paper calls a percentage of this part.
+    /// Returns the LUTs that the paper states as `percent` of this part.
     pub fn published(&self, percent: u64) -> u64 {
         self.luts_in_paper.unwrap_or(self.luts) * percent / 100
     }
@@ -39,7 +37,6 @@ struct File {
     part: Vec<Part>,
 }
 
-/// Returns all parts.
 pub fn parts() -> Vec<Part> {
     let file: File =
         toml::from_str(include_str!("../../../../hardware/parts.toml")).expect("a test reads it");

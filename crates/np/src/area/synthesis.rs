@@ -86,7 +86,7 @@ pub fn synthesise(
     Ok(resources)
 }
 
-/// Returns the stored result if the unit has been synthesised before.
+/// Returns the stored result, or `None` if the unit has not been synthesised before.
 pub(super) fn remembered(
     design: &Design,
     unit: &str,
@@ -105,32 +105,32 @@ fn result(design: &Design, unit: &str, family: &str) -> String {
     )
 }
 
-/// The scripts that ABC maps logic to LUTs with, each after the Yosys command that selects it. A
-/// unit is mapped with each of them, as neither is the better one everywhere: `flow2` restructures
-/// logic again and again, and keeps the best of several mappings, but it takes wide multiplexers of
-/// bytes apart, which the default script maps to few large LUTs.
+/// The scripts with which ABC maps logic to LUTs, each after the Yosys command that selects it. A
+/// unit is mapped with both, because neither is always better. `flow2` restructures logic
+/// repeatedly and keeps the best of several mappings, but it splits wide multiplexers of bytes,
+/// which the default script maps to few large LUTs.
 const MAPPINGS: [(&str, &str); 2] = [
     ("flow2", "scratchpad -copy abc9.script.flow2 abc9.script"),
     ("default", "scratchpad -unset abc9.script"),
 ];
 
-/// Returns the name of the file with the netlist that a script of [`MAPPINGS`] makes.
+/// Returns the name of the netlist file that a script of [`MAPPINGS`] writes.
 fn netlist_of(mapping: &str) -> String {
     format!("{mapping}.json")
 }
 
-/// Returns the smallest of several mappings of one unit. Of two with as many LUTs the one with
-/// fewer levels is smaller, then the one that comes first.
+/// Returns the smallest of several mappings of one unit. Of two with equal LUTs, the one with fewer
+/// levels is smaller; after that the first one wins.
 fn smallest(mapped: Vec<Resources>) -> Resources {
     let size = |resources: &Resources| (resources.cost.luts, resources.levels);
     mapped.into_iter().min_by_key(size).expect("there is at least one script")
 }
 
 /// Returns the Yosys commands that map a design to a family and write a netlist for each of
-/// [`MAPPINGS`]. They are those of `synth_xilinx`, with a different mapping of logic to LUTs. Here
+/// [`MAPPINGS`]. The commands follow `synth_xilinx`, except for the mapping of logic to LUTs. Here
 /// each LUT of up to six inputs costs 1, which matches how LUTs are counted. By default
 /// `synth_xilinx` assigns cost 2 to a LUT of two inputs and cost 5 to a LUT of six inputs, and so
-/// prefers two small LUTs to a large one. What precedes the mapping is done once.
+/// prefers two small LUTs to a large one. The commands before the mapping run once.
 fn synthesis_for(family: &str) -> String {
     let synthesis = format!("synth_xilinx -family {family} -flatten -noiopad -noclkbuf");
     let mappings = MAPPINGS.map(|(name, select)| {
@@ -238,7 +238,7 @@ mod tests {
         Resources { cost, levels, path: vec![path.to_owned()] }
     }
 
-    /// Returns which of two mappings is kept.
+    /// Returns the name of the mapping that is kept.
     fn kept(one: (u64, u32), other: (u64, u32)) -> String {
         let mapped = vec![resources(one.0, one.1, "one"), resources(other.0, other.1, "other")];
         smallest(mapped).path.concat()
@@ -262,7 +262,7 @@ mod tests {
         for command in ["abc9", "scratchpad", "write_json"] {
             assert_eq!(count(command), MAPPINGS.len(), "{command}");
         }
-        // Each mapping but the first begins with the logic as it was before the one ahead of it.
+        // Each mapping but the first starts from the unmapped logic, not from the previous mapping.
         let loads = commands.iter().filter(|c| **c == "design -load unmapped");
         assert_eq!(loads.count(), MAPPINGS.len() - 1);
         for (name, _) in MAPPINGS {

@@ -44,8 +44,8 @@ struct Port {
     bits: Vec<serde_json::Value>,
 }
 
-/// Places and routes a unit with everything inside it, once with each seed of the placer. One seed
-/// is no clock: the rates of several differ by a tenth.
+/// Places and routes a unit with everything inside it, once with each seed of the placer. Several
+/// seeds are needed: their clock rates differ by a tenth.
 ///
 /// # Errors
 /// If a tool is missing or refuses the unit, or the unit does not fit the device.

@@ -41,14 +41,12 @@ pub enum MachineError {
     /// The keys are well-formed but do not fit together.
     #[error("machine {machine}: {message}")]
     Illegal {
-        /// The name of the machine.
         machine: String,
         /// The conflict, and values that fit.
         message: String,
     },
 }
 
-/// A machine of kind `np`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
@@ -57,7 +55,7 @@ pub struct Machine {
     pub name: String,
     /// Always `np`.
     pub kind: Kind,
-    /// Description for users.
+    /// A description of the machine for users.
     pub about: String,
     /// Clusters in the whole processor.
     pub clusters: usize,
@@ -67,21 +65,19 @@ pub struct Machine {
     pub threads: usize,
     /// Lanes on which packets enter and leave the processor.
     lanes: Lanes,
-    /// The reset of all registers that have one.
+    /// The reset of all registers that have a reset.
     pub reset: Reset,
     /// The packet streams of the processor.
     pub ports: Ports,
-    /// Clocks.
     pub clock: Clock,
-    /// The engines' shell.
+    /// The shell around the engines.
     pub engine: Shell,
-    /// How packets are distributed.
     pub balance: Balance,
-    /// How requesters of one resource are served.
+    /// The arbitration between requesters of one resource.
     pub arbitration: Arbitration,
     /// Memory outside the chip.
     pub memory: Memory,
-    /// How offloads are realised, by offload name or kind.
+    /// The realisation rule of each offload name or kind.
     pub offload: BTreeMap<String, Rule>,
     /// The embedded test rig, for processors that are built with one.
     pub rig: Rig,
@@ -90,7 +86,6 @@ pub struct Machine {
     own_offloads: Vec<String>,
 }
 
-/// The kind of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -121,7 +116,7 @@ enum Auto {
     Auto,
 }
 
-/// Clocks.
+/// The clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clock {
@@ -131,7 +126,7 @@ pub struct Clock {
     pub memory_ratio: usize,
 }
 
-/// How packets are distributed.
+/// The distribution of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Balance {
@@ -145,7 +140,7 @@ pub struct Balance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BalancePolicy {
-    /// Round robin, whether the target is free or not (the paper).
+    /// Round robin, whether the target is free or not, as in the paper.
     Static,
     /// The target with the most free threads.
     LeastLoaded,
@@ -164,7 +159,7 @@ impl BalancePolicy {
     }
 }
 
-/// How requesters of one resource are served.
+/// The arbitration between requesters of one resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arbitration {
@@ -194,7 +189,7 @@ pub struct Memory {
     pub mega_words: usize,
 }
 
-/// How an offload is realised.
+/// The realisation of an offload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -208,8 +203,8 @@ pub struct Rule {
     /// Number of sets, for a cache.
     #[serde(default = "default_sets")]
     pub sets: usize,
-    /// Number of requests that a table outside the chip takes in a core cycle, each in slots of its
-    /// memory channel that are its own. The clusters of a pipe share them.
+    /// Requests that a table outside the chip takes in a core cycle. Each request has its own slots
+    /// of the memory channel. The clusters of a pipe share them.
     #[serde(default = "default_requests")]
     pub requests: usize,
     /// Number of different values that the prefixes can have, for a trie.
@@ -282,7 +277,7 @@ impl Machine {
     /// Builds a machine from the text of a description.
     ///
     /// # Errors
-    /// Returns the errors of [`find`](Self::find).
+    /// As for [`find`](Self::find).
     pub fn parse(name: &str, text: &str) -> Result<Self, MachineError> {
         Self::build(name, Description::parse(name, text)?)
     }
@@ -425,7 +420,7 @@ impl Machine {
     }
 
     /// Returns the `[offload.NAME]` sections of the user's own files that match none of these
-    /// offloads and no kind. Such a section is misspelt or belongs to another program.
+    /// offloads and no kind. Such a section is misspelt or meant for another program.
     pub fn sections_for_nothing<'a>(
         &'a self,
         offloads: &'a [&str],

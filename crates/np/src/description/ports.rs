@@ -9,7 +9,6 @@ pub const LANE_BYTES: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ports {
-    /// The kind of the streams.
     pub kind: PortKind,
     /// Bytes in a beat of a narrow port.
     pub bytes: usize,
@@ -20,7 +19,6 @@ pub struct Ports {
     pub queue_beats: usize,
 }
 
-/// A kind of packet stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum PortKind {
     /// Lanes of 64 bytes per cycle. A sideband signal carries the port number of each packet.

@@ -8,7 +8,6 @@ use wireloom_net::tables::{Family, Prefix};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rig {
-    /// The kinds of packets, in equal shares.
     pub traffic: Vec<Traffic>,
     /// Number of labels of an MPLS packet.
     pub labels: u32,
@@ -30,9 +29,7 @@ pub struct Rig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Traffic {
-    /// IPv4.
     Ipv4,
-    /// IPv6.
     Ipv6,
     /// IPv4 inside MPLS.
     Mpls,
@@ -90,7 +87,7 @@ impl Rig {
         bytes.iter().try_fold(0, join).ok_or_else(refuse)
     }
 
-    /// Returns the network of IPv4 addresses.
+    /// Returns the network of IPv4 source and destination addresses.
     ///
     /// # Panics
     /// If the description has not been checked.

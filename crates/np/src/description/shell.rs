@@ -7,9 +7,7 @@ use wireloom_compile::passes::HeaderPorts;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shell {
-    /// The kind of shell.
     pub shell: ShellKind,
-    /// The thread scheduler.
     pub scheduler: Scheduler,
     /// The memories for contexts and header windows.
     pub storage: Storage,
@@ -39,7 +37,7 @@ pub enum ShellKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
-    /// Each thread in turn, whether it is ready or not.
+    /// Each thread in order, whether it is ready or not.
     RoundRobin,
     /// Any thread that is ready.
     ReadyToExecute,
@@ -49,11 +47,10 @@ pub enum Scheduler {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Storage {
-    /// LUT RAM.
     Lut,
     /// Header windows in block RAM, and all other thread state in LUT RAM.
     BlockWindows,
-    /// Block RAM.
+    /// All thread state in block RAM.
     Block,
 }
 

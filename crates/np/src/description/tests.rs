@@ -33,7 +33,7 @@ fn the_common_description_states_every_key() {
             assert!(inside(keys, there).is_empty(), "[{section}]: {:?}", inside(keys, there));
         }
     }
-    // Every key that a rule has by default appears in the default description, with its default.
+    // The default description lists every key that a rule has by default, with its default value.
     let least = "extends = \"np\"\n[offload.own]\nrealisation = \"table\"\nplace = \"pipe\"";
     let least =
         toml::Table::try_from(Machine::parse("mine", least).unwrap().offload["own"]).unwrap();

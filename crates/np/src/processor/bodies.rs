@@ -6,7 +6,7 @@ use wireloom_codegen_hardware::core::offload::Body;
 use wireloom_codegen_hardware::sv::short::{clocked, int, name};
 use wireloom_codegen_hardware::sv::{Expr, Instance, Item, Type};
 
-/// Returns the body buffer's interface to the services that access bodies, if there are any.
+/// Connects the body buffer to the services that access bodies, if there are any.
 pub(super) fn access(plan: &Plan, buffer: Instance) -> Instance {
     if plan.place_bits == 0 {
         return buffer
@@ -32,7 +32,7 @@ pub(super) fn access(plan: &Plan, buffer: Instance) -> Instance {
         .port("access_write_data_i", writes("access_write_data"))
 }
 
-/// Returns the module that gives several services access to the body buffer in turn.
+/// Returns the module that lets several services access the body buffer in turn.
 pub(super) fn turns(plan: &Plan) -> Vec<Item> {
     let beat = 8 * plan.data_bytes;
     let services: Vec<&Service> = plan.body_services().collect();

@@ -1,4 +1,4 @@
-//! The memory channels of a processor: what each offload does with them, and their pins.
+//! The memory channels of a processor: the accesses of each offload, and the pins.
 
 use std::fmt::Write as _;
 
@@ -16,22 +16,21 @@ pub const PUBLISHED_MOST: usize = 4;
 pub struct Channels {
     /// The channels of one lane.
     pub of_lane: Vec<ChannelUse>,
-    /// The number of lanes. Each has its own channels.
+    /// The number of lanes. Each lane has its own channels.
     pub lanes: usize,
-    /// The channels of all lanes.
+    /// The number of channels of all lanes.
     pub channels: usize,
-    /// The pins of all channels.
+    /// The number of pins of all channels.
     pub pins: usize,
 }
 
-/// A memory channel, and the accesses to it.
+/// A memory channel and its accesses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ChannelUse {
-    /// The name of the channel.
     pub name: String,
-    /// The offload, by its name in the source.
+    /// The name of the offload in the source.
     pub offload: String,
-    /// The words of the memory.
+    /// Words in the memory.
     pub words: usize,
     /// Bits in a word.
     pub word_bits: usize,
@@ -39,7 +38,7 @@ pub struct ChannelUse {
     pub reads: usize,
     /// Bursts of two words that a request writes.
     pub writes: usize,
-    /// The reads, and as many writes, that the channel can do in a core cycle.
+    /// The reads, and equally many writes, that the channel can do in a core cycle.
     pub slots: usize,
     /// The most requests of a packet; `None` if they are in a loop.
     pub requests: Option<u32>,
@@ -78,17 +77,17 @@ fn channel_use(channel: &Channel, service: &Service) -> ChannelUse {
     }
 }
 
-/// Returns the pins that a memory of two-word bursts has for an FPGA: D and Q, the address that
-/// counts bursts, a byte write select for each 9 bits, RPS#, WPS#, K, K#, CQ and CQ#. QDRII+ parts
-/// have the same ones. Pins that a board ties to a level (C, C#, DOFF#, ZQ) are left out, and so is
-/// QVLD, which controllers do not need (the makers' data sheets, for example of the CY7C1512KV18 of
-/// 4M x 18, with 21 address pins, and of the CY7C1514KV18 of 2M x 36, with 20).
+/// Returns the FPGA pins of a memory with two-word bursts: D and Q, the address that counts bursts,
+/// a byte write select for each 9 bits, RPS#, WPS#, K, K#, CQ and CQ#. QDRII+ parts have the same
+/// pins. Pins that a board ties to a level (C, C#, DOFF#, ZQ) are left out, and so is QVLD, which
+/// controllers do not need. Sources: the makers' data sheets, for example of the CY7C1512KV18 of 4M
+/// x 18, with 21 address pins, and of the CY7C1514KV18 of 2M x 36, with 20.
 fn pins(channel: &Channel) -> usize {
     2 * channel.word_bits + channel.address_bits() + channel.word_bits / 9 + 6
 }
 
 impl Channels {
-    /// Returns a line for people.
+    /// Formats the channels as a line for people.
     pub fn summary(&self) -> String {
         let Self { of_lane, lanes, channels, pins } = self;
         let more = if *channels > PUBLISHED_MOST {
@@ -132,7 +131,7 @@ impl Channels {
 /// Returns the most requests that a packet makes to an offload, or `None` if they are in a loop.
 pub(super) fn requests(engine: &Engine, offload: OffloadId) -> Option<u32> {
     let calls = engine.steps.iter().map(|step| calls(step, offload)).collect::<Vec<_>>();
-    // The most requests on a way to each step that can be reached, that step included.
+    // For each reachable step, the most requests on any path to it, including the step itself.
     let mut most: Vec<Option<u32>> = vec![None; engine.steps.len()];
     *most.first_mut()? = Some(calls[0]);
     for _ in 0..=engine.steps.len() {

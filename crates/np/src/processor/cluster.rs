@@ -10,7 +10,7 @@ use wireloom_codegen_hardware::sv::{Binary, Expr, Field, Instance, Item, Module,
 
 /// Rows of 16 bytes of the longest window, 256 bytes.
 pub(super) const WINDOW_ROWS: u64 = 16;
-/// Header beats that wait in front of a cluster's engines: two headers of full length.
+/// Header beats that wait before a cluster's engines: two headers of full length.
 const WAITING_BEATS: usize = 4;
 /// Bits in a row.
 const ROW: usize = 128;
@@ -278,7 +278,7 @@ fn engines_of(plan: &Plan, mut engine: Instance) -> Item {
     for service in &plan.services {
         let s = &service.name;
         let in_engine = service.rule.place == Place::Engine;
-        // The nets of a service inside an engine are declared in the loop.
+        // The nets of a service inside an engine are declared in the loop over engines.
         let single = |what: &str| {
             let net = format!("{s}_{what}");
             if in_engine { name(net) } else { bit(net, i()) }
@@ -313,7 +313,7 @@ fn engines_of(plan: &Plan, mut engine: Instance) -> Item {
     }
 }
 
-/// Converts finished packets, which come in any order, to beats in order of arrival.
+/// Converts finished packets, which arrive in any order, to beats in order of arrival.
 fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
     let machine = &plan.machine;
     let engines = machine.engines;
@@ -432,8 +432,9 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
 }
 
 /// Computes the number of packets that the cluster could start: its idle threads, less the header
-/// beats that wait for them. Packets that wait for their turn to leave do not count. Otherwise
-/// clusters with slow packets would look no busier than clusters that wait for them.
+/// beats that wait for them. Finished packets that wait for earlier ones to leave do not count.
+/// Otherwise a cluster that waits for another cluster would look as busy as a cluster of slow
+/// packets.
 fn free_places(plan: &Plan) -> Vec<Item> {
     let idle_bits = bits(plan.machine.threads + 1) as usize;
     let waiting_bits = bits(WAITING_BEATS + 1) as usize;

@@ -68,8 +68,8 @@ pub(super) fn section(processor: &Processor, map: &MemoryMap) -> String {
     text
 }
 
-/// Returns the largest on-chip tables, with their size in all copies, the largest first. A table is
-/// large if it takes a twentieth of all tables or more.
+/// Returns the largest on-chip tables in decreasing order, each with its size in all copies. A
+/// table is large if it takes a twentieth of all tables or more.
 pub fn largest_tables(processor: &Processor) -> Vec<String> {
     let plan = &processor.plan;
     let mut tables = tables(plan, &super::memory_map(processor));

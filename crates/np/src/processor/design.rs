@@ -10,7 +10,6 @@ use wireloom_codegen_hardware::sv::Module;
 pub struct File {
     /// Path in the folder of the design.
     pub name: String,
-    /// The text of the file.
     pub text: String,
     /// The unit whose synthesis depends on the file; `None` means all units (templates, packages).
     pub unit: Option<String>,
@@ -26,9 +25,8 @@ impl File {
 /// A generated module, and the generated modules inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// The name of the module.
     pub name: String,
-    /// The parameters that all instances of the unit have, by name. Other parameters have their
+    /// The parameters that all instances of the unit share, by name. Other parameters keep their
     /// defaults.
     pub parameters: Vec<(String, usize)>,
     /// The units inside it, with the number of instances of each.
@@ -38,7 +36,6 @@ pub struct Unit {
 /// The sources of a network processor and its hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Design {
-    /// The top module.
     pub top: String,
     /// The source files, packages first.
     pub files: Vec<File>,
@@ -47,9 +44,9 @@ pub struct Design {
 }
 
 impl Design {
-    /// Returns a template of hardware/ and what it needs as a design of one unit, with a synchronous
-    /// reset. Parameters that are not given have their defaults. `None` if there is no such
-    /// template.
+    /// Returns a template of hardware/ and its dependencies as a design of one unit, with a
+    /// synchronous reset. Unlisted parameters keep their defaults. Returns `None` if the template
+    /// does not exist.
     pub fn of_template(name: &str, parameters: &[(&str, usize)]) -> Option<Self> {
         let files = templates::with_synchronous_reset(templates::needed(&[name]));
         let is_there = files.iter().any(|file| file.name == templates::path(name));
@@ -91,7 +88,7 @@ impl Design {
             .filter(move |file| file.unit.as_ref().is_none_or(|unit| inside.contains(unit)))
     }
 
-    /// The names of a unit and of those inside it.
+    /// Returns the names of a unit and of the units inside it.
     fn inside(&self, unit: &str) -> BTreeSet<String> {
         let mut inside = BTreeSet::from([unit.to_owned()]);
         for unit in self.units.iter().rev() {

@@ -16,8 +16,8 @@ pub const NOT_ESTIMATED: &str =
 folder, given again with `--area`, synthesises what it has not synthesised before, which takes
 minutes, and writes the estimate here.";
 
-/// Returns the files of a processor with the contents of its tables. If there is a stimulus, adds
-/// a test bench; `estimate` is the section of the README about the cost.
+/// Returns the files of a processor with the contents of its tables. A stimulus adds a test bench;
+/// `estimate` is the README section about the cost.
 pub fn files(
     processor: &Processor,
     images: Vec<Image>,
@@ -50,7 +50,6 @@ pub fn files(
 
 /// The source files of a folder.
 pub(super) struct Sources<'a> {
-    /// The design.
     pub design: &'a Design,
     /// The files for simulation only.
     pub simulation: &'a [File],
@@ -63,7 +62,7 @@ pub(super) struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// The design, and what simulations need in addition.
+    /// Returns the design files and the files for simulation only.
     pub fn files(&self) -> Files {
         let named = |folder: &'static str| {
             move |file: &File| (format!("{folder}/{}", file.name), file.text.clone())
@@ -72,8 +71,8 @@ impl Sources<'_> {
         self.design.files.iter().map(named("rtl")).chain(simulation).collect()
     }
 
-    /// A file list for Verilator, slang and vendors' tools, and a FuseSoC description with this
-    /// name.
+    /// Returns a file list for Verilator, slang and vendors' tools, and a FuseSoC description with
+    /// this name.
     pub fn lists(&self, name: &str, about: &str, bench: Option<&fusesoc::Bench>) -> Files {
         let list = self.rtl().fold(String::new(), |list, file| list + &file + "\n");
         let core = fusesoc::core(name, about, &self.design.top, self.rtl(), bench);
@@ -88,7 +87,7 @@ impl Sources<'_> {
 /// The longest line of a README, in characters.
 const COLUMNS: usize = 100;
 
-/// Breaks the lines of Markdown prose and of items of lists. Tables, headings and code keep theirs.
+/// Breaks the lines of Markdown prose and list items. Tables, headings and code keep their lines.
 pub(super) fn wrapped(markdown: &str) -> String {
     let (mut out, mut column, mut in_fence) = (String::new(), 0, false);
     for line in markdown.lines() {
@@ -129,7 +128,8 @@ pub(super) fn wrapped(markdown: &str) -> String {
     out + if column > 0 { "\n" } else { "" }
 }
 
-/// Returns the columns of an item's marker (`- `, `1. `), or 0 if the line begins no item.
+/// Returns the width of a list item's marker (`- `, `1. `) in columns, or 0 if the line starts no
+/// item.
 fn marker(line: &str) -> usize {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     if line.starts_with("- ") {

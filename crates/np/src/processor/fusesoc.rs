@@ -11,7 +11,6 @@ pub(super) fn core_name(name: &str) -> String {
 
 /// The parts that a simulation adds to a design.
 pub(super) struct Bench {
-    /// The top module.
     pub top: String,
     /// SystemVerilog files for simulation only.
     pub models: Vec<String>,
@@ -19,7 +18,7 @@ pub(super) struct Bench {
     pub programs: Vec<String>,
     /// C++ headers that those files include.
     pub headers: Vec<String>,
-    /// The data files that the simulation reads, by these names.
+    /// The data files that the simulation reads, by name.
     pub data: Vec<String>,
     /// Options for Verilator, for `make`, which compiles Verilator's output, and for the
     /// simulation.

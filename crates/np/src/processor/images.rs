@@ -1,7 +1,7 @@
 //! Table contents, as files from which memories are loaded.
 //!
-//! The format is that of `$readmemh`: hexadecimal words, and `@` before an address in words. Only
-//! nonzero words are written.
+//! The files have the format of `$readmemh`: hexadecimal words, and `@` before an address in words.
+//! Only nonzero words are written.
 
 use std::fmt::Write as _;
 

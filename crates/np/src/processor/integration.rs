@@ -1,5 +1,5 @@
-//! The README section about how to connect a processor: clocks, reset, packets, memories, and what
-//! happens in odd cases.
+//! The README section about how to connect a processor: clocks, reset, packets, memories, and
+//! corner cases.
 
 use std::fmt::Write as _;
 
@@ -12,13 +12,12 @@ use super::services::memory_port_names;
 use super::top::EVENT;
 use crate::description::Reset;
 
-/// Cycles of reset that every part has seen, as in the test bench.
+/// Cycles after which a reset has reached every part, as in the test bench.
 const RESET_CYCLES: usize = 8;
-/// Bytes of the longest packet, and of its part that engines read and write.
+/// Bytes of the longest packet, and of the part of it that engines read and write.
 const LONGEST: usize = 65_535;
 const WINDOW: usize = 128;
 
-/// Returns the section.
 pub(super) fn section(processor: &Processor, map: &MemoryMap) -> String {
     let plan = &processor.plan;
     let mut text = String::from("\n## Integration\n");

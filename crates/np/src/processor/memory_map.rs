@@ -20,9 +20,8 @@ const REGISTER_BITS: u32 = 32;
 /// A block of registers, and the control targets that are accessed through it.
 #[derive(Clone, Debug, Serialize)]
 pub struct MemoryMap {
-    /// The registers.
     pub registers: Vec<Register>,
-    /// The cycles after which a command without reply fails: a driver must wait for as long.
+    /// The cycles after which a command without a reply fails. A driver must wait for as long.
     pub timeout_cycles: usize,
     /// The control targets.
     pub targets: Vec<Target>,
@@ -34,7 +33,6 @@ pub struct MemoryMap {
 /// A register of `wl_axil_control`, or several consecutive ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Register {
-    /// The name of the register.
     pub name: &'static str,
     /// Byte address of the first register.
     pub address: u32,
@@ -42,7 +40,7 @@ pub struct Register {
     pub count: u32,
     /// `ro`, `rw` or `wo`.
     pub access: &'static str,
-    /// Contents or effect.
+    /// The contents of the register, or the effect of a write.
     pub meaning: &'static str,
 }
 
@@ -54,9 +52,8 @@ pub struct Target {
     /// The offload that the target belongs to, by its name in the source; empty for the statistics.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub offload: String,
-    /// The copy: pipe, cluster, engine.
+    /// The place of the copy, such as `pipe 0, cluster 1`.
     pub place: String,
-    /// The contents of the target.
     #[serde(flatten)]
     pub contents: Contents,
 }
@@ -84,12 +81,12 @@ pub struct Contents {
     /// The meaning of the entry at each address, if the entries differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<String>,
-    /// The seed of its hashes, if it has any.
+    /// The seed of the entries' hashes, if there are hashes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<Seed>,
 }
 
-/// The seed of the hashes of a table or of its caches. It is set by one write, which empties them.
+/// The seed of the hashes of a table or of its caches. One write sets it and empties the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Seed {
     /// The address of the write.
@@ -101,7 +98,7 @@ pub struct Seed {
 }
 
 impl Seed {
-    /// Returns the address and the data of the write that sets a seed made from random words.
+    /// Draws a seed. Returns the address and the data of the write that sets it.
     pub fn write(&self, random: &mut dyn FnMut() -> u64) -> (u32, Bits) {
         let drawn = random() & ((1 << self.address_bits) - 1);
         let words: Vec<u64> = (0..self.data_bits.div_ceil(64)).map(|_| random()).collect();
@@ -116,7 +113,7 @@ impl Seed {
 /// A part of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Field {
-    /// The name, taken from the source if the program declares the field.
+    /// The name. If the program declares the field, it is the name in the source.
     pub name: String,
     /// The lowest bit.
     pub offset: u32,
@@ -190,7 +187,8 @@ pub(crate) fn leaves(whole: &str, layout: Option<&Layout>) -> Vec<(String, u32)>
         .collect()
 }
 
-/// Returns the leaves with names that stay distinct next to other leaves of the same names.
+/// Returns the leaves with names prefixed by `whole`, so that they differ from equally named leaves
+/// of other layouts.
 pub(crate) fn leaves_of(whole: &str, layout: Option<&Layout>) -> Vec<(String, u32)> {
     let name =
         |name: &str| if name.is_empty() { whole.to_owned() } else { format!("{whole}.{name}") };

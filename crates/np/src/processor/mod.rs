@@ -61,29 +61,20 @@ pub enum NpError {
     /// The machine cannot provide an offload.
     #[error("offload `{offload}` cannot be had on machine {machine}: {why}")]
     Offload {
-        /// The name of the offload.
         offload: String,
-        /// The machine.
         machine: String,
         /// The missing feature, and a remedy.
         why: String,
     },
     /// The machine cannot be built.
     #[error("machine {machine} cannot be built: {message}")]
-    Illegal {
-        /// The machine.
-        machine: String,
-        /// The conflict.
-        message: String,
-    },
+    Illegal { machine: String, message: String },
 }
 
 /// A network processor.
 #[derive(Clone, Debug)]
 pub struct Processor {
-    /// The plan of the processor.
     pub plan: Plan,
-    /// The engine.
     pub engine: EngineModule,
     /// The sources, with `np_top` or `np_rig` as the top module.
     pub design: Design,
@@ -191,8 +182,8 @@ fn build(
 }
 
 impl Processor {
-    /// Returns the sources for Verilator: [`Self::simulation_top`], and the modules that it
-    /// contains several times.
+    /// Returns the sources for Verilator: [`Self::simulation_top`], and the modules that occur in
+    /// it several times.
     pub fn source(&self) -> Source {
         let files = self.design.files.iter().chain(&self.simulation).cloned().collect();
         let machine = &self.plan.machine;
@@ -208,7 +199,7 @@ impl Processor {
         Source { files, top, blocks, geometry, followed }
     }
 
-    /// Returns the description of the signals that tell the way of a packet.
+    /// Returns the description of the signals that trace a packet.
     pub fn followed(&self) -> Followed {
         let (plan, engine) = (&self.plan, &self.engine);
         let shell = match plan.machine.engine.shell {

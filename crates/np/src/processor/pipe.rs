@@ -189,7 +189,7 @@ fn clusters_of(plan: &Plan) -> Item {
     for port in probes::of_cluster(plan) {
         cluster = cluster.port(port.name.clone(), element(port.name, i(), port.width));
     }
-    // Targets count from the base of this pipe: the pipe's own targets come first, then those of
+    // Targets count from the base of this pipe: first the pipe's own targets, then the targets of
     // each cluster.
     let base = int(plan.pipe_targets()).add(i().mul(int(plan.cluster_targets())));
     for port in cluster_control_ports(plan) {
@@ -216,7 +216,7 @@ fn clusters_of(plan: &Plan) -> Item {
                 element(format!("{s}_ask_data"), i(), service.request_bits),
             );
         if service.reply_bits > 0 {
-            // The clusters of a way see the same replies.
+            // All clusters of a way see the same replies.
             let told = |what: &str, width: usize| match plan.ways(service).len() {
                 1 => name(format!("{s}_told_{what}")),
                 _ => element(format!("{s}_told_{what}"), i(), width),
@@ -239,7 +239,7 @@ fn clusters_of(plan: &Plan) -> Item {
 fn exit(plan: &Plan) -> Vec<Item> {
     let clusters = plan.machine.clusters_a_pipe();
     let beat = 8 * plan.data_bytes;
-    // As many packets as the clusters have places for, and some on the way to them.
+    // Enough for all packets in the clusters, and for some on the way to them.
     let packets = (clusters * plan.cluster_tags() + 16).next_power_of_two();
     let single = |name: &str| Item::net(name, Type::Bit);
     let gatherer = clocked("wl_gatherer", "i_gatherer")
@@ -381,7 +381,7 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
     items
 }
 
-/// Returns the elements of a way's clusters in a net of all clusters, with `width` bits each.
+/// Returns the elements of a way's clusters from a net of all clusters, with `width` bits each.
 fn of_way(net: String, way: &Way, ways: usize, width: usize) -> Expr {
     match ways {
         1 => name(net),
@@ -410,7 +410,7 @@ fn requests(plan: &Plan, service: &Service, way: &Way, ways: usize) -> Vec<Item>
         .port("out_valid_o", end("valid"))
         .port("out_ready_i", end("ready"))
         .port("out_data_o", end("data"));
-    // A request without a reply does not need the tag of its requester.
+    // A request without a reply needs no tag of its requester.
     let answers = service.reply_bits > 0;
     let tree = if answers { tree.port("out_tag_o", end("tag")) } else { tree.open("out_tag_o") };
     vec![

@@ -14,18 +14,17 @@ use wireloom_codegen_hardware::engine::EngineModule;
 use wireloom_codegen_hardware::pipelined::Lookup;
 use wireloom_codegen_hardware::sv::Expr;
 
-/// Cycles after which a command of the control plane without reply fails, in addition to the pauses
-/// of services.
+/// Cycles after which a command of the control plane without a reply fails, in addition to the
+/// pauses of services.
 pub(super) const CONTROL_PATIENCE: usize = 65_536;
 
 /// An offload of the engine, and its realisation.
 #[derive(Clone, Debug)]
 pub struct Service {
-    /// Name of the port, which is legal in SystemVerilog.
+    /// The name of the port, which is legal in SystemVerilog.
     pub name: String,
     /// Name of the offload in the source.
     pub offload: String,
-    /// Number of the offload in the engine.
     pub index: usize,
     /// The rule of the machine for the offload.
     pub rule: Rule,
@@ -39,7 +38,7 @@ pub struct Service {
     pub request_bits: usize,
     /// Bits of a reply; 0 if there are no replies.
     pub reply_bits: usize,
-    /// The most requests of a packet; `None` if they are in a loop.
+    /// The most requests that a packet makes to the service; `None` if they are in a loop.
     pub requests: Option<u32>,
 }
 
@@ -135,7 +134,6 @@ impl Channel {
 /// The plan of a network processor.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The machine.
     pub machine: Machine,
     /// Name of the engine in the source.
     pub engine: String,
@@ -151,9 +149,9 @@ pub struct Plan {
     pub place_bits: usize,
     /// The most bytes that a thread appends to its packet.
     pub appended: usize,
-    /// Bits of the constants of a packet.
+    /// Bits of the constants that accompany a packet.
     pub info_bits: usize,
-    /// The offloads.
+    /// The services, one for each offload of the engine.
     pub services: Vec<Service>,
     /// The lookup services, one for each key width.
     pub lookups: Vec<Lookup>,
@@ -335,13 +333,14 @@ impl Plan {
         self.services.iter().map(cleared).max().unwrap_or(0)
     }
 
-    /// Returns the most cycles for which a service answers neither packets nor the control plane.
+    /// Returns the longest time, in cycles, for which a service replies neither to packets nor to
+    /// the control plane.
     pub fn longest_pause(&self) -> usize {
         let pause = |service: &Service| service.rule.realisation.longest_pause(service);
         self.services.iter().map(pause).max().unwrap_or(0)
     }
 
-    /// Returns the cycles after which a command of the control plane without reply fails.
+    /// Returns the cycles after which a command of the control plane without a reply fails.
     pub fn control_timeout(&self) -> usize {
         CONTROL_PATIENCE + self.longest_pause()
     }
@@ -373,13 +372,13 @@ impl Plan {
         self.services.iter().filter(|service| service.port.body.is_some())
     }
 
-    /// Returns whether several services access bodies. Such services take turns at the body buffer.
+    /// Returns whether several services access bodies. They then share the body buffer in turn.
     pub fn shares_bodies(&self) -> bool {
         self.body_services().nth(1).is_some()
     }
 
-    /// Returns the beats of a packet that precede its body in the body buffer: those of the header
-    /// if an offload searches packets, and none otherwise.
+    /// Returns the beats of a packet before its body in the body buffer: the header beats if an
+    /// offload searches packets, and none otherwise.
     pub fn beats_ahead(&self) -> usize {
         let searches = self.services.iter().any(|service| service.port.body == Some(Body::Search));
         if searches { WINDOW_LOADED as usize / self.data_bytes } else { 0 }
@@ -396,7 +395,7 @@ impl Plan {
         inside.map(|s| if s.rule.place == Place::Engine { self.machine.engines } else { 1 }).sum()
     }
 
-    /// Returns whether a part of the clusters keeps copies of data that the control plane writes
+    /// Returns whether parts of the clusters keep copies of data that the control plane writes
     /// elsewhere.
     pub fn watches_control_in_clusters(&self) -> bool {
         self.services.iter().any(|service| service.rule.realisation.has_cluster_part())

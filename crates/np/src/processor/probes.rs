@@ -81,7 +81,7 @@ pub(super) fn of_cluster(plan: &Plan) -> Vec<ProbePort> {
     ports
 }
 
-/// Returns the probes of a pipe, without those of its clusters.
+/// Returns the probes of a pipe, without the probes of its clusters.
 fn of_pipe(plan: &Plan) -> Vec<ProbePort> {
     let single = |name: &str, doc, kind: &str| ProbePort {
         name: format!("{name}_o"),
@@ -110,7 +110,7 @@ fn of_pipe(plan: &Plan) -> Vec<ProbePort> {
     ports
 }
 
-/// Returns all probes of a pipe, including those of its clusters.
+/// Returns all probes of a pipe, including the probes of its clusters.
 pub(super) fn of_whole_pipe(plan: &Plan) -> Vec<ProbePort> {
     let clusters = plan.machine.clusters_a_pipe();
     let mut ports = of_cluster(plan);

@@ -1,5 +1,5 @@
-//! The reasons for which a program drops packets or hands them to the control processor. Each has a
-//! counter, after those of the statistics (`wl_reasons`).
+//! The reasons for which a program drops packets or hands them to the control processor. Each
+//! reason has a counter; the counters come after the statistics (`wl_reasons`).
 
 use serde::Serialize;
 use wireloom_bits::Bits;
@@ -22,11 +22,11 @@ pub struct ReasonCounter {
     pub address: usize,
     /// `drop` or `cpu`.
     pub verdict: &'static str,
-    /// The reason's name in the program, as reports show it; `None` for all reasons without a
-    /// counter of their own.
+    /// The name of the reason in the program, as reports show it; `None` for the common counter of
+    /// all other reasons.
     pub reason: Option<String>,
     /// The enumeration of reasons in bits 23:16 and the reason's value in bits 15:0, as in `tuser`
-    /// and `event_o`; 0xff0000 is a thread that jumped back too often.
+    /// and `event_o`. 0xff0000 stands for a thread that jumped back too often.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<u32>,
 }
@@ -54,14 +54,13 @@ const CPU: &str = "cpu";
 pub struct Counted {
     /// Whether packets go to the control processor. Otherwise they are dropped.
     to_cpu: bool,
-    /// The code of the reason, as the engine gives it.
+    /// The reason in the encoding of the engine, like [`ReasonCounter::code`].
     code: u32,
     /// The name in reports.
     name: String,
 }
 
-/// Returns the reasons that the main engine of a program gives, in the order of their codes, those
-/// of drops first.
+/// Returns the reasons in the main engine of a program, drops first, in the order of their codes.
 pub(super) fn of_program(program: &Program) -> Vec<Counted> {
     let mut found =
         vec![Counted { to_cpu: false, code: RUNAWAY, name: reason_name(program, Reason::Runaway) }];
@@ -85,8 +84,8 @@ pub(super) fn of_program(program: &Program) -> Vec<Counted> {
     found
 }
 
-/// Returns the numbers that a value can have: those of its constants or, if it is computed, all
-/// members of the set.
+/// Returns the numbers that a value can have: its constants or, if it is computed, all members of
+/// the set.
 fn numbers(program: &Program, step: &Step, value: Value, set: ReasonSetId) -> Vec<u16> {
     let mut numbers = Vec::new();
     if !constants(step, value, &mut numbers) {
@@ -96,7 +95,8 @@ fn numbers(program: &Program, step: &Step, value: Value, set: ReasonSetId) -> Ve
     numbers
 }
 
-/// Collects the constants among which a value is chosen. Returns whether that is all it can be.
+/// Collects the constants among which a value is chosen. Returns whether the value is always one of
+/// them.
 fn constants(step: &Step, value: Value, found: &mut Vec<u16>) -> bool {
     let mut kind = None;
     step.for_each_op(|op| {
@@ -118,7 +118,8 @@ fn constants(step: &Step, value: Value, found: &mut Vec<u16>) -> bool {
 }
 
 impl Plan {
-    /// Returns the counters of reasons: one for each, and at last those of all others.
+    /// Returns the counters of reasons: one for each reason, and at the end the counters of all
+    /// others.
     pub fn reason_counters(&self) -> Vec<ReasonCounter> {
         let verdict = |to_cpu| if to_cpu { CPU } else { DROP };
         let own = self.counted_reasons().iter().map(|counted| {
@@ -137,7 +138,7 @@ impl Plan {
             .collect()
     }
 
-    /// Returns the reasons that have counters, as many as there is room for.
+    /// Returns the reasons that have counters, limited by the room for counters.
     fn counted_reasons(&self) -> &[Counted] {
         let room = MOST_COUNTERS - 2 - super::memory_map::counters_before_reasons(self);
         &self.reasons[..self.reasons.len().min(room)]
@@ -149,8 +150,8 @@ impl Plan {
     }
 }
 
-/// Returns the template that counts reasons, and the net of the increments. `sent` are the packets
-/// that are sent, `user` their `tuser`.
+/// Returns the template that counts reasons, and the net of the increments. `sent` tells which
+/// lanes send a packet, `user` holds their `tuser`.
 pub(super) fn items(plan: &Plan, sent: Expr, user: Expr) -> Vec<Item> {
     let reasons = plan.counted_reasons();
     let value = |counted: &Counted| {
@@ -177,14 +178,13 @@ pub(super) fn items(plan: &Plan, sent: Expr, user: Expr) -> Vec<Item> {
 pub struct ReasonCount {
     /// `drop` or `cpu`.
     pub verdict: &'static str,
-    /// The reason's name; `None` for all others.
+    /// The name of the reason; `None` for all others.
     pub reason: Option<String>,
-    /// The number of packets.
     pub packets: u64,
 }
 
 impl ReasonCounter {
-    /// Returns what an entry of the statistics says of the counter.
+    /// Converts an entry of the statistics to the count of this counter.
     pub fn count(&self, entry: &Bits) -> ReasonCount {
         ReasonCount {
             verdict: self.verdict,

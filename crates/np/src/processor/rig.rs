@@ -71,8 +71,8 @@ fn words(plan: &Plan, channel: &Channel) -> usize {
     plan.machine.rig.memory_words.min(channel.words)
 }
 
-/// Returns whether the highest bit of an address selects a half of the block RAM. This is so for a
-/// trie, whose levels lie at both ends of its memory.
+/// Returns whether the highest bit of an address selects a half of the block RAM. This holds for a
+/// trie, whose levels occupy both ends of its memory.
 fn keeps_half(plan: &Plan, channel: &Channel) -> bool {
     let service = plan.services.iter().find(|s| s.name == channel.service);
     service.is_some_and(|s| s.rule.realisation.spans_memory())
@@ -353,8 +353,8 @@ pub fn simulation(plan: &Plan) -> Module {
     module
 }
 
-/// Returns the contents of a trie's memory in the block RAM of the rig. Of the first level, they
-/// include only the network of the rig.
+/// Returns the contents of a trie's memory in the block RAM of the rig. The first level includes
+/// only the network of the rig.
 ///
 /// # Errors
 /// If two bursts have the same place in the block RAM.
@@ -368,7 +368,7 @@ pub(crate) fn trie_image(
     let rig = &plan.machine.rig;
     let (network, width) =
         if service.request_bits == 32 { (rig.network4(), 32) } else { (rig.network6(), 128) };
-    // Number of address bits of the first level, which a memory holds once, at its beginning.
+    // Address bits of the first level, which lies once at the beginning of the memory.
     const ROOT_BITS: u32 = 20;
     let of_root = |key: u128| (key >> (width - ROOT_BITS)) as u64;
     let first = of_root(network.bits());

@@ -72,7 +72,8 @@ pub(crate) fn in_pipe(plan: &Plan, service: &Service) -> Vec<Item> {
     service.rule.realisation.items(plan, service, plan.pipe_tag_bits(), target)
 }
 
-/// Returns which targets are in this place, and the combined control response of all of them.
+/// Returns the nets that select the control targets of this place, and the combined control
+/// response of all targets.
 pub(crate) fn gather_control(plan: &Plan, place: Place) -> Vec<Item> {
     let inside = |service: &&Service| match place {
         Place::Pipe => pipe_targets(plan, service) > 0,

@@ -1,4 +1,4 @@
-//! The hand-written templates of `hardware/`, and the selection of those that a design needs.
+//! The hand-written templates of `hardware/`, and the selection of the ones that a design needs.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ pub fn needed(texts: &[&str]) -> Vec<File> {
     std::iter::once(PACKAGE).chain(wanted).map(file).collect()
 }
 
-/// The path of a template in the folder of a design.
+/// Returns the path of a template in the folder of a design.
 pub(super) fn path(name: &str) -> String {
     format!("templates/{name}.sv")
 }
@@ -52,8 +52,9 @@ pub(super) fn with_synchronous_reset(mut files: Vec<File>) -> Vec<File> {
     files
 }
 
-/// Puts the templates that a design needs before its generated files. Likewise puts the top module
-/// of the simulation after the templates that only the simulation needs. Registers get this reset.
+/// Puts the templates that a design needs before its generated files. The top module of the
+/// simulation likewise follows the templates that only the simulation needs. All registers get this
+/// reset.
 pub(super) fn complete(
     generated: Vec<File>,
     simulation: &Module,

@@ -8,7 +8,7 @@ use super::{memory_map, probes, reasons, services};
 use wireloom_codegen_hardware::sv::short::{clocked, int, name};
 use wireloom_codegen_hardware::sv::{Expr, Instance, Item, Module, Port, Type};
 
-/// Bits of an event: how the packet ended, and why.
+/// Bits of an event: the end of the packet, and its reason.
 pub(super) const EVENT: usize = 27;
 /// Bits in an address of the control registers.
 pub(super) const REGISTER_BITS: usize = 16;
@@ -332,7 +332,7 @@ fn exit(plan: &Plan) -> Vec<Item> {
     ]
 }
 
-/// Returns the control plane's access.
+/// Returns the access of the control plane.
 fn control(plan: &Plan) -> Vec<Item> {
     let machine = &plan.machine;
     let lanes = machine.lanes();
@@ -340,8 +340,8 @@ fn control(plan: &Plan) -> Vec<Item> {
         .parameter("CtlBits", int(plan.control_bits))
         // The statistics, and the targets of each pipe.
         .parameter("Targets", int(1 + lanes * plan.targets_a_pipe()));
-    // The counters are packets sent, events and stalls, each for all lanes, followed by those of
-    // the narrow ports, and those of reasons.
+    // The counters are packets sent, events and stalls, each for all lanes. The counters of the
+    // narrow ports and of the reasons follow.
     let lane = |port: &str| narrow::lane(plan, port);
     let sent = lane("m_axis_tvalid_o").and(lane("m_axis_tready_i")).and(lane("m_axis_tlast_o"));
     let counted =

@@ -1,5 +1,5 @@
-//! Ways to a service of a pipe. A table that takes several requests in a cycle has a way for each:
-//! a request tree of some of the clusters, and a path back to them.
+//! Ways to a service of a pipe. A table that takes several requests in a cycle has a way for each
+//! request: a request tree of some of the clusters, and a path back to them.
 
 use super::plan::{Plan, Service};
 use super::wires::bits;
@@ -7,13 +7,12 @@ use super::wires::bits;
 /// A way to a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// Its number.
     pub number: usize,
-    /// The begin of the names of its nets: the service's name if there is no other way.
+    /// The prefix of the names of its nets: the name of the service if there is only one way.
     pub prefix: String,
-    /// The first of its clusters.
+    /// The first cluster of the way.
     pub first: usize,
-    /// The number of its clusters.
+    /// The number of clusters of the way.
     pub clusters: usize,
     /// Bits of a request's tag at the end of the tree: cluster, engine and thread.
     pub tag_bits: usize,

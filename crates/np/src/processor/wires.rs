@@ -1,4 +1,4 @@
-//! Small helpers for modules that are made of instances.
+//! Helpers for modules that are made of instances.
 
 use wireloom_codegen_hardware::sv::{Expr, Item, Port, Type};
 
@@ -12,12 +12,12 @@ pub fn vector(name: impl Into<String>, width: usize) -> Item {
     Item::net(name, Type::vector(Expr::int(width as u64)))
 }
 
-/// Declares a net of a type of the module or of a package.
+/// Declares a net of a type from the module or from a package.
 pub fn typed(name: impl Into<String>, ty: &str) -> Item {
     Item::net(name, Type::Named(ty.into()))
 }
 
-/// Declares a packed array of elements of a type of the module or of a package.
+/// Declares a packed array whose element type is from the module or from a package.
 pub fn array(name: impl Into<String>, ty: &str, count: usize) -> Item {
     Item::net(name, Type::array(ty, Expr::int(count as u64)))
 }

@@ -141,7 +141,7 @@ impl Realisation for Bloom {
     }
 }
 
-/// An updater of a filter. Each key that is added sets its bits.
+/// An updater of a filter. Each added key sets its bits.
 struct Keys(Config);
 
 impl Updater for Keys {

@@ -75,8 +75,8 @@ impl Realisation for Body {
     }
 }
 
-/// Returns the ends of a service that uses the body buffer, and the prefix of the names of its nets
-/// to the buffer. Several such services take turns.
+/// Returns the ends of a service that uses the body buffer, and the name prefix of its nets to the
+/// buffer. Several such services share the buffer in turn.
 pub(super) fn turn(plan: &Plan, service: &Service) -> (Ends, String) {
     let (s, ends) = (&service.name, Ends::behind_tree(service));
     if !plan.shares_bodies() {

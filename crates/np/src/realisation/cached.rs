@@ -16,7 +16,7 @@ use crate::processor::probes::ProbePort;
 use crate::processor::services::{first_target, index_bits};
 use crate::processor::{Channel, Image, NpError, Plan, Service};
 
-/// The address bit with which a write sets the seed of the caches: the bits below it.
+/// The address bit with which a write sets the seed of the caches. The bits below it are the seed.
 const SEED: u32 = 1 << 31;
 /// Bits of a seed.
 const SEED_BITS: u32 = 31;

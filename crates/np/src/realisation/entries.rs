@@ -27,19 +27,19 @@ pub(super) fn values(instance: &dyn Instance) -> BTreeMap<EntryKey, Bits> {
     rows.map(|row| (row.key.clone(), packed(&row).unwrap_or_else(|| Bits::zero(1)))).collect()
 }
 
-/// Returns a golden instance as the type of its kind.
+/// Downcasts a golden instance to the type of its kind.
 ///
 /// # Panics
-/// If it is of another kind than the realisation suits.
+/// If the instance is of another kind than the realisation suits.
 pub(super) fn typed<T: Instance>(instance: &dyn Instance) -> &T {
     let instance: &dyn Any = instance;
     instance.downcast_ref().expect("a realisation gets offloads of its kind")
 }
 
-/// Returns a golden instance as the type of its kind.
+/// Downcasts a golden instance to the type of its kind.
 ///
 /// # Panics
-/// If it is of another kind than the realisation suits.
+/// If the instance is of another kind than the realisation suits.
 pub(super) fn typed_mut<T: Instance>(instance: &mut dyn Instance) -> &mut T {
     let instance: &mut dyn Any = instance;
     instance.downcast_mut().expect("a realisation gets offloads of its kind")

@@ -19,17 +19,17 @@ use crate::processor::{Plan, Service};
 
 /// Number of entries that are read together.
 const READ_TOGETHER: usize = 64;
-/// Bits of a time.
+/// Bits of a timestamp.
 const TIME_BITS: u32 = 64;
 /// The address at which the seed of the hash is written.
 const SEED: u32 = 1 << 30;
-/// The address bits at which an entry is read as the time at which it was touched, and written as
-/// one that packets touched at the table's time.
+/// The address bits that access ages: a read returns the time at which the entry was last touched,
+/// and a write stores the entry as if packets had touched it at the table's present time.
 const AGES: u32 = 2 << 30;
 /// The address of the table's time.
 const TIME: u32 = 3 << 30;
-/// Cycles in which `wl_exact_table` removes an expired entry: 3, and 2 for each entry of its chain up
-/// to it, of which there are rarely more than six.
+/// Cycles in which `wl_exact_table` removes an expired entry: 3, and 2 for each entry of its chain
+/// up to it, rarely more than six entries.
 const EXPIRY_CYCLES: usize = 16;
 /// One-bit flags above the key of an entry that is read from `wl_exact_table`.
 const FLAGS: [&str; 3] = ["used", "live", "static"];
@@ -162,8 +162,8 @@ impl Realisation for HashTable {
         Ok(writes)
     }
 
-    /// Reads entries by number, up to the first one that has never been used. A table that does not
-    /// get the time has no ages: they are zero in the instance, and no method returns them.
+    /// Reads entries by number, up to the first one that has never been used. A table without a
+    /// time input has no ages: they are zero in the instance, and no method returns them.
     fn read_back(
         &self,
         service: &Service,

@@ -18,14 +18,14 @@ use crate::processor::{Plan, Service};
 
 /// Bits of a rate or burst in `wl_meter`.
 pub const RATE_BITS: u32 = MAX_RATE.ilog2() + 1;
-/// Bits of the time of a meter's last packet.
+/// Bits of the time at which a meter saw its last packet.
 const TIME_BITS: u32 = 64;
-/// The bit of an address that selects buckets and time in place of the rates.
+/// The address bit that selects buckets and time instead of the rates.
 const BUCKETS: u32 = 1 << 31;
-/// Why a pipelined engine cannot wait for a service that works on one request at a time.
+/// The reason why a pipelined engine cannot use a service that works on one request at a time.
 pub(super) const ONE_REQUEST: &str = "it works on one request at a time, so that others wait";
 
-/// What the control target holds.
+/// The description of the control target's contents.
 const HOLDS: &str = "rates; a write fills the buckets. With address bit 31: the tokens missing \
                      from bucket C and from E or P, 41 bits each, and the time, 64 bits";
 
@@ -94,7 +94,7 @@ impl Realisation for Meter {
         Ok((index, narrowed(&rates)))
     }
 
-    /// Writes rates, which fills the buckets, then buckets.
+    /// Writes first the rates, which fills the buckets, and then the buckets.
     fn restore(
         &self,
         _service: &Service,
@@ -116,7 +116,7 @@ impl Realisation for Meter {
         Ok(writes)
     }
 
-    /// Reads buckets and times. The rates are those of the instance, since only the control plane
+    /// Reads buckets and times. The rates are taken from the instance, since only the control plane
     /// changes them.
     fn read_back(
         &self,

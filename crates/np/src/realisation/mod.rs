@@ -104,7 +104,7 @@ pub trait Realisation: Sync {
         false
     }
 
-    /// Returns why its replies do not come after a constant time, or `None` if they do.
+    /// Returns why the time to a reply varies, or `None` if it is constant.
     fn varies(&self) -> Option<&'static str> {
         None
     }
@@ -186,8 +186,8 @@ pub trait Realisation: Sync {
         false
     }
 
-    /// Returns what a reset does to its contents, and the cycles that this takes; `None` if the
-    /// contents stay.
+    /// Returns the effect of a reset on its contents, and the cycles that the reset takes; `None`
+    /// if the contents stay.
     fn after_reset(&self, _service: &Service) -> Option<(&'static str, usize)> {
         None
     }

@@ -93,7 +93,6 @@ fn called_by(service: &Service) -> &Called {
 pub struct Called {
     /// The name of the engine in the source.
     pub engine: String,
-    /// The resulting pipeline.
     pub pipeline: wireloom_codegen_hardware::pipelined::Pipeline,
     /// The paths of the engine's tables below the offload, in the order of the pipeline's memories.
     pub tables: Vec<String>,

@@ -168,8 +168,8 @@ fn table(plan: &Plan, service: &Service, tag_bits: usize, target: Expr, ends: &E
         let table = table
             .port("reply_valid_o", ends.reply_valid.clone())
             .port("reply_tag_o", ends.reply_tag.clone());
-        // If no method replies with data, the reply only tells a packet that its request was served
-        // in turn.
+        // If no method returns data, the reply only tells a packet that its request has been served
+        // in order.
         if answers {
             table.port("reply_data_o", ends.reply_data.clone())
         } else {

@@ -139,8 +139,8 @@ impl Processor {
         self.in_every_pipe(service, offset, address, value)
     }
 
-    /// Returns the core cycles after which every lookup that has begun in a trie is complete, or
-    /// `None` if the offload is not a trie.
+    /// Returns the core cycles after which every lookup that is under way in a trie now has ended,
+    /// or `None` if the offload is not a trie.
     pub fn lookup_cycles(&self, offload: &str) -> Option<u64> {
         trie(&self.plan, offload).map(|service| latency(&self.plan, service).into())
     }
@@ -240,8 +240,8 @@ fn targets(plan: &Plan, service: &Service) -> Vec<Contents> {
     lookup.tables.iter().map(table).chain(lookup.channels().zip(channels).map(channel)).collect()
 }
 
-/// Returns the control target of a write, counted from the service's first, its address and its
-/// value; `None` for a barrier.
+/// Returns the control target of a write, relative to the service's first target, its address and
+/// its value; `None` for a barrier.
 fn access<'a>(plan: &Plan, service: &Service, write: &'a Write) -> Option<(usize, u32, &'a Bits)> {
     let lookup = plan.lookup(service);
     let channels = lookup.channels().count();
@@ -250,7 +250,7 @@ fn access<'a>(plan: &Plan, service: &Service, write: &'a Write) -> Option<(usize
         Write::Burst { memory, address, data } if *memory < channels => {
             Some((lookup.tables.len() + memory, *address, data))
         }
-        // The memories on the chip come after the values.
+        // The on-chip memories follow the values.
         Write::Burst { memory, address, data } => Some((1 + memory - channels, *address, data)),
         Write::Barrier => None,
     }

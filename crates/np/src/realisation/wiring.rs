@@ -82,8 +82,8 @@ pub(super) fn on_bus(plan: &Plan, service: &Service, instance: Instance) -> Vec<
     items
 }
 
-/// Connects a slave to the control bus inside a cluster or pipe, where targets count from the base
-/// of the cluster or pipe.
+/// Connects a slave to the control bus inside a cluster or pipe. Targets count from the base of the
+/// cluster or pipe.
 pub(super) fn controlled(instance: Instance, plan: &Plan, answer: &str) -> Instance {
     instance
         .parameter("CtlBits", int(plan.control_bits))
@@ -174,8 +174,8 @@ pub(super) fn burst_channel(
 }
 
 /// Returns a service that uses slots of a memory channel, the channel, and the nets between them.
-/// Each of the instances has slots of its own, the first the lowest; the first alone is on the
-/// control bus.
+/// Each instance has its own slots, the first instance the lowest. Only the first instance is on
+/// the control bus.
 pub(super) fn off_chip(plan: &Plan, service: &Service, mut instances: Vec<Instance>) -> Vec<Item> {
     let s = &service.name;
     let channel = plan
@@ -272,7 +272,7 @@ pub(super) fn read_latency(plan: &Plan) -> Expr {
     )
 }
 
-/// Returns the memory channel of a service that itself reads and writes its entries for the control
+/// Returns the memory channel of a service that reads and writes its own entries for the control
 /// plane.
 fn own_channel(plan: &Plan, channel: &Channel) -> Vec<Item> {
     let net = |what: &str| name(format!("{}_{what}", channel.name));

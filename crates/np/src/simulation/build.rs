@@ -27,8 +27,8 @@ pub(crate) const HARNESS: [(&str, &str); 7] = [
 const OBJECT: &str = "np_model.so";
 /// The additional file that is compiled: the parameters of the machine, followed by the harness.
 const DRIVER: &str = "np_driver";
-/// A function of the harness. It is in one file with the model. That file is in an archive, from
-/// which the linker takes only requested symbols.
+/// A function of the harness, which is in one object file with the model. The linker takes the
+/// object file from an archive only if this symbol is requested.
 const ENTRY: &str = "wl_open";
 
 /// Options of the C++ compiler for all models with the harness.
@@ -46,8 +46,8 @@ pub struct BuildOptions {
     /// Whether waves can be written. Such a model is slower, and each instance of a module is
     /// translated separately because Verilator does not trace blocks that it translates once.
     pub waves: bool,
-    /// Whether the model shows the signals that tell the way of a packet ([`Source::followed`]).
-    /// Each instance of a module is then translated separately.
+    /// Whether the model shows the signals that trace a packet ([`Source::followed`]). Each
+    /// instance of a module is then translated separately.
     pub follows: bool,
     /// Whether the model checks the assertions of the templates.
     pub assertions: bool,
@@ -79,16 +79,11 @@ impl Default for BuildOptions {
 pub enum BuildError {
     /// A file cannot be read or written.
     #[error("{}: {error}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        error: io::Error,
-    },
+    File { path: PathBuf, error: io::Error },
     /// A tool is missing or too old.
     #[error("{0}")]
     Tool(String),
-    /// Models cannot be stored and loaded.
+    /// Models cannot be stored or loaded.
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// Verilator or the C++ compiler failed on the design.
@@ -99,19 +94,14 @@ pub enum BuildError {
         log.display()
     )]
     Verilator {
-        /// The line in which they say why.
+        /// The line of their output that states the reason.
         why: String,
-        /// The file with what they printed.
+        /// The file with their output.
         log: PathBuf,
     },
     /// The finished model cannot be loaded.
     #[error("{}: {message}", path.display())]
-    Load {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        message: String,
-    },
+    Load { path: PathBuf, message: String },
 }
 
 fn file_error(path: &Path) -> impl FnOnce(io::Error) -> BuildError + '_ {
@@ -232,7 +222,8 @@ fn followed<'a>(source: &'a Source, options: &BuildOptions) -> Option<&'a Follow
     source.followed.as_ref().filter(|_| options.follows)
 }
 
-/// Returns the configuration of Verilator that makes these signals readable; empty without them.
+/// Returns the configuration of Verilator that makes these signals readable; empty if no packet is
+/// followed.
 fn readable(source: &Source, options: &BuildOptions) -> String {
     followed(source, options).map_or_else(String::new, Followed::configuration)
 }

@@ -88,7 +88,7 @@ impl Simulation {
         accesses.extend(words.map(|(index, word)| write(DATA + 4 * index, word)));
         accesses.push(write(COMMAND, WRITE));
         self.control(&accesses)?;
-        // A write may wait for as long as its target pauses.
+        // A write waits while its target pauses.
         loop {
             let status = self.control(&[Access::Read { address: base + STATUS }])?[0];
             if status & BUSY == 0 {

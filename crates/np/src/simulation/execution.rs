@@ -15,14 +15,14 @@ use super::source::Geometry;
 
 /// The set of reasons with which an engine reports that a thread jumped back too often.
 const RUNAWAY_SET: u8 = (RUNAWAY >> 16) as u8;
-/// Number of packets queued at the input, so that the machine does not run out of packets between
-/// two batches.
+/// Packets queued at the input, so that the machine does not run out of packets between two
+/// batches.
 const LINE: u64 = 1024;
 /// Cycles between two polls of the output.
 const CHUNK: u64 = 256;
 /// Cycles per run shortly before the packet of an update enters.
 const SHORT_CHUNK: u64 = 8;
-/// Events of a packet that are kept: far more than anyone reads.
+/// The most events that are kept of a packet, far more than a reader needs.
 const MOST_EVENTS: usize = 100_000;
 /// Cycles that an empty machine runs to complete its write-backs.
 const SETTLE: u64 = 2000;
@@ -54,15 +54,15 @@ pub struct Execution {
     /// had left by then.
     begun: Option<(u64, u64)>,
     updated: Vec<Updated>,
-    /// The packet whose times are kept, and those of its outputs.
+    /// The packet that is followed, and the times of its outputs.
     followed: Option<u64>,
     times: Vec<Times>,
-    /// What happened to that packet, the first [`MOST_EVENTS`] of it, and how much more did.
+    /// The first [`MOST_EVENTS`] events of that packet, and the number of later events.
     events: Vec<Event>,
     more_events: u64,
 }
 
-/// Counts up to a time.
+/// Counts from the start of the run up to a point in time.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Counts {
     /// The cycles from the first packet in to the last one out.
@@ -80,11 +80,12 @@ pub struct Counts {
 /// The times of an output, in cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// When its packet arrived.
+    /// The cycle in which the packet arrived.
     pub arrived: u64,
-    /// When the first beat of its packet entered.
+    /// The cycle in which the first beat of the packet entered.
     pub entered: u64,
-    /// When its last beat left, or, without one, when its thread ended.
+    /// The cycle in which the last beat of the output left or, without an output packet, in which
+    /// the thread ended.
     pub left: u64,
 }
 
@@ -101,14 +102,7 @@ pub struct Update {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Writes an entry of a control target.
-    Write {
-        /// Number of the target.
-        target: u8,
-        /// Address of the entry.
-        address: u32,
-        /// The entry.
-        value: Bits,
-    },
+    Write { target: u8, address: u32, value: Bits },
     /// Waits for a number of cycles.
     Rest(u64),
 }
@@ -138,9 +132,7 @@ struct Open {
 pub struct Resolved {
     /// Number of the packet in order of arrival, from 0.
     pub number: u64,
-    /// The ingress port.
     pub ingress: u16,
-    /// Arrival time in nanoseconds.
     pub arrival_ns: u64,
     /// The outputs, in order; `None` if the packet was lost at the input.
     pub left: Option<Vec<Left>>,
@@ -185,7 +177,7 @@ pub struct Report {
     /// Packets completed per cycle over the middle of the run; `None` if there were too few
     /// packets.
     pub packets_per_cycle: Option<f64>,
-    /// The counts when packets began to count, and at the end.
+    /// The counts at the end of the warm-up, and at the end.
     #[serde(skip)]
     pub counts: [Counts; 2],
     /// Cycles from the arrival of a packet to its last beat out: mean, median, the 99th percentile
@@ -202,7 +194,7 @@ pub struct Report {
     pub wait: Distribution,
     /// The utilisation of each part.
     pub uses: Vec<Use>,
-    /// Updates of tables that were made while packets flowed.
+    /// The table updates that were made while packets flowed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub updates: Vec<Updated>,
 }
@@ -210,7 +202,6 @@ pub struct Report {
 /// The utilisation of a part.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Use {
-    /// The part.
     pub name: String,
     /// The activity that counts as use.
     pub kind: String,
@@ -235,7 +226,7 @@ impl Use {
 }
 
 impl Execution {
-    /// Returns a machine whose packets arrive at this pace, and whose first `warm` packets count in
+    /// Returns a machine with packets that arrive at this pace. The first `warm` packets count in
     /// no rate, utilisation or latency.
     pub fn new(simulation: Simulation, pace: Pace, warm: u64) -> Self {
         let lines = simulation.geometry().ports.as_ref().map_or(1, |ports| ports.numbers.len());
@@ -261,7 +252,7 @@ impl Execution {
         }
     }
 
-    /// Keeps the times of a packet's outputs and, in a model that is built for it, what happens to
+    /// Keeps the times of a packet's outputs and, in a model that is built for it, the events of
     /// the packet.
     pub fn follow(&mut self, number: u64) {
         (self.followed, self.times) = (Some(number), Vec::new());
@@ -269,8 +260,8 @@ impl Execution {
         self.simulation.follow(number);
     }
 
-    /// Returns what has happened to the packet that is followed, and the number of later events
-    /// that were left out.
+    /// Returns the events of the packet that is followed, and the number of later events that were
+    /// left out.
     pub fn events(&self) -> (&[Event], u64) {
         (&self.events, self.more_events)
     }
@@ -359,7 +350,7 @@ impl Execution {
         Ok(())
     }
 
-    /// Whether packets have an incomplete outcome, or an update is due.
+    /// Returns whether packets have an incomplete outcome, or an update is due.
     fn has_work(&self) -> bool {
         self.open.iter().any(|line| !line.is_empty()) || self.is_due()
     }
@@ -436,8 +427,8 @@ impl Execution {
         ran
     }
 
-    /// Passes packet `number` with its outputs to `sink`, and before it the lost packets ahead of
-    /// it in its queue.
+    /// Passes packet `number` with its outputs to `sink`. Lost packets ahead of it in its queue go
+    /// first.
     fn resolve(&mut self, number: u64, sink: &mut dyn FnMut(Resolved)) {
         let has =
             |line: &VecDeque<Open>| line.binary_search_by_key(&number, |open| open.number).is_ok();

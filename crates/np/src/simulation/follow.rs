@@ -1,5 +1,5 @@
-//! The way of one packet through a processor: the signals that tell it, and the events that
-//! `follow.h` makes of them.
+//! The path of one packet through a processor: the signals that show it, and the events that
+//! `follow.h` derives from them.
 
 use std::fmt::Write;
 
@@ -50,7 +50,7 @@ const SHELL: [&str; 10] = [
     "request_valid_o",
 ];
 
-/// The parts of a processor whose signals tell the way of a packet.
+/// The parts of a processor whose signals show the path of a packet.
 #[derive(Clone, Debug)]
 pub struct Followed {
     /// The scope of `np_top` in the simulation.
@@ -59,7 +59,7 @@ pub struct Followed {
     pub modules: [String; 3],
     /// Number of clusters of a pipe, and of engines of a cluster.
     pub counts: [usize; 2],
-    /// The shell of the engines, as a module; the template of a step for pipelined engines.
+    /// The shell of the engines, as a module name; for pipelined engines the template of a step.
     pub shell: &'static str,
     /// The engine's ports: the name, the offload in the source, and whether it replies.
     pub offloads: Vec<(String, String, bool)>,
@@ -72,61 +72,56 @@ pub struct Followed {
 /// A step of a pipelined engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PipelinedStep {
-    /// The prefix of its nets.
+    /// The prefix of the step's nets.
     pub prefix: String,
-    /// Number of the step in the engine.
     pub step: usize,
     /// Cycles from its window to its requests.
     pub request_stages: u32,
-    /// The offload ports that it calls.
+    /// The offload ports that the step calls.
     pub calls: Vec<usize>,
 }
 
-/// Something that happened to the packet.
+/// An event of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The cycle.
     pub cycle: u64,
-    /// What happened.
     pub what: Happened,
-    /// The pipe.
     pub pipe: u32,
-    /// The cluster in the pipe.
     pub cluster: u32,
 }
 
-/// What can happen to a packet.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened {
-    /// Its header goes to a cluster.
+    /// The packet's header goes to a cluster.
     ToCluster,
-    /// It takes its place in the order of its cluster.
+    /// The packet gets its place in the order of its cluster.
     Place,
-    /// It is loaded into an engine, for this thread.
+    /// The packet is loaded into an engine, for this thread.
     Load {
-        /// The engine of the cluster.
+        /// The number of the engine in the cluster.
         engine: u32,
-        /// The thread of the engine.
+        /// The number of the thread in the engine.
         thread: u32,
     },
-    /// It is there.
+    /// The load of the packet has ended.
     Loaded,
-    /// Its thread begins a slot of this step.
+    /// The packet's thread begins a slot of this step.
     Slot(usize),
     /// The slot ends.
     SlotEnds {
-        /// How, as an exit code of `wl_pkg`.
+        /// The exit code of `wl_pkg`.
         exit: u64,
         /// The step of the thread's next slot.
         next: usize,
     },
     /// The slot ended without effect and is repeated.
     SlotAgain,
-    /// Its thread calls an offload.
+    /// The packet's thread calls an offload.
     Call(usize),
     /// The request leaves the engine.
     CallTaken(usize),
-    /// The reply is there.
+    /// The reply has arrived.
     Reply(usize),
     /// An output has left the engine.
     Unloaded,
@@ -134,11 +129,11 @@ pub enum Happened {
     Stored,
     /// An output leaves the reorder queue.
     InOrder,
-    /// It enters a step of a pipelined engine.
+    /// The packet enters a step of a pipelined engine.
     StepBegins(usize),
-    /// It leaves that step.
+    /// The packet leaves a step of a pipelined engine.
     StepEnds(usize),
-    /// Its window leaves a pipelined engine.
+    /// The packet's window leaves a pipelined engine.
     Window,
 }
 
@@ -239,8 +234,8 @@ impl Followed {
         ]
     }
 
-    /// Says in words what happened: the place, and the event. `thread` holds the place of the
-    /// packet's thread, and is set by the event that chooses it.
+    /// Describes an event in words. Returns the place and the event. `thread` holds the place of
+    /// the packet's thread; the event that chooses the thread sets it.
     pub fn words(&self, event: &Event, thread: &mut Option<String>) -> (String, String) {
         let cluster = format!("pipe{}.cluster{}", event.pipe, event.cluster);
         if let Happened::Load { engine, thread: number } = event.what {

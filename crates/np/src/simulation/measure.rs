@@ -12,8 +12,7 @@ pub enum Pace {
     /// At this rate in packets per cycle, evenly spaced. Packets that the machine cannot accept are
     /// lost.
     PerCycle(f64),
-    /// At their own timestamps, with a clock of this many MHz. Packets that the machine cannot
-    /// accept are lost.
+    /// At the packets' own timestamps. Packets that the machine cannot accept are lost.
     Timed {
         /// The core clock in MHz.
         clock_mhz: u32,
@@ -57,9 +56,9 @@ impl Pacer {
 pub struct Meter {
     latency: Histogram<u64>,
     wait: Histogram<u64>,
-    /// The sum of both for each packet.
+    /// The sum of latency and wait for each packet.
     stay: Histogram<u64>,
-    /// Times are those of packets that arrived in this cycle or later.
+    /// Only packets that arrived in this cycle or later count in the times.
     from: u64,
     /// The cycle in which each packet was completed.
     ends: Vec<u64>,
@@ -107,8 +106,8 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// Measures from a cycle on: the times of packets that arrive then or later, and the rate of
-    /// all that are completed.
+    /// Measures from a cycle on. The times include packets that arrive in that cycle or later; the
+    /// rate includes all completed packets.
     pub fn from(cycle: u64) -> Self {
         Self { from: cycle, ..Self::default() }
     }

@@ -37,7 +37,7 @@ pub(super) struct RawLeft {
     pub egress: u32,
 }
 
-/// `struct wl_event`: something that happened to the packet that is followed.
+/// `struct wl_event`: an event of the packet that is followed.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RawEvent {
@@ -56,11 +56,10 @@ pub struct State {
     pub cycles: u64,
     /// Number of cycles, including those skipped because the machine was empty.
     pub now: u64,
-    /// Number of packets that were offered and have not started to enter the machine.
+    /// Packets that were offered and have not started to enter the machine.
     pub waiting: u64,
-    /// Number of packets in the machine.
     pub inside: u64,
-    /// Number of packets that were lost at the input.
+    /// Packets that were lost at the input.
     pub lost: u64,
     /// Number of simulated cycles before the first packet came in and since the last one left.
     pub outside: u64,
@@ -214,7 +213,7 @@ impl Instance {
         }
     }
 
-    /// Runs the machine. If `whatever` is set, it also runs while it is idle.
+    /// Runs the machine. With `whatever` it runs even while it is idle.
     pub fn run(&mut self, cycles: u64, whatever: bool) -> Result<(), Fault> {
         // SAFETY: the simulation is open, and its error text is valid until the next call.
         unsafe {
@@ -284,13 +283,13 @@ impl Instance {
         state
     }
 
-    /// Returns, for each bit of the probes, the number of cycles in which it was set.
+    /// Returns, for each probe bit, the number of cycles in which it was set.
     pub fn probes(&self) -> &[u64] {
         // SAFETY: the simulation is open, and `self` stays borrowed.
         unsafe { self.counts((self.model.functions.probes)(self.raw)) }
     }
 
-    /// Returns the same for the cycles of [`State::outside`].
+    /// Returns, for each probe bit, the number of cycles of [`State::outside`] in which it was set.
     pub fn probes_outside(&self) -> &[u64] {
         // SAFETY: the simulation is open; the harness changes only what it returns, which stays the
         // same until it runs again, and `self` stays borrowed.
@@ -298,7 +297,7 @@ impl Instance {
     }
 
     /// # Safety
-    /// The counts must be those of the harness for all bits of the probes.
+    /// `counts` must come from the harness and cover all probe bits.
     unsafe fn counts(&self, counts: *const u64) -> &[u64] {
         match self.model.geometry.probe_bits() {
             0 => &[],
@@ -325,7 +324,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the names and offsets of the fields of a structure of the harness, and its size, as a
+    /// Returns the names and offsets of the fields of a harness structure, and its size, as a
     /// compiler for a 64-bit machine lays them out.
     fn layout(structure: &str) -> (Vec<(String, usize)>, usize) {
         let source = include_str!("harness.cpp");

@@ -63,7 +63,7 @@ pub struct RigRun {
 }
 
 impl Simulation {
-    /// Runs the generators of an embedded test rig for this many cycles plus those of control
+    /// Runs the generators of an embedded test rig for this many cycles, plus the cycles of control
     /// accesses, and waits until no more packets return.
     ///
     /// # Errors

@@ -135,7 +135,7 @@ impl Left {
 /// A model with a running clock.
 pub struct Simulation {
     instance: Instance,
-    /// What has left, in order.
+    /// Outputs that the caller has not taken, in order.
     left: VecDeque<Left>,
     time: Duration,
 }
@@ -189,20 +189,21 @@ impl Simulation {
     }
 
     /// Returns the next output, in the order in which packets entered or, for narrow ports, were
-    /// accepted. The outputs of one packet come in the order in which it sent them. A packet for a
+    /// accepted. The outputs of one packet are in the order in which it sent them. A packet for a
     /// port that does not exist has no bytes. With virtual routers, only the packets of one router
     /// are in order.
     pub fn take(&mut self) -> Option<Left> {
         self.left.pop_front()
     }
 
-    /// Records what happens to a packet, given by its number among those offered. Must be called
-    /// before the packet is offered. Only models that are built to follow packets do.
+    /// Records the events of a packet, given by its number among the offered packets. Must be
+    /// called before the packet is offered. Only models that are built to follow packets record
+    /// events.
     pub fn follow(&mut self, number: u64) {
         self.instance.follow(number);
     }
 
-    /// Returns what happened next to the packet that is followed.
+    /// Returns the next event of the packet that is followed.
     pub fn take_event(&mut self) -> Option<Event> {
         self.instance.take_event().and_then(|raw| Event::new(&raw))
     }
@@ -246,13 +247,14 @@ impl Simulation {
         self.sums(self.instance.probes())
     }
 
-    /// Returns the count of each probe over the cycles from the first packet in to the last one out.
+    /// Returns the count of each probe over the cycles from the first packet in to the last one
+    /// out.
     pub fn probes_in_use(&self) -> Vec<u64> {
         let outside = self.sums(self.instance.probes_outside());
         self.probes().iter().zip(&outside).map(|(all, outside)| all - outside).collect()
     }
 
-    /// Returns the count of each probe, from those of its bits.
+    /// Returns the count of each probe, as the sum over its bits.
     fn sums(&self, mut counts: &[u64]) -> Vec<u64> {
         let mut sums = Vec::new();
         for probe in &self.instance.geometry().probes {
@@ -291,7 +293,6 @@ pub enum Access {
     Write {
         /// Byte address.
         address: u32,
-        /// The word.
         data: u32,
     },
 }

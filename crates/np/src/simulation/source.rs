@@ -15,13 +15,12 @@ pub struct Source {
     pub top: String,
     /// Modules that the top module contains several times, which are translated and compiled once.
     pub blocks: Vec<String>,
-    /// The shape of the top module's ports.
     pub geometry: Geometry,
-    /// The signals that tell the way of a packet, if packets can be followed.
+    /// The signals that show the path of a packet, if packets can be followed.
     pub followed: Option<Followed>,
 }
 
-/// The shape of the ports.
+/// The shape of the top module's ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Number of lanes of packets, in and out.
@@ -41,7 +40,8 @@ pub struct Geometry {
     pub routers: Option<Routers>,
     /// Cycles after a reset until all memories are cleared. Packets arrive afterwards.
     pub clearing: usize,
-    /// The most cycles for which a table does not reply, since it is cleared or expires entries.
+    /// The most cycles for which a table does not reply because it is being cleared or expires
+    /// entries.
     pub longest_pause: usize,
 }
 
@@ -60,11 +60,11 @@ pub struct Routers {
 pub struct NarrowPorts {
     /// Bytes in a beat.
     pub bytes: usize,
-    /// The port numbers.
+    /// The port number of each stream.
     pub numbers: Vec<u16>,
 }
 
-/// A value that the machine reports in each cycle.
+/// A value that the machine outputs in each cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// Full name: `pipe0.cluster1.engine0`.

@@ -32,7 +32,7 @@ pub struct Trial {
     pub packets_per_cycle: Option<f64>,
     /// Number of packets that left on a port.
     pub sent: u64,
-    /// Beats of 64 bytes of these.
+    /// Beats of 64 bytes in the packets that left.
     pub sent_beats: u64,
     /// Number of packets that were lost at the input.
     pub lost: u64,
@@ -113,7 +113,7 @@ impl Simulation {
     }
 }
 
-/// The beats of 64 bytes that a packet takes on a lane.
+/// Returns the beats of 64 bytes that a packet takes on a lane.
 pub fn beats(packet: &[u8]) -> u64 {
     packet.len().div_ceil(64).max(1) as u64
 }

@@ -17,7 +17,6 @@ use wireloom_offloads::{Content, Env, Store};
 /// An output of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// The verdict on the packet.
     pub verdict: Verdict,
     /// The bytes of the packet; empty if it was dropped.
     pub bytes: Vec<u8>,
@@ -34,7 +33,6 @@ pub struct Setting {
     pub storage: u32,
     /// LUT levels in a stage.
     pub levels: u32,
-    /// The shell.
     pub shell: Shell,
     /// Bytes in a header word.
     pub header_bytes: u32,

@@ -1,7 +1,7 @@
-//! Runs the test benches in Icarus Verilog, which knows unknown values: a register that nothing has
-//! set is X, and so is what is computed from it.
+//! Runs the test benches in Icarus Verilog, which models unknown values: an unset register is X,
+//! and so are values computed from it.
 //!
-//! The benches are those that Verilator runs. They compare with `!==`, so an X where a value is
+//! The benches are the ones that Verilator runs. They compare with `!==`, so an X where a value is
 //! promised is an error. In addition, each template gets a watch on its control outputs: after the
 //! first reset none of them may be X. Each bench is built from a copy of the sources below target/.
 
@@ -13,8 +13,8 @@ use wireloom_install::tools;
 
 use super::{hardware, outcome, package, sources, template_folders};
 
-/// What the names of control outputs end in. They must be known in every cycle; data only while
-/// they are valid, which the benches check.
+/// The suffixes of control output names. Control outputs must be known in every cycle. Data must be
+/// known only while they are valid, which the benches check.
 const CONTROL: [&str; 16] = [
     "valid_o",
     "ready_o",
@@ -35,7 +35,7 @@ const CONTROL: [&str; 16] = [
 ];
 
 /// Returns the names of a template's control outputs. Empty if the template has no clock or no
-/// reset, because then it has no state of its own.
+/// reset, because it then has no state of its own.
 fn control_outputs(source: &str) -> Vec<&str> {
     let ports = || {
         source.lines().take_while(|line| !line.starts_with(");")).filter_map(|line| {
@@ -86,7 +86,7 @@ fn copy(folder: &Path, to: &Path, change: fn(&str) -> String) -> PathBuf {
     copy
 }
 
-/// Returns a program of Icarus Verilog, or stops the test with what to do.
+/// Returns a program of Icarus Verilog. Stops the test with a remedy if it is missing.
 fn icarus(program: &str) -> Command {
     let found = tools::folder().unwrap_or_else(|message| panic!("{message}")).join(program);
     assert!(

@@ -30,13 +30,14 @@ fn machines() -> Vec<String> {
     installed.into_iter().filter(|name| name.starts_with("np")).collect()
 }
 
-/// What selects a reset of the templates (hardware/wl_reset.svh).
+/// The defines that select a reset of the templates (hardware/wl_reset.svh).
 type ResetStyle = &'static [&'static str];
 const SYNCHRONOUS: ResetStyle = &[];
 const ASYNCHRONOUS: ResetStyle = &["-DWL_ASYNCHRONOUS_RESET"];
 
 /// Makes three tests of each bench, one with each reset and one in the other simulator, and a list
-/// of all benches. `make test` runs those of templates of which no test of whole processors sees all.
+/// of all benches. `make test` runs the benches of the templates that tests of whole processors do
+/// not cover fully.
 macro_rules! benches {
     (each_time: $($own:ident)* ; in_whole_processors: $($whole:ident)*) => {
         mod bench {
@@ -390,8 +391,8 @@ fn folder_of(kind: &str, name: &str) -> PathBuf {
     folder
 }
 
-/// Returns a header of Verilator's headers, next to which they lie precompiled: most benches are
-/// small, and the compiler spends half its time on these headers.
+/// Returns a header that includes Verilator's headers, with its precompiled form next to it: most
+/// benches are small, and the compiler spends half its time on these headers.
 fn headers() -> &'static Path {
     static HEADERS: OnceLock<PathBuf> = OnceLock::new();
     HEADERS.get_or_init(|| {
@@ -401,7 +402,7 @@ fn headers() -> &'static Path {
             std::fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
         };
         write(&header, "#include \"verilated.h\"\n#include \"verilated_timing.h\"\n");
-        // A makefile of Verilator's has the options with which it compiles benches.
+        // A makefile of Verilator's holds the options for compiling benches.
         let clock = folder.join("clock.sv");
         write(&clock, "module clock;\n  initial #1 $finish;\nendmodule\n");
         let (made, said) = outcome(
@@ -425,14 +426,13 @@ fn headers() -> &'static Path {
     })
 }
 
-/// Options of Verilator for all benches.
 const HOW_BENCHES_COMPILE: [&str; 2] = ["--timing", "--quiet"];
 
 fn run_bench(name: &str, reset: ResetStyle) {
     let tests = hardware().join("tests");
     let folder =
         folder_of(if reset == SYNCHRONOUS { "hardware" } else { "hardware-asynchronous" }, name);
-    // Some benches have so many cases that they compile for minutes; `make test-all` runs them all.
+    // Some benches have enough cases to compile for minutes; `make test-all` runs all cases.
     let few = (reset == SYNCHRONOUS).then_some("-DWL_FEW_CASES");
     let (built, said) = outcome(
         verilator()
@@ -441,7 +441,7 @@ fn run_bench(name: &str, reset: ResetStyle) {
             .args(HOW_BENCHES_COMPILE)
             .arg("-CFLAGS")
             .arg(format!("-O0 -include {}", headers().display()))
-            // ccache keeps what Verilator's library compiles to, with these headers too.
+            // With this setting ccache also caches compilations that use precompiled headers.
             .env("CCACHE_SLOPPINESS", "pch_defines,time_macros")
             // One C++ file per bench, because several files would read the same headers again.
             .args(["--output-split", "0"])
@@ -489,7 +489,7 @@ fn verilator_has_nothing_to_say_of_a_template_with_an_asynchronous_reset() {
 
 fn lint(reset: ResetStyle) {
     let mut complaints = String::new();
-    // Assertions look at the reset at the edge of the clock: they are no part of the design.
+    // Assertions sample the reset at the clock edge. They are no part of the design.
     let without_assertions = if reset == SYNCHRONOUS { None } else { Some("-UFORMAL") };
     for path in templates() {
         let (fine, said) = outcome(
@@ -508,15 +508,16 @@ fn lint(reset: ResetStyle) {
 
 #[test]
 fn yosys_has_nothing_to_say_of_the_templates() {
-    // Yosys can read the folder that it runs in, wherever that is, but not every other folder.
+    // Yosys can read files below its working directory, but not files in every other folder.
     let relative = |path: &Path| {
         let path = path.strip_prefix(repository()).expect("templates lie in the repository");
         path.to_str().expect("a path in UTF-8").to_string()
     };
     let files: Vec<String> = templates().iter().map(|path| relative(path)).collect();
     for defines in ["-D SYNTHESIS", "-D FORMAL", "-D SYNTHESIS -D WL_ASYNCHRONOUS_RESET"] {
-        // Flip-flops are what parts have: with either reset, or none. A register that an
-        // asynchronous reset forgets would load itself, and one that gets no constant its input.
+        // All flip-flops must be of the kinds that parts have: with either reset, or none. A
+        // register that an asynchronous reset leaves out would load its own value, and a register
+        // that is reset to no constant would load its input.
         let script = format!(
             "read_slang --threads 1 -I hardware {defines} {} {}\n\
              opt_expr\nopt_dff\n\

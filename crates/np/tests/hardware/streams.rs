@@ -1,9 +1,9 @@
-//! AXI4-Stream's rule that a sender waits for no receiver: no combinational path leads from the
-//! `ready` of a stream that leaves to its `valid`, and none from the `valid` of a stream that
-//! enters to its `ready`. Yosys searches the netlist of each module that stands at an edge of a
-//! machine's data path, or next to one that only passes both signals on (`wl_sequencer`,
-//! `wl_merger`). Every machine's streams begin and end in these modules. In addition Yosys searches
-//! whole generated processors, flattened: one of two lanes, one of narrow ports.
+//! Tests AXI4-Stream's rule that a sender does not wait for its receiver: no combinational path
+//! leads from the `ready` of an outgoing stream to its `valid`, or from the `valid` of an incoming
+//! stream to its `ready`. Yosys searches the netlist of each module at an edge of a machine's data
+//! path, or next to a module that only passes both signals on (`wl_sequencer`, `wl_merger`). Every
+//! machine's streams begin and end in these modules. In addition Yosys searches whole generated
+//! processors, flattened: one with two lanes, one with narrow ports.
 
 use std::path::{Path, PathBuf};
 
@@ -37,15 +37,15 @@ const EDGES: &[Edge] = &[
     ("wl_downsizer", "", "out_ready_i", "out_valid_o"),
     ("wl_port_spread", "-G Beats=8", "s_tvalid_i", "s_tready_o"),
     ("wl_port_spread", "-G Beats=8", "m_tready_i", "m_tvalid_o"),
-    // Virtual routers: what enters wl_virtual_ingress cannot be stalled.
+    // Virtual routers: the input of wl_virtual_ingress cannot be stalled.
     ("wl_virtual_ingress", "", "out_ready_i", "out_valid_o"),
     ("wl_virtual_demux", "", "router_ready_i", "router_valid_o"),
     ("wl_virtual_egress", "", "m_tready_i", "m_tvalid_o"),
 ];
 
-/// Returns whether Yosys finds no path from one port of a module to another, and what it says.
-/// Memories count as paths, and so do all bits of a port that is used as a whole: what is found
-/// need not be a path, but what is not found is none.
+/// Returns whether Yosys finds no path from one port of a module to another, and its output.
+/// Memories count as paths, and so do all bits of a port that is used as a whole. So a reported
+/// path may not exist, but no existing path is missed.
 fn independent((module, parameters, from, to): Edge) -> (bool, String) {
     let folder = hardware().join("np");
     assert!(folder.join(format!("{module}.sv")).exists(), "there is no {module}");
@@ -104,8 +104,8 @@ const LANES: &str = "extends = \"np\"\nclusters = 2\nengines = 1\nthreads = 2\nl
 const PORTS: &str = "extends = \"np\"\nclusters = 1\nengines = 1\nthreads = 2\n\
                      [ports]\nkind = \"10g\"\nnumbers = [0, 1]\n";
 
-/// Registers of Yosys, where a path ends. Memories are none: reads of theirs that need a clock have
-/// such a register.
+/// The cell types of registers in Yosys, at which a path ends. Memories are not among them: their
+/// clocked reads have such a register.
 const REGISTERS: &str = "-$dff,$dffe,$sdff,$sdffe,$sdffce";
 
 /// Writes the processor of a machine to a folder below target/.
@@ -126,11 +126,12 @@ fn build(name: &str, machine: &str) -> PathBuf {
     folder
 }
 
-/// Returns whether Yosys finds no path in a processor, flattened, between any two of its streams,
-/// and what it says. The bits of all lanes or ports are searched together, so a path from one to
+/// Returns whether Yosys finds no path in a flattened processor between any two of its streams, and
+/// its output. The bits of all lanes or ports are searched together, so a path from one lane to
 /// another is found too.
 fn all_independent(folder: &Path) -> (bool, String) {
-    // Ready is low in reset, so there is a path from the reset: the search finds those that are.
+    // Ready is low in reset, so there is always a path from the reset. The script asserts this
+    // path, which shows that the search finds existing paths.
     let script = format!(
         "read_slang --threads 1 -D SYNTHESIS -f np.f --top np_top\n\
          hierarchy -top np_top\nproc\nflatten\nopt_clean\n\
@@ -162,8 +163,8 @@ fn no_narrow_port_of_a_whole_machine_waits_for_another_or_for_its_other_side() {
     assert!(fine, "there may be a path:\n{said}");
 }
 
-/// The machines of the folder machines/, each around the same program: what differs between them
-/// are lanes, ports, shells and counts.
+/// Searches the machines of the folder machines/ with one program. They differ in lanes, ports,
+/// shells and counts.
 #[test]
 #[ignore = "slow: make test-all"]
 fn no_stream_of_any_machine_waits_for_another_or_for_its_other_side() {

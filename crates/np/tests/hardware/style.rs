@@ -1,5 +1,5 @@
-//! The style of the SystemVerilog that people read: hand-written files of hardware/, and what the
-//! generator writes for each machine of machines/.
+//! The style of the SystemVerilog that people read: the hand-written files of hardware/, and the
+//! generated files for each machine of machines/.
 
 use std::path::Path;
 
@@ -11,9 +11,9 @@ use super::{hardware, machines, repository};
 /// The longest line.
 const COLUMNS: usize = 100;
 
-/// Modules in which registers look at the reset at the edge of the clock, whatever the reset is:
-/// three record which packets it cuts, so their value in reset is no constant, and one sends the
-/// words of a whole core cycle.
+/// Modules in which some registers sample the reset at the clock edge, whichever reset is selected.
+/// Three modules record which packets the reset cuts off, so the reset value of those registers is
+/// no constant. The fourth sends the words of a whole core cycle.
 const SAMPLE_RESET: [&str; 4] =
     ["wl_rate_adapter", "wl_sequencer", "wl_upsizer", "wl_virtual_ingress"];
 
@@ -50,7 +50,8 @@ fn generated(machine: &Machine, program: &str) -> Vec<(String, String)> {
     files.map(|file| (format!("{}/{}", machine.name, file.name), file.text.clone())).collect()
 }
 
-/// Returns all generated files: the router on each machine, or on pipelines a program for them.
+/// Returns all generated files: the router on each machine, or a program for pipelines on pipelined
+/// machines.
 fn all_generated() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for name in machines() {
@@ -70,8 +71,8 @@ fn long_lines(files: &[(String, String)]) -> Vec<String> {
     files.iter().flat_map(long).collect()
 }
 
-/// Returns the names of instances in a text: the words between the brackets of parameters and those
-/// of ports, and those between a module's name and its ports, if ports follow by name.
+/// Returns the names of instances in a text: the words between the parameter list and the port
+/// list, and the words between a module's name and its port list, if ports are connected by name.
 fn instances(text: &str) -> Vec<String> {
     let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     let code = code.collect::<Vec<_>>().join("\n").replace('(', " ( ").replace(')', " ) ");
@@ -90,7 +91,7 @@ fn instances(text: &str) -> Vec<String> {
     found
 }
 
-/// Returns the instances without the prefix `i_`, with their file.
+/// Returns the instances whose names do not start with `i_`, with their file.
 fn other_prefixes(files: &[(String, String)]) -> Vec<String> {
     let other = |(name, text): &(String, String)| {
         let names = instances(text).into_iter().filter(|instance| !instance.starts_with("i_"));
@@ -125,7 +126,7 @@ fn only_registers_with_a_reset_of_their_own_look_at_it() {
         if !is_template || stem == "wl_reset" || SAMPLE_RESET.contains(&stem) {
             continue;
         }
-        // Assertions are no registers of the design.
+        // Assertions contain no registers of the design.
         let design = text.split("`ifdef FORMAL").map(|part| {
             part.split_once("`endif").filter(|_| !text.starts_with(part)).map_or(part, |(_, d)| d)
         });

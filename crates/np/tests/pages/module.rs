@@ -133,7 +133,7 @@ fn groups(lines: &[&str]) -> Vec<Group> {
                 ));
             }
         } else if let Some(comment) = line.strip_prefix("//") {
-            // What a comment says to a tool is not part of the text.
+            // Directives to Verilator are not part of the text.
             if !comment.trim().starts_with("verilator ") {
                 group.about.push(comment.trim().to_owned());
             }

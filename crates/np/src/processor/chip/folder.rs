@@ -13,14 +13,14 @@ use crate::processor::memory_map::{self, Contents, MemoryMap, Target, memory_map
 use crate::processor::plan::CONTROL_PATIENCE;
 use crate::processor::testbench::{self, Stimulus};
 
-/// A block of control registers, in the memory map.
+/// A block of control registers in the memory map.
 #[derive(Debug, Serialize)]
 struct Block {
-    /// Bits 23:16 of its addresses.
+    /// Bits 23:16 of the block's addresses.
     block: usize,
     /// The byte address to which the addresses of the block's registers are added.
     base: usize,
-    /// Its owner: `chip`, or the label of a processor.
+    /// The owner of the block: `chip`, or the label of a processor.
     of: String,
     #[serde(flatten)]
     map: MemoryMap,

@@ -23,9 +23,9 @@ pub const QUEUE_BEATS: usize = 512;
 pub const LONGEST: usize = 64 * MOST_BEATS;
 /// Beats of the longest packet.
 const MOST_BEATS: usize = 150;
-/// Beats that an idle router may send to its processor at once.
+/// Beats that an idle router may send to its processor in a burst.
 const BURST: usize = 16;
-/// Packets that a processor with several routers can hold at a time.
+/// The most packets inside a processor with several routers.
 const INSIDE: usize = 1024;
 /// Cycles over which the share of a router is counted.
 const SHARE_CYCLES: f64 = 65536.0;
@@ -49,7 +49,7 @@ impl Resident {
 /// A processor on a chip.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// The processor, which has one lane and its own label.
+    /// A processor with one lane and its own label.
     pub processor: Processor,
     /// The routers of the processor, in the order of their places.
     pub routers: Vec<Resident>,
@@ -128,7 +128,7 @@ fn members(lanes: &[Vec<Member>]) -> impl Iterator<Item = &Member> {
     lanes.iter().flatten()
 }
 
-/// Returns the largest of a number of all processors.
+/// Returns the largest of a number over all processors.
 fn most(lanes: &[Vec<Member>], number: impl Fn(&Geometry) -> usize) -> usize {
     members(lanes).map(|member| number(&member.processor.geometry)).max().unwrap_or(0)
 }

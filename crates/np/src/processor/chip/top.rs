@@ -104,7 +104,7 @@ pub(super) fn control(lanes: &[Vec<Member>]) -> Module {
         let stem = &port.name["m_axil_".len()..port.name.len() - 2];
         let all = format!("all_{stem}");
         split = split.port(port.name.clone(), name(all.clone()));
-        // A signal that is the same for all slaves is not divided among them.
+        // A signal that is the same for all slaves is not split.
         let is_shared = is_shared(stem);
         module.items.push(Item::net(&*all, port.ty.clone()));
         let end = if port.name.ends_with("_o") { "i" } else { "o" };

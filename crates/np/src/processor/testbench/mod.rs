@@ -26,11 +26,11 @@ impl Stimulus {
     /// Adds a packet.
     pub fn arrives(&mut self, frame: Frame<'_>) {
         let _ = write!(self.packets, "{} {} ", frame.ingress, frame.arrival_ns);
-        // A packet ends where the machine cuts it.
+        // A machine cuts longer packets.
         digits(&mut self.packets, &frame.bytes[..frame.bytes.len().min(MAX_LENGTH)]);
     }
 
-    /// Adds the expected outcome of a packet. Calls follow the order of the packets.
+    /// Adds the expected outcome of a packet. The caller adds outcomes in the order of the packets.
     pub fn leaves(&mut self, output: &Output<'_>) {
         let number = output.sequence;
         let reason = |reason| match reason {
@@ -65,8 +65,8 @@ fn digits(text: &mut String, bytes: &[u8]) {
 const PACKETS: &str = "sim/packets.txt";
 const EXPECTED: &str = "sim/expected.txt";
 
-/// Header that gives the model's class the name that the harness uses. FuseSoC needs it because
-/// there the class keeps the name from Verilator.
+/// A header that gives the model's class the name that the harness uses. Under FuseSoC the class
+/// keeps the name from Verilator.
 const MODEL: &str = "sim/fusesoc/np_model.h";
 
 /// Returns the files of the test bench next to a processor's sources.

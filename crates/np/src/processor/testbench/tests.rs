@@ -1,5 +1,5 @@
-//! Tests that the C++ of a built folder compiles, without warnings, in the versions of C++ that
-//! compilers and Verilator choose between.
+//! Tests that the C++ of a built folder compiles without warnings, in each C++ version that
+//! compilers and Verilator choose by default.
 
 use std::process::Command;
 
@@ -36,7 +36,7 @@ fn the_test_bench_compiles_without_warnings_as_each_version_of_cpp() {
         write(name, text).expect("a temporary file");
     }
     let [narrow, routed, wide] = &shapes();
-    // A shape takes a second: only the smallest one is compiled as both versions.
+    // A compilation takes a second, so only the smallest shape is compiled as both versions.
     for (geometry, version) in [(narrow, "17"), (routed, "20"), (wide, "17"), (wide, "20")] {
         let mut compiler = Command::new("c++");
         for (name, value) in definitions(geometry) {

@@ -90,7 +90,7 @@ impl Realisation for Automaton {
         targets(service).into_iter().map(|contents| (service.offload.clone(), contents)).collect()
     }
 
-    /// Returns the contents of automaton 0, which is the first to search packets.
+    /// Returns the contents of automaton 0, which searches packets first.
     fn images(&self, plan: &Plan, service: &Service, store: &Store) -> Result<Vec<Image>, NpError> {
         let Some((_, instance)) = instance(store, &service.offload) else { return Ok(Vec::new()) };
         let tables = Tables::new(&table(service, &instance.rows()), &service.rule);
@@ -170,7 +170,7 @@ impl Updater for Searched {
         let EntryKey::Pattern(pattern) = &update.key else { return Ok(Vec::new()) };
         let mut operations = Vec::new();
         if !std::mem::take(&mut self.is_first) {
-            // Searches that use the automaton to be written may still be running.
+            // Earlier searches may still use the automaton that is about to be written.
             operations.push(Operation::Rest(processor.search_cycles()));
         }
         for write in self.patterns.set(pattern, update.value.as_ref())? {
@@ -203,7 +203,7 @@ impl Processor {
         service.map_or(Vec::new(), |service| self.in_every_pipe(service, target, address, &value))
     }
 
-    /// Returns the core cycles after which every search that has begun is complete.
+    /// Returns the core cycles after which every search that is under way now has ended.
     pub fn search_cycles(&self) -> u64 {
         let bytes = u64::from(MAX_LENGTH);
         // `wl_body_match` guarantees this bound.

@@ -186,8 +186,8 @@ pub struct Patterns {
     live: usize,
 }
 
-/// A table write: the number of the control target, counted from the offload's first, the address
-/// and the entry.
+/// A table write: the number of the control target, relative to the offload's first target, the
+/// address and the entry.
 pub type PatternWrite = (usize, u32, Bits);
 
 impl Patterns {
@@ -203,9 +203,9 @@ impl Patterns {
     }
 
     /// Gives a pattern a value, or removes it, as the golden model does: an existing pattern keeps
-    /// its position, and a new one is appended. Returns the writes: first those that bring the idle
-    /// automaton up to date, then the one that activates it. The caller must ensure that no packet
-    /// is still being searched with the idle automaton
+    /// its position, and a new one is appended. Returns the writes: first they update the idle
+    /// automaton, and the last one activates it. The caller must ensure that no packet is still
+    /// being searched with the idle automaton
     /// ([`Processor::search_cycles`](crate::processor::Processor::search_cycles)).
     ///
     /// # Errors

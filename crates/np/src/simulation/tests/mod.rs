@@ -242,7 +242,7 @@ fn a_command_without_answer_is_an_error() {
     };
     let read = [290, 7, 0];
     assert_eq!(simulation.read_entries_at(BASE, 1, &read), Ok(entries(&read)));
-    // Each command of a batch counts, not the last one alone.
+    // Each command of a batch can fail, not only the last one.
     let failed = simulation.read_entries_at(BASE, 1, &[7, 310, 8]);
     assert!(failed.is_err(), "{failed:?}");
 }
@@ -261,7 +261,7 @@ fn probes_add_up() {
 
 #[test]
 fn packets_are_dealt_to_the_lanes_by_bytes() {
-    // A lane alone could take the packets of the first case.
+    // A single lane could take the packets of the first case.
     for (lengths, pace) in [([64, 64], 1.0), ([64, 1500], 0.16)] {
         let mut simulation = Simulation::start(&echo(2, false), &taking(1)).expect("it starts");
         let mut pacer = Pacer::new(Pace::PerCycle(pace));
@@ -379,7 +379,7 @@ fn what_stops_the_model_is_an_error_and_not_the_end() {
         fault.to_string()
     };
     assert!(fault(5).contains("asked to stop"), "{}", fault(5));
-    // The longest pause of a table is no lack of progress.
+    // The longest pause of a table counts as progress.
     assert!(fault(6).contains("no progress for 1200 cycles, with 0 packets in it"), "{}", fault(6));
 }
 
