@@ -1,5 +1,5 @@
 //! Compresses the documentation and the files of examples, which become part of the command.
-//! `wireloom-install` has the programs in Loom C: they are only listed here.
+//! Programs in Loom C are embedded by `wireloom-install`: here they are only listed.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use std::{env, fs};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
-/// Folders whose files are embedded, with those below them.
+/// Folders whose files, with all subfolders, are embedded.
 const FOLDERS: [&str; 2] = ["docs", "programs"];
 /// Single files.
 const FILES: [&str; 5] = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"];
@@ -45,13 +45,13 @@ fn main() {
     fs::write(out.join("files.rs"), list).expect("a built file");
 }
 
-/// Whether a file is listed. The measurements are in the pages.
+/// Returns whether a file is listed. Figures are not: the pages contain their measurements.
 fn is_listed(name: &str) -> bool {
     let is_hidden = name.split('/').any(|part| part.starts_with('.'));
     !is_hidden && !name.starts_with("docs/figures/")
 }
 
-/// Adds the files of a folder and those below it.
+/// Adds the files of a folder and its subfolders.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder of the repository").flatten() {
         let path = entry.path();
@@ -63,7 +63,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The path from the root of the repository, with slashes on every system.
+/// Returns the path from the root of the repository, with slashes on every system.
 fn name(root: &Path, path: &Path) -> String {
     let inside = path.strip_prefix(root).expect("a file of the repository");
     let parts: Vec<_> = inside.iter().map(|part| part.to_string_lossy()).collect();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// Folders, and the ending of the files in them and below them.
+/// Folders, and the extension of the embedded files in them and their subfolders.
 const FOLDERS: [(&str, &str); 3] = [("machines", "toml"), ("programs", "loom"), ("scripts", "sh")];
 /// Single files.
 const FILES: [&str; 1] = ["hardware/requirements.txt"];
@@ -29,7 +29,7 @@ fn main() {
     fs::write(out, list).expect("the build folder can be written");
 }
 
-/// Adds the files of a folder and those below it.
+/// Adds the files of a folder and its subfolders.
 fn collect(folder: &Path, ending: &str, files: &mut Vec<PathBuf>) {
     println!("cargo:rerun-if-changed={}", folder.display());
     for entry in fs::read_dir(folder).expect("a folder of the repository").flatten() {
@@ -42,7 +42,7 @@ fn collect(folder: &Path, ending: &str, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The path from the root of the repository, with slashes on every system.
+/// Returns the path from the root of the repository, with slashes on every system.
 fn name(root: &Path, path: &Path) -> String {
     let inside = path.strip_prefix(root).expect("a file of the repository");
     let parts: Vec<_> = inside.iter().map(|part| part.to_string_lossy()).collect();

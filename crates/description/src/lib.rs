@@ -1,8 +1,8 @@
-//! Machine descriptions: TOML files that extend each other. The machine of a kind defines the
+//! Machine descriptions: TOML files that extend each other. The kind of a machine defines the
 //! meaning of its keys; this crate only reads and merges them.
 //!
-//! The installed descriptions are those of `machines/` in the repository; they are part of the
-//! command. The folder `machines` of `WIRELOOM_HOME` comes before them ([`embedded`]).
+//! The installed descriptions are the files of `machines/` in the repository; they are part of the
+//! command. The folder `machines` of `WIRELOOM_HOME` takes precedence over them ([`embedded`]).
 
 use std::path::{Path, PathBuf};
 
@@ -14,63 +14,59 @@ use wireloom_install::embedded;
 /// The maximum length of a chain of files that extend each other.
 const MAX_DEPTH: usize = 8;
 
-/// Tables that have other keys where their `kind` is another.
+/// Tables whose keys depend on their `kind`.
 const BY_KIND: [&str; 2] = ["network", "partition"];
 
-/// Why a description cannot be had.
+/// The reason why a description cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum DescriptionError {
     /// A file cannot be read.
     #[error("{}: {error}", path.display())]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
+    Read { path: PathBuf, error: std::io::Error },
     /// A file is no description.
     #[error("{place}: {message}")]
     Parse {
-        /// File, or name.
+        /// The path of the file, or the name of the description.
         place: String,
         /// The problem, with the line.
         message: String,
     },
 }
 
-/// A description with all that it extends.
+/// A description with everything that it extends.
 #[derive(Clone, Debug, Default)]
 pub struct Description {
-    /// All keys.
+    /// All keys, merged.
     pub table: Table,
-    /// The user's own files, each by itself, those that are extended first: files that are not
-    /// installed with the command.
+    /// The user's own files, separately, base files first. These are files that are not installed
+    /// with the command.
     pub own: Vec<OwnFile>,
 }
 
-/// A file of the user's.
+/// A file of the user.
 #[derive(Clone, Debug)]
 pub struct OwnFile {
-    /// Its path.
+    /// The path of the file.
     pub place: String,
-    /// Its contents.
+    /// The keys of the file alone.
     pub table: Table,
     text: String,
 }
 
 impl Description {
-    /// The description at the root of a kind, as it is built in: `np` or `mpsoc`.
+    /// Returns the built-in description at the root of a kind: `np` or `mpsoc`.
     ///
     /// # Panics
-    /// If there is none of that name.
+    /// If there is no description of that name.
     pub fn built_in(name: &str) -> Self {
         let text = embedded::built_in(&installed(name)).expect("a built-in description");
         Self { table: text.parse().expect("it is TOML: a test holds it"), own: Vec::new() }
     }
 
-    /// The description of a name (an installed one) or of a path that ends in `.toml` or `.json`,
-    /// and the name of its machine; `None` if no description of that name is installed. A `.json` is
-    /// a machine with all keys, as reports have it, or such a report.
+    /// Returns a description and the name of its machine. `name` is the name of an installed
+    /// description, or a path that ends in `.toml` or `.json`. A `.json` file is a machine with all
+    /// keys, as reports contain it, or such a report. Returns `None` if no description of that name
+    /// is installed.
     ///
     /// # Errors
     /// If a file cannot be read, or is no description.
@@ -89,7 +85,7 @@ impl Description {
         Ok(found.map(|description| (name.to_owned(), description)))
     }
 
-    /// Parses a description; the files that it extends are looked for among the installed ones.
+    /// Parses a description. Files that it extends are searched among the installed ones.
     ///
     /// # Errors
     /// As [`find`](Self::find).
@@ -97,14 +93,14 @@ impl Description {
         parse(place, text, None, MAX_DEPTH)
     }
 
-    /// The names of all installed descriptions, sorted.
+    /// Returns the names of all installed descriptions, sorted.
     pub fn installed() -> Vec<String> {
         embedded::names(FOLDER, "toml")
     }
 
-    /// Returns the error of a machine whose description says something wrong. It begins with the
-    /// user's file and line that `message` is about, which are found by the keys that the message
-    /// quotes in backquotes, or with the machine's name if no file of the user's is part of it.
+    /// Returns the error of a machine whose description is wrong. It begins with the user's file
+    /// and line to which `message` refers, found by the keys that the message puts in backquotes.
+    /// If no file of the user is part of the machine, it begins with the machine's name.
     pub fn error(&self, name: &str, message: &str) -> DescriptionError {
         let message = message.trim().replace('\n', ", ");
         let paths = quoted_paths(&message);
@@ -118,7 +114,7 @@ impl Description {
         DescriptionError::Parse { place, message }
     }
 
-    /// Returns the kind of machine that it describes, if given.
+    /// Returns the kind of machine, if the description gives one.
     pub fn kind(&self) -> Option<&str> {
         self.table.get("kind").and_then(Value::as_str)
     }
@@ -127,18 +123,18 @@ impl Description {
 /// The longest description, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The longest report that a machine is taken from, in bytes.
+/// The longest report from which a machine is taken, in bytes.
 const MAX_REPORT_BYTES: u64 = 1 << 28;
 
-/// Where descriptions are in the repository, and in `WIRELOOM_HOME`.
+/// The folder of descriptions in the repository, and in `WIRELOOM_HOME`.
 const FOLDER: &str = "machines";
 
-/// The name of an installed description's file.
+/// Returns the file name of an installed description.
 fn installed(name: &str) -> String {
     format!("{FOLDER}/{name}.toml")
 }
 
-/// An installed description with all that it extends.
+/// Finds an installed description, with everything that it extends.
 fn find_installed(name: &str, depth: usize) -> Result<Option<Description>, DescriptionError> {
     let file = installed(name);
     let Some(text) = embedded::find(&file) else { return Ok(None) };
@@ -154,7 +150,7 @@ fn load(path: &Path, depth: usize) -> Result<Description, DescriptionError> {
     parse(&path.display().to_string(), &text, Some(folder), depth)
 }
 
-/// Loads the machine of a report, or one that is a file by itself, and its name.
+/// Loads the machine of a report, or of a file with a machine alone, and its name.
 fn load_reported(path: &Path) -> Result<(String, Description), DescriptionError> {
     let place = path.display().to_string();
     let error = |message: String| DescriptionError::Parse { place: place.clone(), message };
@@ -174,14 +170,14 @@ fn load_reported(path: &Path) -> Result<(String, Description), DescriptionError>
         ));
     }
     let mut table = Table::deserialize(machine).map_err(|e| error(e.to_string()))?;
-    // In other descriptions the name is that of the file.
+    // Other descriptions have the name of their file.
     let name = table.remove("name").and_then(|name| name.as_str().map(str::to_owned));
     let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let own = OwnFile { place: place.clone(), table: table.clone(), text: String::new() };
     Ok((name.unwrap_or_else(stem), Description { table, own: vec![own] }))
 }
 
-/// Parses a text and the files that it extends; files are looked for in `beside` first.
+/// Parses a text and the files that it extends. Files are searched in `beside` first.
 fn parse(
     place: &str,
     text: &str,
@@ -218,9 +214,9 @@ fn parse(
     Ok(below)
 }
 
-/// Says that there is no description to extend of this name.
+/// Formats the error that there is no description of this name to extend.
 fn missing(name: &str, beside: Option<&Path>) -> String {
-    // The folder of a file that is named without one is the empty path.
+    // The folder of a file without a folder in its path is the empty path.
     let beside = match beside {
         None => String::new(),
         Some(folder) if folder.as_os_str().is_empty() => " in this folder".to_owned(),
@@ -235,8 +231,9 @@ fn missing(name: &str, beside: Option<&Path>) -> String {
     )
 }
 
-/// The paths of keys that a message can be about, likely ones first: what it quotes, in the section
-/// that it ends with (`..., in SECTION`, as messages about types do), or by itself.
+/// Returns the paths of keys to which a message can refer, likely ones first. These are the quoted
+/// names, inside the section at the end of the message (`..., in SECTION`, as in messages about
+/// types), the section, and the quoted names by themselves.
 fn quoted_paths(message: &str) -> Vec<Vec<&str>> {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let section = message.rsplit_once("in `").and_then(|(_, rest)| rest.strip_suffix('`'));
@@ -246,7 +243,7 @@ fn quoted_paths(message: &str) -> Vec<Vec<&str>> {
     inside.chain([section.clone()]).chain(alone).filter(|path| !path.is_empty()).collect()
 }
 
-/// The line, from 1, of the key of a path in a TOML text.
+/// Returns the line, from 1, of the key at a path in a TOML text.
 fn line_of(text: &str, path: &[&str]) -> Option<usize> {
     let root = DeTable::parse(text).ok()?;
     let mut table = root.get_ref();
@@ -260,13 +257,13 @@ fn line_of(text: &str, path: &[&str]) -> Option<usize> {
     Some(1 + text[..key.span().start].matches('\n').count())
 }
 
-/// Whether a text is that of the built-in description of the same name.
+/// Returns whether a text equals the built-in description of the same name.
 fn is_built_in(place: &str, text: &str) -> bool {
     let stem = Path::new(place).file_stem().unwrap_or_default().to_string_lossy();
     embedded::built_in(&installed(&stem)) == Some(text)
 }
 
-/// Puts a table over another, table by table.
+/// Merges a table over another, table by table.
 fn overlay(below: &mut Table, above: Table) {
     for (key, value) in above {
         match (below.get_mut(&key), value) {
@@ -280,7 +277,7 @@ fn overlay(below: &mut Table, above: Table) {
     }
 }
 
-/// Whether a table takes the place of the one below it, as its keys are others.
+/// Returns whether a table replaces the one below it, because its kind has other keys.
 fn is_replaced(key: &str, old: &Table, new: &Table) -> bool {
     BY_KIND.contains(&key) && new.get("kind").is_some_and(|kind| old.get("kind") != Some(kind))
 }

@@ -1,4 +1,4 @@
-//! The cost of a network processor, for people and machines.
+//! The cost of a network processor, as text for people and as a record for programs.
 
 use std::fmt::Write as _;
 use std::str::FromStr;
@@ -11,29 +11,28 @@ use wireloom_console::Working;
 use wireloom_machine::thousands;
 use wireloom_machine::{Error, Result};
 
-/// The estimate of a design on some families, and the routing result if it was requested.
+/// The estimate of a design on some families, and routing results if they were requested.
 #[derive(Debug, Serialize)]
 pub struct Area {
     /// A report for each family.
     pub families: Vec<Report>,
-    /// The parts of these families that are too small, with what they lack.
+    /// The parts of these families that are too small, with the missing resources.
     pub too_small: Vec<TooSmall>,
-    /// Unit and result.
+    /// The name of each routed unit, and its result.
     pub routes: Vec<(String, Route)>,
 }
 
 /// A part that does not hold the design.
 #[derive(Debug, Serialize)]
 pub struct TooSmall {
-    /// The name of the part.
     pub part: String,
-    /// The resources that the part has too few of.
+    /// The resources of which the part has too few.
     pub lacks: Vec<Overrun>,
-    /// What to do.
+    /// A remedy.
     pub remedy: String,
 }
 
-/// What an estimate is made for.
+/// The devices for which an estimate is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// All families.
@@ -113,8 +112,8 @@ impl Area {
         Ok(Self { families, too_small, routes })
     }
 
-    /// The estimate for the families for which every unit has been synthesised before, if there are
-    /// any.
+    /// Returns the estimate for the families for which every unit has been synthesised before, or
+    /// `None` if there are none.
     pub fn remembered(processor: &Processor) -> Option<Self> {
         let cache = Cache::of_user();
         let families = FAMILIES.into_iter();
@@ -132,7 +131,8 @@ impl Area {
         })
     }
 
-    /// The estimate as Markdown: each family, its units, and the share of the paper's parts.
+    /// Formats the estimate as Markdown: each family, its units, and the share of the paper's
+    /// parts.
     pub fn markdown(&self) -> String {
         let mut text = String::new();
         for report in &self.families {
@@ -202,7 +202,7 @@ impl Area {
     }
 }
 
-/// Returns the share of a part that a design uses.
+/// Returns the share of a part that a design uses, as text.
 fn share(part: &Part, report: &Report) -> String {
     let percent = |used: u64, has: u64| format!("{:.1} %", 100.0 * used as f64 / has as f64);
     let total = report.total;
@@ -242,8 +242,8 @@ fn too_small(families: &[Report], target: &Target, tables: &[String]) -> Vec<Too
     found
 }
 
-/// Returns what to do if a part lacks these resources. `tables` are the largest tables in block RAM
-/// with their sizes.
+/// Returns a remedy for a part that lacks these resources. `tables` are the largest tables in block
+/// RAM with their sizes.
 fn remedy(lacks: &[Overrun], tables: &[String], larger: &str) -> String {
     let mut remedies = Vec::new();
     if lacks.iter().any(Overrun::is_memory) {
@@ -301,7 +301,7 @@ mod tests {
         let markdown = area.markdown();
         assert!(markdown.contains(&format!("**The part is too small**: {lack}; make tables")));
         assert!(serde_json::to_string(&area).expect("JSON").contains("\"used\":3000"));
-        // A smaller design fits the larger part of two.
+        // The larger of the two parts has room for a smaller design.
         let total = area::Cost { block_rams_18k: 1000, ..total };
         let families = [Report { family: "xc6v", units: Vec::new(), total }];
         let found = too_small(&families, &Target::Part("XC6VLX240T".into()), &[]);

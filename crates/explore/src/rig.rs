@@ -1,4 +1,4 @@
-//! Network processors under test: the rate of some traffic that they forward without loss.
+//! Network processors under test: the rate at which they forward some traffic without loss.
 //!
 //! Simulations are deterministic, so measurements are cached under a hash of all their inputs.
 
@@ -19,19 +19,19 @@ use wireloom_machine::{Error, Result};
 use wireloom_machine::{Program, Source};
 use wireloom_np::machine::{self, Form};
 
-/// The version of the measuring method; a change invalidates cached measurements.
+/// The version of the measuring method. A change invalidates cached measurements.
 const METHOD: &str = "5";
 /// Packets before a measurement, which warm the caches.
 const WARM_UP: usize = 1000;
-/// From this share of a packet a cycle on each lane on, that rate itself is tried: the rate of an
-/// overloaded machine is measured in the middle of a run, where it may still recover from a slow
-/// beginning.
+/// The line rate itself is tried if the overloaded machine reaches this share of a packet a cycle
+/// on each lane. The overloaded rate is measured in the middle of a run, where the machine may
+/// still recover from a slow beginning.
 const LINE_RATE: f64 = 0.95;
-/// The least rate that is tried, as a share of the overloaded machine's rate.
+/// The lowest rate that is tried, as a share of the overloaded machine's rate.
 const LEAST_TRIED: f64 = 0.5;
-/// Packets of a long run for each place that a packet can wait in.
+/// Packets of a long run for each place in which a packet can wait.
 const PACKETS_PER_PLACE: usize = 100;
-/// The resolution of the search for the greatest rate without loss, as a share of that rate.
+/// The resolution of the search for the highest loss-free rate, as a share of that rate.
 const RESOLUTION: f64 = 0.005;
 
 /// A program and its tables, for any network processor.
@@ -56,17 +56,16 @@ impl Loaded {
         Self { program, store }
     }
 
-    /// Both, apart.
+    /// Returns the program and the store.
     pub fn into_parts(self) -> (Program, Store) {
         (self.program, self.store)
     }
 
-    /// The program.
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// The processor for it.
+    /// Assembles the processor for the program.
     ///
     /// # Errors
     /// If the machine has no place for something in the program.
@@ -74,8 +73,8 @@ impl Loaded {
         machine::processor(machine, &self.program, Form::Alone)
     }
 
-    /// Creates a rig for a chip with several processors; the names of its modules begin with
-    /// `label`.
+    /// Assembles a processor for a chip with several processors. The names of its modules begin
+    /// with `label`.
     ///
     /// # Errors
     /// As [`Self::processor`].
@@ -87,22 +86,21 @@ impl Loaded {
 /// The rate at which a machine forwards packets of one traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Forwarding {
-    /// Million packets a second when more of them wait than it can take.
+    /// Million packets a second under overload.
     pub saturated: f64,
-    /// The greatest rate, in million packets a second, at which none was lost; 0 if there was loss
-    /// at half of the above.
+    /// The highest rate without loss, in million packets a second. 0 if packets were lost even at
+    /// half of `saturated` or, near the line rate, at half of that.
     pub loss_free: f64,
-    /// Cycles from a packet's first beat in to its last beat out at that rate: mean and most.
+    /// Cycles from a packet's first beat in to its last beat out at that rate: mean and maximum.
     pub latency: (f64, u64),
 }
 
-/// The rate at which a machine forwards packets of one traffic when more of them wait than it can
-/// take.
+/// The rate at which a machine forwards packets of one traffic under overload.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overrun {
     /// Million packets a second, in the middle of the run.
     pub mpps: f64,
-    /// Beats of a packet on the lanes, as it comes or as it leaves, whichever is more; mean.
+    /// Beats of a packet on the ingress or the egress lane, whichever is more; the mean.
     pub beats: f64,
 }
 
@@ -115,14 +113,14 @@ pub struct Delivered {
     pub mpps: f64,
 }
 
-/// The minimum demand of a packet of some traffic on a machine.
+/// The minimum demand of a packet on a machine, for some traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Demand {
-    /// Cycles that it keeps a thread.
+    /// Cycles for which the packet occupies a thread.
     pub residency: f64,
     /// Slots of an engine.
     pub slots: f64,
-    /// Requests to the offload of the pipe that it calls most often.
+    /// Requests to the pipe's offload that the packet calls most often.
     pub requests: f64,
 }
 
@@ -135,7 +133,7 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// Puts the machine together; nothing is translated before it is needed.
+    /// Assembles the machine. Nothing is translated before it is needed.
     ///
     /// # Errors
     /// If the machine has no place for the program or the tables.
@@ -154,15 +152,14 @@ impl Rig {
         Ok(Self { processor, images, key, simulation: None })
     }
 
-    /// The machine.
     pub fn machine(&self) -> &Description {
         &self.processor.plan.machine
     }
 
-    /// Returns these packets, repeated until there are many for each place that one can wait in. A
-    /// machine that is too slow fills its threads and inputs before it loses a packet: in a short
-    /// run it seems to carry what it does not. In one of this length it is at most a hundredth too
-    /// slow.
+    /// Repeats these packets until there are 100 for each place in which one can wait. A machine
+    /// that is too slow fills its threads and inputs before it loses a packet, so in a short run it
+    /// seems to carry the traffic. A machine that passes a run of this length is at most a
+    /// hundredth too slow.
     pub fn long(&self, packets: &[Packet]) -> Vec<Packet> {
         let machine = self.machine();
         let inputs = machine.lanes() * Settings::default().buffer as usize;
@@ -170,8 +167,8 @@ impl Rig {
         repeated(packets, PACKETS_PER_PLACE * (threads + inputs))
     }
 
-    /// Measures the rate at which the machine forwards these packets, all of which it must send:
-    /// first under overload, then the greatest rate below that without loss.
+    /// Measures the rate at which the machine forwards these packets, first under overload, then
+    /// the highest rate below that without loss. The program must send every packet.
     ///
     /// # Errors
     /// If a tool is missing or fails, or packets are dropped by the program.
@@ -227,7 +224,7 @@ impl Rig {
         })
     }
 
-    /// Measures the outcome of these packets when this many million a second are offered.
+    /// Measures the outcome of these packets, offered at `mpps` million a second.
     ///
     /// # Errors
     /// As [`Self::forwarding`].
@@ -240,7 +237,7 @@ impl Rig {
         })
     }
 
-    /// Measures the demand of a packet, on a machine with one thread, where nothing waits for
+    /// Measures the demand of a packet on a machine with one thread, in which nothing waits for
     /// anything else.
     ///
     /// # Errors
@@ -292,7 +289,7 @@ impl Rig {
         Ok(trial)
     }
 
-    /// Returns the cached result, or that of `measure`.
+    /// Returns the cached result, or else the result of `measure`.
     fn remembered<T: Serialize + serde::de::DeserializeOwned>(
         &mut self,
         what: &str,
@@ -318,7 +315,7 @@ impl Rig {
     }
 }
 
-/// These packets, again and again until they are as many.
+/// Repeats these packets until there are at least `least`.
 fn repeated(packets: &[Packet], least: usize) -> Vec<Packet> {
     let times = least.div_ceil(packets.len().max(1)).max(1);
     (0..times).flat_map(|_| packets.iter().cloned()).collect()
@@ -327,11 +324,10 @@ fn repeated(packets: &[Packet], least: usize) -> Vec<Packet> {
 /// The result of a rig.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ran {
-    /// Million packets a second that came back or were dropped, at the machine's clock.
+    /// Million packets a second that returned or were dropped, at the machine's clock.
     pub mpps: f64,
-    /// Packets that are nowhere.
+    /// Packets that neither returned nor were dropped.
     pub missing: u64,
-    /// The rig's report.
     #[serde(flatten)]
     pub run: RigRun,
 }

@@ -1,5 +1,5 @@
-//! Files of the command: texts from outside are read up to a limit, what was read is known, and no
-//! end of the process leaves temporary files behind.
+//! Files of the command. Input texts are read up to a limit, the process remembers the files that
+//! it has read, and it removes its temporary files however it ends.
 
 mod printable;
 mod reading;

@@ -1,10 +1,10 @@
-//! Text from files on its way to a terminal.
+//! Text from files, made safe for a terminal.
 
 use std::borrow::Cow;
 
-/// Replaces the characters of a text that would command a terminal: control characters but tabs and
-/// line ends, and those that change the direction of writing. Each becomes a character of as many
-/// bytes, so places in the text stay the same.
+/// Replaces the characters of a text that would command a terminal: control characters except tabs
+/// and line ends, and characters that change the direction of writing. Each replacement has the
+/// same number of bytes, so places in the text stay the same.
 pub fn printable(text: &str) -> Cow<'_, str> {
     let next = || text.chars().skip(1).chain(['\n']);
     if !text.chars().zip(next()).any(|(c, next)| is_command(c, next)) {
@@ -19,7 +19,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().zip(next()).map(shown).collect())
 }
 
-/// A carriage return is one unless a line ends with it: what follows would cover the line.
+/// A carriage return is a command unless a line ends with it: the text after it would cover the
+/// line.
 fn is_command(c: char, next: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t') && (c, next) != ('\r', '\n')
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,4 +1,4 @@
-//! Which files the process has read.
+//! The files that the process has read.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
@@ -7,15 +7,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// Devices and inodes.
+/// Device and inode number of each file.
 static READ: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
 
 fn identity(about: &Metadata) -> Option<(u64, u64)> {
     about.is_file().then(|| (about.dev(), about.ino()))
 }
 
-/// Opens a file of the user's for reading, and remembers it: a file may name others, which no
-/// output may replace either.
+/// Opens a user's file for reading and remembers it. No output may replace a file that was read,
+/// even one that another file names.
 ///
 /// # Errors
 /// If it cannot be opened.
@@ -26,7 +26,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether this file was opened by [`open`], under whatever name.
+/// Returns whether [`open`] has opened this file, under any name.
 pub fn was_read(path: &Path) -> bool {
     let own = fs::metadata(path).ok().and_then(|about| identity(&about));
     let read = READ.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,8 @@
-//! Standard output that is closed, and pipes whose reader has exited.
+//! Closed standard output, and pipes whose reader has exited.
 //!
-//! Before `main`, Rust opens /dev/null in the place of a closed standard output, so that writes to it
-//! succeed and lose the result. Afterwards nothing tells this apart from a wanted /dev/null. So
-//! whether it is closed is found out before that.
+//! Before `main`, Rust opens /dev/null in place of a closed standard output. Writes to it then
+//! succeed and lose the result, and nothing tells it apart from a /dev/null that the user chose. So
+//! this module checks whether standard output is closed before Rust does.
 
 use std::io::{self, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether standard output was closed when the process started.
 static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// The C library calls what is in this section before `main`.
+/// The C library calls the functions in this section before `main`.
 #[cfg(target_os = "linux")]
 #[used]
 #[unsafe(link_section = ".init_array")]

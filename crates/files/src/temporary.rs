@@ -1,5 +1,5 @@
-//! Temporary files and folders that no end of the process leaves behind, but SIGKILL: what is built then
-//! is removed by the next process that builds.
+//! Temporary files and folders that are removed however the process ends. SIGKILL is the exception:
+//! the next process that builds removes the files of a killed one.
 //!
 //! Destructors do not run when a signal or [`exit`] ends a process. So everything temporary is
 //! registered here: [`remove_on_signals`] removes it and stops child processes before a signal ends
@@ -21,15 +21,15 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use tempfile::{Builder, NamedTempFile, TempDir};
 
-/// What exists now. The thread that ends the process keeps it locked, so that nothing new comes
-/// into being meanwhile.
+/// The existing temporary files and folders. The thread that ends the process keeps the lock, so
+/// that nothing new is created meanwhile.
 static EXISTING: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn existing() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     EXISTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An entry of the registry, removed from it when it is dropped.
+/// An entry of the registry. Dropping it removes the entry.
 #[derive(Debug)]
 struct Registered(PathBuf);
 
@@ -39,42 +39,42 @@ impl Drop for Registered {
     }
 }
 
-/// Makes something temporary and registers it in one step, as far as signals can tell.
+/// Creates something temporary and registers it. The lock makes this one step for signal handling.
 fn register<T>(
     make: impl FnOnce() -> io::Result<T>,
     path: impl FnOnce(&T) -> &Path,
 ) -> io::Result<(T, Registered)> {
     let mut existing = existing();
     let made = make()?;
-    // The process may change its folder later.
+    // An absolute path, since the process may change its working folder later.
     let path = std::path::absolute(path(&made))?;
     existing.insert(path.clone());
     Ok((made, Registered(path)))
 }
 
-/// A temporary folder, removed with its contents when it is dropped.
+/// A temporary folder. Dropping it removes the folder with its contents.
 #[derive(Debug)]
 pub struct TemporaryFolder {
     folder: TempDir,
     _registered: Registered,
-    /// What shows other processes that this one uses the folder.
+    /// The locked file that tells other processes that this folder is in use.
     _owned: Option<File>,
 }
 
 impl TemporaryFolder {
-    /// Makes a folder that only this user can enter, in the system's folder of temporary files.
+    /// Creates a folder that only this user can enter, in the system's folder of temporary files.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn new() -> io::Result<Self> {
         Self::of_user("wireloom-", &std::env::temp_dir())
     }
 
-    /// Makes a folder that only this user can enter; its name begins with `prefix`. It has a hidden file,
-    /// and those beside it that killed processes left are removed.
+    /// Creates a folder that only this user can enter; its name begins with `prefix`. The folder
+    /// gets a hidden lock file. Folders next to it that killed processes have left are removed.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn within(folder: &Path, prefix: &str) -> io::Result<Self> {
         left::remove(folder, prefix);
         loop {
@@ -86,10 +86,11 @@ impl TemporaryFolder {
         }
     }
 
-    /// Makes a folder that becomes part of the user's files: the user's umask decides who enters.
+    /// Creates a folder that becomes part of the user's files: the user's umask decides who can
+    /// enter.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn of_result(folder: &Path) -> io::Result<Self> {
         use std::os::unix::fs::PermissionsExt;
         let everyone = fs::Permissions::from_mode(0o777);
@@ -98,7 +99,7 @@ impl TemporaryFolder {
 
     fn of_user(prefix: &str, folder: &Path) -> io::Result<Self> {
         use std::os::unix::fs::PermissionsExt;
-        // Code is loaded from some, whatever the user's umask.
+        // Code is loaded from some folders, so the user's umask does not apply.
         let user = fs::Permissions::from_mode(0o700);
         Self::make(Builder::new().prefix(prefix).permissions(user), folder)
     }
@@ -108,13 +109,12 @@ impl TemporaryFolder {
         Ok(Self { folder, _registered, _owned: None })
     }
 
-    /// Returns where it is.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 }
 
-/// A temporary file that is to replace another one, removed when it is dropped before that.
+/// A temporary file that is to replace another file. Dropping it before that removes it.
 #[derive(Debug)]
 pub struct TemporaryFile {
     file: NamedTempFile,
@@ -122,11 +122,11 @@ pub struct TemporaryFile {
 }
 
 impl TemporaryFile {
-    /// Makes a file in the folder of the file that it is to replace; the user's umask decides who
-    /// reads it.
+    /// Creates a file in the folder of the file that it is to replace. The user's umask decides who
+    /// can read it.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn beside(target: &Path) -> io::Result<Self> {
         use std::os::unix::fs::PermissionsExt;
         let folder = target.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -138,10 +138,10 @@ impl TemporaryFile {
         Ok(Self { file, _registered })
     }
 
-    /// Moves the file to its final place, over what is there.
+    /// Moves the file to its final place and replaces a file there.
     ///
     /// # Errors
-    /// If it cannot be moved; it is removed then.
+    /// If it cannot be moved. The temporary file is then removed.
     pub fn persist(self, target: &Path) -> io::Result<()> {
         self.file.persist(target)?;
         Ok(())
@@ -150,7 +150,7 @@ impl TemporaryFile {
 
 impl Write for TemporaryFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Errors of the file itself do not name it: it is not the user's.
+        // Writes to the inner file, whose errors do not name it: the user does not know its name.
         self.file.as_file_mut().write(bytes)
     }
 
@@ -160,7 +160,8 @@ impl Write for TemporaryFile {
 }
 
 /// From now on, SIGINT, SIGTERM, SIGHUP and SIGQUIT stop the child processes and remove all
-/// temporary files before they end the process. Those that the process was started to ignore (`nohup`) stay ignored.
+/// temporary files before they end the process. Signals that were ignored at the start (`nohup`)
+/// stay ignored.
 ///
 /// # Errors
 /// If the system refuses handlers.
@@ -175,16 +176,16 @@ pub fn remove_on_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// The signals that ask this process to end: SIGINT, SIGTERM, SIGHUP and SIGQUIT, but none that it
-/// was started to ignore (`nohup`).
+/// Returns the signals that ask this process to end: SIGINT, SIGTERM, SIGHUP and SIGQUIT, except
+/// signals that were ignored at the start (`nohup`).
 pub fn ending_signals() -> impl Iterator<Item = i32> {
     let ignored = ignored_signals();
     let all = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter();
     all.filter(move |signal| ignored >> (signal - 1) & 1 == 0)
 }
 
-/// From now on, a write past the largest size of a file (`ulimit -f`) fails, as one on a full disk
-/// does. Otherwise SIGXFSZ ends the process on the spot. Child processes are not changed.
+/// From now on, a write beyond the maximum file size (`ulimit -f`) fails like a write to a full
+/// disk. Otherwise SIGXFSZ would end the process at once. Child processes are not changed.
 ///
 /// # Errors
 /// If the system refuses the handler.
@@ -193,29 +194,30 @@ pub fn fail_at_size_limit() -> io::Result<()> {
     Ok(())
 }
 
-/// The signals that this process ignores, signal 1 in the lowest bit; none where the system does not
-/// tell.
+/// Returns the signals that this process ignores, with signal 1 in the lowest bit; none if the
+/// system does not report them.
 fn ignored_signals() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Ends the process and leaves nothing temporary behind.
+/// Ends the process and removes all temporary files.
 pub fn exit(status: i32) -> ! {
     remove_everything();
     std::process::exit(status)
 }
 
-/// Removes what threads would leave behind that end with the process, and stops their child processes. To be called
-/// last: nothing temporary can be made afterwards.
+/// Removes the temporary files of threads that end with the process, and stops their child
+/// processes. Must be called last: nothing temporary can be created afterwards.
 pub fn leave_nothing() {
     if !existing().is_empty() {
         remove_everything();
     }
 }
 
-/// Stops the child processes and removes what is registered. Nothing can be made afterwards.
+/// Stops the child processes and removes all registered files. Nothing temporary can be created
+/// afterwards.
 fn remove_everything() {
     let existing = std::mem::ManuallyDrop::new(existing());
     children::stop();
@@ -228,7 +230,7 @@ fn remove_everything() {
     }
 }
 
-/// Whether something is removed.
+/// Removes a file or folder. Returns whether it no longer exists.
 fn remove(path: &Path) -> bool {
     let result = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     match result {

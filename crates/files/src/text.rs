@@ -1,23 +1,22 @@
-//! Texts from outside.
+//! Texts from files and from standard input.
 
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// The name that stands for standard input where a file is read, and for standard output where one
-/// is written.
+/// The path that stands for standard input when read, and for standard output when written.
 pub const STANDARD_STREAM: &str = "-";
 
-/// The longest text of which nothing else is said, in bytes.
+/// The default limit on the length of a text, in bytes.
 pub const MAX_TEXT_BYTES: u64 = 16 << 20;
 
-/// Whether a path stands for standard input or output.
+/// Returns whether a path stands for standard input or output.
 pub fn is_standard_stream(path: &Path) -> bool {
     path == Path::new(STANDARD_STREAM)
 }
 
 /// Reads a text of at most `limit` bytes, from standard input if the path is `-`. Pipes and devices
-/// are read as files are, up to the limit. Standard input is read once: later calls return the same
+/// are read like files, up to the limit. Standard input is read once: later calls return the same
 /// text.
 ///
 /// # Errors

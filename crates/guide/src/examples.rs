@@ -1,5 +1,5 @@
-//! Examples: programs with what they need to run, laid out as in the repository, so that commands of
-//! the documentation run in their folders as written.
+//! Examples: programs with all files that they need, laid out as in the repository, so that the
+//! documentation's commands run in their folders unchanged.
 
 use std::collections::BTreeSet;
 
@@ -10,19 +10,17 @@ use crate::files;
 pub struct Example {
     /// The word after `wireloom example`.
     pub name: &'static str,
-    /// A description in one line.
     pub about: &'static str,
-    /// Paths of files; names that end in `/` stand for all files there and below. What Loom C includes
-    /// comes with it.
+    /// Paths of files; a path that ends in `/` stands for all files below it. Files that Loom C
+    /// includes are added.
     files: &'static [&'static str],
-    /// Commands that run in its folder, the first without further tools.
+    /// Commands that run in the example's folder. The first one needs no further tools.
     pub commands: &'static [&'static str],
 }
 
 const FIRST: &str = "programs/captures/first.pcapng";
 const SMALL: &str = "programs/tables/small.tables";
 
-/// All examples.
 pub const ALL: &[Example] = &[
     Example {
         name: "router",
@@ -154,13 +152,13 @@ pub const ALL: &[Example] = &[
     },
 ];
 
-/// The example of this name.
+/// Returns the example with this name.
 pub fn find(name: &str) -> Option<&'static Example> {
     ALL.iter().find(|example| example.name == name)
 }
 
 impl Example {
-    /// Returns the names of its files, sorted.
+    /// Returns the names of the example's files, sorted.
     pub fn names(&self) -> BTreeSet<String> {
         let mut names: BTreeSet<String> = BTreeSet::new();
         for file in self.files {
@@ -175,8 +173,8 @@ impl Example {
     }
 }
 
-/// Whether a file needs no others than embedded ones: some tables import routes that a checkout has
-/// fetched.
+/// Returns whether a file needs only embedded files. Some tables import routes that only a checkout
+/// has fetched.
 fn is_whole(name: &str) -> bool {
     let text = if name.ends_with(".tables") { files::text(name) } else { None };
     let text = text.unwrap_or_default();
@@ -187,7 +185,7 @@ fn is_whole(name: &str) -> bool {
     })
 }
 
-/// Adds a file, and what it includes if it is in Loom C.
+/// Adds a file and, if it is in Loom C, the files that it includes.
 fn add(file: &str, names: &mut BTreeSet<String>) {
     if !names.insert(file.to_owned()) || !file.ends_with(".loom") {
         return;
@@ -197,7 +195,7 @@ fn add(file: &str, names: &mut BTreeSet<String>) {
         line.trim_start().strip_prefix("#include")?.trim().strip_prefix('"')?.split('"').next()
     });
     for name in included {
-        // A path from the root of the repository is one of the headers that every command has.
+        // A path from the root of the repository names a header that every command has.
         let beside = files::resolved(file, name).filter(|path| files::is_there(path));
         let found = beside.or_else(|| files::is_there(name).then(|| name.to_owned()));
         add(&found.expect("programs include embedded files"), names);
@@ -213,7 +211,7 @@ mod tests {
         for example in ALL {
             let names = example.names();
             assert!(names.iter().all(|name| files::read(name).is_some()), "{}", example.name);
-            // The files that its commands read are among them.
+            // The files that the commands read are among the names.
             let words = example.commands.iter().flat_map(|command| command.split(' '));
             for word in words.filter(|word| word.starts_with("programs/")) {
                 assert!(names.contains(word), "{}: {word}", example.name);
@@ -241,7 +239,7 @@ mod tests {
         let engines = all.iter().filter_map(|name| name.strip_prefix("programs/"));
         let engines = engines.filter(|name| name.ends_with(".loom") && !name.contains('/'));
         for engine in engines.map(|name| name.trim_end_matches(".loom")) {
-            // The figure of a paper, no engine for a network.
+            // `figure2` is the figure of a paper and no engine for a network.
             assert!(engine == "figure2" || find(engine).is_some(), "{engine}");
         }
     }

@@ -5,11 +5,11 @@ use std::io::Read;
 use flate2::read::DeflateDecoder;
 use wireloom_install::embedded;
 
-/// Names and compressed contents, sorted by name; without contents, those that `wireloom-install` has.
+/// Names and compressed contents, sorted by name. Files without contents are in `wireloom-install`.
 const FILES: &[(&str, Option<&[u8]>)] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
-/// The contents of a file: `docs/language.md`, `programs/router.loom`; `None` if none of that name is
-/// embedded.
+/// Returns the contents of a file, such as `docs/language.md` or `programs/router.loom`. Returns
+/// `None` if no file of that name is embedded.
 pub fn read(name: &str) -> Option<Vec<u8>> {
     let at = FILES.binary_search_by_key(&name, |(name, _)| name);
     let Some(packed) = at.ok().and_then(|at| FILES[at].1) else {
@@ -20,23 +20,25 @@ pub fn read(name: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The text of a file; `None` if none of that name is embedded, or it is not text.
+/// Returns the text of a file. Returns `None` if no file of that name is embedded, or if it is not
+/// text.
 pub fn text(name: &str) -> Option<String> {
     String::from_utf8(read(name)?).ok()
 }
 
-/// Whether a file is embedded.
+/// Returns whether a file is embedded.
 pub fn is_there(name: &str) -> bool {
     FILES.binary_search_by_key(&name, |(name, _)| name).is_ok()
         || embedded::built_in(name).is_some()
 }
 
-/// The names of the files of the documentation and of examples, sorted.
+/// Returns the names of the files of the documentation and of examples, sorted.
 pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }
 
-/// The path from the root of the repository of what a file calls `path`; `None` if it is outside.
+/// Resolves a relative path in a file to a path from the root of the repository. Returns `None` if
+/// the path leads outside.
 pub(crate) fn resolved(file: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = file.split('/').collect();
     parts.pop();

@@ -1,5 +1,5 @@
-//! The documentation as a folder of HTML pages, laid out like the repository, so that links and
-//! pictures keep their places.
+//! The documentation as a folder of HTML pages. The layout follows the repository, so that links
+//! and pictures stay valid.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ a { color: #0b63a5; }
 nav { border-bottom: 1px solid var(--rule); padding-bottom: 0.4rem; }
 ";
 
-/// Returns the files of the folder: paths in it and contents. `index.html` is the README.
+/// Returns the files of the folder: paths and contents. `index.html` is the README.
 pub fn folder() -> Vec<(String, Vec<u8>)> {
     let mut linked = BTreeSet::new();
     let mut made: Vec<(String, Vec<u8>)> =
@@ -35,7 +35,7 @@ pub fn folder() -> Vec<(String, Vec<u8>)> {
     made
 }
 
-/// The path of a page in the folder.
+/// Returns the path of a page in the folder.
 fn file_name(page: &str) -> String {
     match page {
         "README.md" => "index.html".to_owned(),
@@ -43,7 +43,7 @@ fn file_name(page: &str) -> String {
     }
 }
 
-/// A page with its frame. Adds the other files that it links to.
+/// Returns a page with its frame. Adds the other files to which it links.
 fn whole(page: Page, linked: &mut BTreeSet<String>) -> String {
     let markdown = page.markdown();
     let up = "../".repeat(page.file.matches('/').count());
@@ -68,7 +68,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }
 
-/// The list of all pages.
+/// Returns the page that lists all pages.
 fn contents() -> String {
     let row = |page: Page| {
         let (file, name, about) = (file_name(page.file), page.name(), page.about());
@@ -78,10 +78,10 @@ fn contents() -> String {
     frame("All pages", "", &format!("<h1>All pages</h1>\n<table>\n{rows}</table>\n"))
 }
 
-/// The text of a page as HTML.
+/// Returns the text of a page as HTML.
 fn body(file: &str, markdown: &str, linked: &mut BTreeSet<String>) -> String {
     let mut anchors = anchors(markdown).into_iter();
-    // Links to what is not in the folder are their texts.
+    // A link to a file outside the folder becomes its text.
     let mut open_links = Vec::new();
     let mut in_comment = false;
     let events = Parser::new_ext(markdown, SYNTAX).filter_map(|event| match event {
@@ -107,7 +107,7 @@ fn body(file: &str, markdown: &str, linked: &mut BTreeSet<String>) -> String {
     html.replace("<table>", "<div class=\"wide\"><table>").replace("</table>", "</table></div>")
 }
 
-/// Where a link of a page leads in the folder; `None` if its target is not there.
+/// Returns the target of a link within the folder. Returns `None` if the target is not there.
 fn target(file: &str, link: &str, linked: &mut BTreeSet<String>) -> Option<String> {
     if link.contains("://") || link.starts_with('#') {
         return Some(link.to_owned());
@@ -131,7 +131,7 @@ fn target(file: &str, link: &str, linked: &mut BTreeSet<String>) -> Option<Strin
     Some(link)
 }
 
-/// HTML without comments, which may begin and end in different pieces.
+/// Returns HTML without comments, which may begin and end in different pieces.
 fn without_comments(html: &str, in_comment: &mut bool) -> String {
     let mut kept = String::new();
     let mut rest = html;

@@ -1,5 +1,5 @@
-//! The documentation and the files of examples, embedded in the command: pages by name, as text for a
-//! terminal, and as HTML.
+//! The documentation and the files of examples, embedded in the command: pages by name, as text for
+//! a terminal, and as HTML.
 
 pub mod examples;
 pub mod files;

@@ -1,15 +1,15 @@
-//! The pages of the documentation, and how users name them.
+//! The pages of the documentation, and the names by which users select them.
 
 use crate::{files, section};
 
 /// A page of the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Page {
-    /// The path from the root of the repository: `docs/machines/np.md`.
+    /// The path from the root of the repository, such as `docs/machines/np.md`.
     pub file: &'static str,
 }
 
-/// Why no page is found.
+/// The reason why no page is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unknown {
     /// No page has this name.
@@ -18,16 +18,16 @@ pub enum Unknown {
     Several(Vec<Page>),
 }
 
-/// All pages, in the order of their files.
+/// Returns all pages, in the order of their files.
 pub fn list() -> impl Iterator<Item = Page> {
     files::names().filter(|name| name.ends_with(".md")).map(|file| Page { file })
 }
 
-/// Returns the page that a user names: by its name, by the path of its file, with or without the
-/// ending, or by its name without the folder, if only one page has that.
+/// Returns the page that a user names. The words are the page's name, the path of its file with or
+/// without extension, or its name without the folder if only one page has that name.
 ///
 /// # Errors
-/// If there is none, or more than one.
+/// If there is no such page, or more than one.
 pub fn find(words: &str) -> Result<Page, Unknown> {
     let wanted = words.trim_start_matches("./").trim_end_matches('/').to_lowercase();
     let is_named = |page: &Page| {
@@ -52,22 +52,23 @@ pub fn find(words: &str) -> Result<Page, Unknown> {
 }
 
 impl Page {
-    /// The short name: `machines/np`. A folder's page has the folder's name: `operate`.
+    /// Returns the short name, such as `machines/np`. A folder's page has the folder's name:
+    /// `operate`.
     pub fn name(self) -> &'static str {
         let path = self.file.strip_suffix(".md").unwrap_or(self.file);
         let path = path.strip_suffix("/README").unwrap_or(path);
         path.strip_prefix("docs/").unwrap_or(path)
     }
 
-    /// The text in Markdown.
+    /// Returns the text in Markdown.
     pub fn markdown(self) -> String {
         files::text(self.file).expect("pages are embedded as text")
     }
 
-    /// What it is about: its title, or if that says no more than its name, the first sentence below
-    /// it.
+    /// Returns the subject of the page: its title or, if the title is too short to tell, the first
+    /// sentence below it.
     pub fn about(self) -> String {
-        /// A title of as many words says something.
+        /// A title with this number of words tells the subject.
         const TELLING: usize = 3;
         let markdown = self.markdown();
         let title = section::title(&markdown).unwrap_or_default();
@@ -81,7 +82,7 @@ impl Page {
     }
 }
 
-/// The text up to its first full stop that ends a sentence.
+/// Returns the text up to the first full stop that ends a sentence.
 fn first_sentence(text: &str) -> &str {
     let end = text.match_indices(". ").map(|(at, _)| at).find(|at| {
         let rest = text[at + 2..].trim_start();

@@ -7,7 +7,7 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use crate::files;
 
-/// What the pages use beyond plain Markdown.
+/// The Markdown extensions that the pages use.
 pub(crate) const SYNTAX: Options = Options::ENABLE_TABLES;
 
 /// A heading of a page.
@@ -15,7 +15,7 @@ struct Heading {
     level: HeadingLevel,
     title: String,
     anchor: String,
-    /// The range of bytes in the page.
+    /// The byte range of the heading in the page.
     bytes: Range<usize>,
 }
 
@@ -41,14 +41,15 @@ fn headings(page: &str) -> Vec<Heading> {
     found
 }
 
-/// The anchor of a heading, as code hosts make it: small letters, digits and `_`, with `-` for blanks.
+/// Returns the anchor of a heading as code hosts make it: lower-case letters, digits and `_`, with
+/// `-` for blanks.
 fn anchor(title: &str) -> String {
     let kept = title.trim().to_lowercase();
     let kept = kept.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// Tells apart anchors that occur several times in a page.
+/// Numbers an anchor that occurs several times in a page.
 fn numbered(seen: &mut HashMap<String, usize>, anchor: String) -> String {
     let count = seen.entry(anchor.clone()).or_default();
     *count += 1;
@@ -58,17 +59,17 @@ fn numbered(seen: &mut HashMap<String, usize>, anchor: String) -> String {
     }
 }
 
-/// The anchors of a page's headings, in order.
+/// Returns the anchors of a page's headings, in order.
 pub fn anchors(page: &str) -> Vec<String> {
     headings(page).into_iter().map(|heading| heading.anchor).collect()
 }
 
-/// The title of a page: its first heading.
+/// Returns the title of a page: its first heading.
 pub(crate) fn title(page: &str) -> Option<String> {
     headings(page).into_iter().next().map(|heading| heading.title)
 }
 
-/// The part of a page from a heading to the next of its level or above.
+/// Returns the part of a page from a heading to the next heading of the same or a higher level.
 fn section(page: &str, is_it: impl Fn(&Heading) -> bool) -> Option<&str> {
     let headings = headings(page);
     let at = headings.iter().position(is_it)?;
@@ -77,22 +78,23 @@ fn section(page: &str, is_it: impl Fn(&Heading) -> bool) -> Option<&str> {
     Some(&page[headings[at].bytes.start..end.map_or(page.len(), |next| next.bytes.start)])
 }
 
-/// The section of a page with this anchor.
+/// Returns the section of a page with this anchor.
 pub fn named<'a>(page: &'a str, anchor: &str) -> Option<&'a str> {
     section(page, |heading| heading.anchor == anchor)
 }
 
-/// The pages with a section for each diagnostic: of the compiler, and of the assembler of microcode.
+/// The pages with a section for each diagnostic of the compiler and of the microcode assembler.
 const DIAGNOSTICS: [&str; 2] = ["docs/diagnostics.md", "docs/microcode.md"];
 
-/// Whether a word looks like the code of a diagnostic: a letter and four digits.
+/// Returns whether a word looks like the code of a diagnostic: a letter and four digits.
 pub fn is_code(word: &str) -> bool {
     word.len() == 5
         && word.starts_with(|c: char| c.is_ascii_alphabetic())
         && word[1..].bytes().all(|digit| digit.is_ascii_digit())
 }
 
-/// The explanation of a diagnostic by its code, `E0201`, in Markdown. Letters may be small.
+/// Returns the explanation of a diagnostic by its code, such as `E0201`, in Markdown. Case is
+/// ignored.
 pub fn diagnostic(code: &str) -> Option<String> {
     let code = code.to_ascii_uppercase();
     let found = |page: &str| {

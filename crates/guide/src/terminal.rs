@@ -5,7 +5,7 @@ use pulldown_cmark::{Alignment, Event, HeadingLevel, Parser, Tag, TagEnd};
 
 use crate::section::SYNTAX;
 
-/// The longest lines of prose, in characters.
+/// The longest line of prose, in characters.
 const PROSE: usize = 100;
 
 const BOLD: &str = "\x1b[1m";
@@ -13,9 +13,9 @@ const ITALIC: &str = "\x1b[3m";
 const CODE: &str = "\x1b[36m";
 const PLAIN: &str = "\x1b[0m";
 
-/// Returns Markdown as text: prose in lines of at most `width` characters (and at most 100), tables
-/// fitted into `width`, code as it is. Links are their texts. `styled` marks headings, emphasis and
-/// code with the escape sequences of terminals.
+/// Formats Markdown as text: prose in lines of at most `width` characters (and at most 100), tables
+/// fitted into `width`, code unchanged. A link becomes its text. `styled` marks headings, emphasis
+/// and code with the escape sequences of terminals.
 pub fn text(markdown: &str, width: usize, styled: bool) -> String {
     let mut writer = Writer { width, styled, ..Writer::default() };
     for event in Parser::new_ext(markdown, SYNTAX) {
@@ -25,7 +25,7 @@ pub fn text(markdown: &str, width: usize, styled: bool) -> String {
     writer.out
 }
 
-/// What a line inside a block begins with.
+/// The indentation of lines inside a block.
 struct Indent {
     /// The mark of a list item, until it has been written.
     first: Option<String>,
@@ -37,17 +37,17 @@ struct Writer {
     width: usize,
     styled: bool,
     out: String,
-    /// The inline text of the block under way: words with their styles, blanks between them.
+    /// The inline text of the current block: words with their styles, separated by blanks.
     inline: String,
     styles: Vec<&'static str>,
     indents: Vec<Indent>,
-    /// Numbers of the next items of open lists; `None` for lists without numbers.
+    /// The numbers of the next items of open lists; `None` for lists without numbers.
     lists: Vec<Option<u64>>,
     heading: Option<HeadingLevel>,
     /// The text of an open code block.
     code: Option<String>,
     table: Option<Rows>,
-    /// The depth of images, whose text is a description.
+    /// The nesting depth of images. Their text is a description.
     images: usize,
     in_comment: bool,
     /// Whether a blank line comes before the next block.
@@ -178,7 +178,7 @@ impl Writer {
         self.indents.push(Indent { first: Some(mark), rest });
     }
 
-    /// Writes the heading: its text, and a rule under those of the two upper levels.
+    /// Writes the heading. A rule follows the headings of the two upper levels.
     fn end_heading(&mut self, level: HeadingLevel) {
         let length = visible(self.inline.trim());
         self.end_block();
@@ -196,7 +196,7 @@ impl Writer {
 
     /// Adds text in the style of its surroundings.
     fn push(&mut self, text: &str) {
-        // The columns of tables are measured in characters.
+        // Tables get no style, since their columns are measured in characters.
         let style = self.styles.last().filter(|_| self.styled && self.table.is_none());
         let Some(style) = style else { return self.inline.push_str(text) };
         for (at, word) in text.split(' ').enumerate() {
@@ -221,7 +221,7 @@ impl Writer {
         }
     }
 
-    /// Adds what a reader sees of HTML: descriptions of pictures.
+    /// Adds the visible part of HTML: descriptions of pictures.
     fn push_html(&mut self, html: &str) {
         let mut rest = html;
         while !rest.is_empty() {
@@ -241,7 +241,7 @@ impl Writer {
         }
     }
 
-    /// Writes the inline text that has been collected, in lines that fit.
+    /// Writes the collected inline text, in lines that fit.
     fn end_block(&mut self) {
         if self.inline.trim().is_empty() {
             return self.inline.clear();
@@ -281,7 +281,7 @@ impl Writer {
         self.out.push('\n');
     }
 
-    /// The width that indentation leaves.
+    /// Returns the width that indentation leaves, at least 20.
     fn room(&self) -> usize {
         let taken: usize = self.indents.iter().map(|indent| indent.rest.chars().count()).sum();
         self.width.saturating_sub(taken).max(20)
@@ -289,7 +289,7 @@ impl Writer {
 }
 
 impl Rows {
-    /// The rows as lines of at most `width` characters.
+    /// Formats the rows as lines of at most `width` characters.
     fn lines(&self, width: usize) -> Vec<String> {
         let mut table = Table::new();
         let rule = LineStyle::none().fill('─').junction('─');
@@ -311,7 +311,7 @@ impl Rows {
     }
 }
 
-/// The number of characters of a text that a terminal shows.
+/// Returns the number of characters of a text that a terminal shows.
 fn visible(text: &str) -> usize {
     let mut count = 0;
     let mut in_escape = false;
@@ -325,7 +325,7 @@ fn visible(text: &str) -> usize {
     count
 }
 
-/// Breaks a text between words into lines of at most `width` characters; longer words stay whole.
+/// Breaks a text between words into lines of at most `width` characters. Longer words stay whole.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut length = 0;
@@ -427,7 +427,7 @@ Lists
     fn each_page_fits_a_terminal() {
         for page in crate::list() {
             let shown = text(&page.markdown(), 80, false);
-            // Code is not broken, and neither are words.
+            // Neither code nor single words are broken.
             let is_prose = |line: &&str| !line.starts_with("    ");
             for line in shown.lines().filter(is_prose) {
                 let longest = line.split(' ').map(|word| word.chars().count()).max();

@@ -1,6 +1,6 @@
-//! HTTP for counters and for a page on this computer (RFC 9112): a request a connection, within
-//! limits of size, time and number, so that no client takes the memory of the process or keeps
-//! others from their answers.
+//! HTTP for counters and for a page on this computer (RFC 9112): one request a connection, within
+//! limits of size, time and number, so that no client exhausts the memory of the process or blocks
+//! other clients.
 
 mod request;
 
@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 
 pub use request::Request;
 
-/// What clients may take.
+/// The limits on clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Clients at a time; more are turned away.
+    /// The most clients at a time; further clients are turned away.
     pub clients: usize,
-    /// How long a client may take to ask and to read, altogether.
+    /// The longest time for a client to send its request and to read the response, in total.
     pub patience: Duration,
     /// The longest head of a request, in bytes.
     pub head: usize,
@@ -32,33 +32,30 @@ impl Default for Limits {
     }
 }
 
-/// What is read of what follows a request, in bytes, so that the client sees the response.
+/// The most bytes that are read after a request, so that the client sees the response.
 const LONGEST_REST: u64 = 64 << 10;
 
 /// A response.
 pub struct Response {
-    /// Its status.
     pub status: u16,
     /// Header fields. Length and connection are added.
     pub fields: Vec<(&'static str, String)>,
-    /// The text.
     pub text: String,
 }
 
 impl Response {
-    /// A text of some type, such as `text/html`, in UTF-8.
+    /// Creates a text of some type, such as `text/html`, in UTF-8.
     pub fn new(status: u16, kind: &str, text: String) -> Self {
         Self { status, fields: vec![("Content-Type", format!("{kind}; charset=utf-8"))], text }
     }
 
-    /// A line of plain text.
+    /// Creates a line of plain text.
     pub fn line(status: u16, text: &str) -> Self {
         Self::new(status, "text/plain", format!("{text}\n"))
     }
 }
 
-/// A running server. When it is dropped it accepts no more clients, and answers those that it has
-/// accepted.
+/// A running server. Dropping it stops new clients; accepted clients still get their responses.
 pub struct Serving {
     address: SocketAddr,
     ended: Arc<AtomicBool>,
@@ -67,12 +64,12 @@ pub struct Serving {
 impl Drop for Serving {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
-        // Wakes the thread that accepts. If nobody can connect, it ends with the process.
+        // Wakes the accepting thread. If nobody can connect, the thread ends with the process.
         let _ = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
     }
 }
 
-/// Starts a server, whose threads have this name.
+/// Starts a server whose threads have this name.
 ///
 /// # Errors
 /// If the system refuses a thread.
@@ -92,7 +89,7 @@ pub fn serve(
                 return;
             }
             let Ok(stream) = stream else {
-                // Too many files are open; some client will end.
+                // Too many files are open. The loop waits until a client ends.
                 thread::sleep(Duration::from_millis(200));
                 continue;
             };
@@ -103,10 +100,10 @@ pub fn serve(
             let answer = Arc::clone(&answer);
             let work = move || {
                 let _client = client;
-                // A client that has left, or is too slow, misses it.
+                // A client that has left, or is too slow, gets no response.
                 let _ = exchange(&stream, &limits, answer.as_ref());
             };
-            // Without a thread the connection is closed.
+            // If no thread can be started, the connection is closed.
             let _ = thread::Builder::new().name(name.into()).spawn(work);
         }
     };
@@ -114,7 +111,7 @@ pub fn serve(
     Ok(serving)
 }
 
-/// Counts a client as long as it lives.
+/// Counts a client until it is dropped.
 struct Client(Arc<AtomicUsize>);
 
 impl Drop for Client {
@@ -133,7 +130,7 @@ fn exchange(
         Ok(request) => {
             let begin = Instant::now();
             let response = answer(&request);
-            // Our own time is not the client's.
+            // The time of our own work does not count against the client.
             timed.deadline += begin.elapsed();
             (response, request.version, request.method != "HEAD")
         }
@@ -149,12 +146,12 @@ fn exchange(
         bytes += &text;
     }
     timed.write_all(bytes.as_bytes())?;
-    // What has not been read when the connection is closed takes the response with it.
+    // Closing a connection with unread data would discard the response too.
     stream.shutdown(Shutdown::Write)?;
     io::copy(&mut timed.take(LONGEST_REST), &mut io::sink()).map(drop)
 }
 
-/// What a status means, for people.
+/// Returns the reason phrase of a status.
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
@@ -172,7 +169,7 @@ fn reason(status: u16) -> &'static str {
     }
 }
 
-/// A connection whose reads and writes end together at a deadline.
+/// A connection whose reads and writes share one deadline.
 struct Timed<'a> {
     stream: &'a TcpStream,
     deadline: Instant,

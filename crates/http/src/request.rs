@@ -7,28 +7,29 @@ use crate::{Limits, Response};
 /// A request.
 #[derive(Debug, Default)]
 pub struct Request {
-    /// `GET` for example.
+    /// The method, such as `GET`.
     pub method: String,
-    /// What is asked for, without the question mark and what follows.
+    /// The path, without the question mark and the query.
     pub path: String,
-    /// What follows the question mark.
+    /// The query, after the question mark.
     pub query: String,
-    /// The version that the client speaks.
+    /// The HTTP version of the client.
     pub(crate) version: String,
     /// Header fields; names in lower case.
     fields: Vec<(String, String)>,
-    /// What follows the head, as long as it says.
+    /// The body, with the length that the head gives.
     pub body: Vec<u8>,
 }
 
 impl Request {
-    /// The value of a header field whose name is given in lower case. Of several, the first.
+    /// Returns the value of a header field, whose name is given in lower case. Of several fields
+    /// the first counts.
     pub fn field(&self, name: &str) -> Option<&str> {
         let field = self.fields.iter().find(|(known, _)| known == name);
         field.map(|(_, value)| value.as_str())
     }
 
-    /// Reads a request. One that cannot be served has a response instead.
+    /// Reads a request, or returns the response that refuses it.
     ///
     /// # Errors
     /// If the client leaves, or is too slow.
@@ -89,7 +90,7 @@ impl Request {
     }
 }
 
-/// Where the head ends that these bytes begin with.
+/// Returns where the head at the start of these bytes ends.
 fn end_of_head(bytes: &[u8]) -> Option<usize> {
     let ends = ["\r\n\r\n", "\n\n"].map(str::as_bytes).into_iter().filter_map(|end| {
         let at = bytes.windows(end.len()).position(|window| window == end)?;
@@ -98,7 +99,7 @@ fn end_of_head(bytes: &[u8]) -> Option<usize> {
     ends.min()
 }
 
-/// Reads at least a byte.
+/// Reads at least one byte.
 fn read_more(from: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<()> {
     let mut part = [0; 1024];
     let length = from.read(&mut part)?;

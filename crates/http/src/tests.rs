@@ -2,10 +2,10 @@ use std::net::Ipv4Addr;
 
 use super::*;
 
-/// Longer than anything may take here.
+/// Longer than any exchange may take here.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// More than connections hold that nobody reads.
+/// More than the buffers of a connection without a reader hold.
 const LARGE: usize = 32 << 20;
 
 fn started(limits: Limits) -> (Serving, SocketAddr) {
@@ -30,7 +30,7 @@ fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// The response; empty if the connection is closed without one.
+/// Returns the response; empty if the connection is closed without one.
 fn response(stream: &TcpStream) -> String {
     let mut response = Vec::new();
     match (&mut &*stream).read_to_end(&mut response) {
@@ -41,7 +41,7 @@ fn response(stream: &TcpStream) -> String {
 
 fn ask(address: SocketAddr, request: &[u8]) -> String {
     let stream = connect(address);
-    // One that is refused may be closed.
+    // The connection of a refused client may be closed.
     let _ = (&stream).write_all(request);
     response(&stream)
 }
@@ -94,14 +94,14 @@ fn clients_that_ask_nothing_or_read_nothing_do_not_keep_others_waiting() {
 #[test]
 fn slow_clients_are_left_and_more_than_the_limit_turned_away() {
     let patience = Duration::from_millis(300);
-    // One that does not finish its request, and one that does not read.
+    // One client does not finish its request, and one does not read.
     for request in ["GET /page HT", "GET /large HTTP/1.1\r\n\r\n"] {
         let (_serving, address) = started(Limits { clients: 1, patience, ..Limits::default() });
         let slow = connect(address);
         (&slow).write_all(request.as_bytes()).expect("sent");
         let begin = Instant::now();
         let other = ask(address, b"GET /page HTTP/1.1\r\n\r\n");
-        // On a computer with much else to do the slow one may have been left already.
+        // On a busy computer the slow client may already have been dropped.
         assert!(other.is_empty() || begin.elapsed() >= patience / 2, "{other:.99}");
         while ask(address, b"GET /page HTTP/1.1\r\n\r\n").is_empty() {
             assert!(begin.elapsed() < PATIENCE, "there is no room for a client");

@@ -1,28 +1,28 @@
-//! Commands that never hold what this process has open.
+//! Commands that never hold the open descriptors of this process.
 //!
-//! A command begins as a copy of this process, with all descriptors, until it is executed. On a busy
-//! computer that takes its time. If this process ends meanwhile, its devices and links stay as long. So
-//! commands are started by threads without such descriptors.
+//! Until it is executed, a command is a copy of this process with all its descriptors. On a busy
+//! computer this takes time. If this process ends meanwhile, the copy keeps its devices and links
+//! open. So commands are started by threads without such descriptors.
 
 use std::io;
 use std::os::fd::RawFd;
 use std::process::{Child, Command, Output};
 use std::thread::{self, JoinHandle};
 
-/// A command that runs.
+/// A running command.
 pub struct Running(JoinHandle<io::Result<Output>>);
 
-/// Starts a command. It may use no open files but standard ones and new pipes, whose contents
-/// [`Running::output`] returns. `started` is called with its process.
+/// Starts a command. It may use no open files except the standard ones and new pipes, whose
+/// contents [`Running::output`] returns. `started` is called with its process.
 ///
 /// # Errors
-/// If there can be no thread.
+/// If no thread can be started.
 pub fn start(
     mut command: Command,
     started: impl FnOnce(&Child) + Send + 'static,
 ) -> io::Result<Running> {
     let run = move || {
-        // Where a sandbox forbids it, the command is started all the same.
+        // In a sandbox that forbids it, the command is started all the same.
         let _ = keep_only(&STANDARD);
         let child = command.spawn()?;
         started(&child);
@@ -32,7 +32,7 @@ pub fn start(
 }
 
 impl Running {
-    /// Waits until it has ended.
+    /// Waits until the command has ended.
     ///
     /// # Errors
     /// If it could not be started or read.
@@ -41,14 +41,14 @@ impl Running {
     }
 }
 
-/// Input, output and errors.
+/// Standard input, output and error.
 const STANDARD: [RawFd; 3] = [0, 1, 2];
 
-/// Gives this thread descriptors of its own: those that the process has now, without all others than
-/// these.
+/// Gives this thread its own descriptor table: a copy of the process's descriptors that keeps only
+/// `kept`.
 ///
 /// # Errors
-/// If the system has no such threads, or forbids them here.
+/// If the system has no per-thread descriptors, or forbids them here.
 #[cfg(target_os = "linux")]
 pub fn keep_only(kept: &[RawFd]) -> io::Result<()> {
     let mut kept = kept.to_vec();
@@ -103,7 +103,7 @@ mod tests {
             (path, c_path)
         });
         let mut command = Command::new("true");
-        // Each waits until the other end is opened.
+        // Each call waits until the other end is opened.
         let wait = move || {
             // SAFETY: strings that end with a zero.
             unsafe {
@@ -117,7 +117,7 @@ mod tests {
         let running = start(command, |_| ()).expect("a thread");
         File::open(there.0).expect("the copy of this process is there");
         drop(ours);
-        // Commands of other tests may have it, until they are executed.
+        // Commands of other tests may hold the descriptor until they are executed.
         let patience = Timespec { tv_sec: 20, tv_nsec: 0 };
         let ended = poll(&mut [PollFd::new(&theirs, PollFlags::empty())], Some(&patience));
         File::create(go.0).expect("the copy waits");

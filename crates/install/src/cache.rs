@@ -1,10 +1,10 @@
-//! Build results are kept from one run to the next, and may be loaded as code.
+//! Build results that are kept from one run to the next, and may be loaded as code.
 //!
 //! A cache is a folder that only the user can write. An entry is a folder named by a hash of
 //! everything that its contents depend on. It is written elsewhere in the cache and then renamed,
 //! so it is complete or absent, even with concurrent runs. A list of the digests of its files shows
-//! whether they are unchanged; a damaged entry is rebuilt. Of many entries those are removed that no run has used
-//! for a long time.
+//! whether they are unchanged; a damaged entry is rebuilt. If there are many entries, those that no
+//! run has used for a long time are removed.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File};
@@ -24,46 +24,33 @@ use crate::owner;
 const DIGESTS: &str = ".digests";
 /// The file that is locked while an entry is renamed.
 const LOCK: &str = ".lock";
-/// Where an entry's files are put while it is built.
+/// The folder in which an entry's files are put while it is built.
 const FINISHED: &str = "finished";
 
-/// So many entries of a cache stay, however old they are.
+/// The number of entries that stay, however old they are.
 const ENTRIES: usize = 200;
-/// For so long an entry stays after a run has used it. What is in use longer has been loaded.
+/// How long an entry stays after its last use. A run that uses it for longer has loaded it by then.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// Why a cache cannot be used.
+/// The reason why a cache cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
     /// A file or folder cannot be read or written.
     #[error("{}: {error}; WIRELOOM_CACHE names another folder to keep results in", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    File { path: PathBuf, error: io::Error },
     /// Another user could have written the code to load.
     #[error(
         "the cache folder {} is not safe: {reason}; or name a folder of your own in WIRELOOM_CACHE",
         path.display()
     )]
-    Unsafe {
-        /// The folder.
-        path: PathBuf,
-        /// The reason.
-        reason: String,
-    },
-    /// Code cannot be loaded from there.
+    Unsafe { path: PathBuf, reason: String },
+    /// The folder's file system does not allow code to be loaded.
     #[error(
         "{} is on a file system that is mounted noexec, so that no code can be loaded from it: \
          name a folder elsewhere in WIRELOOM_CACHE",
         path.display()
     )]
-    NoExec {
-        /// The folder.
-        path: PathBuf,
-    },
+    NoExec { path: PathBuf },
 }
 
 fn file_error(path: &Path) -> impl FnOnce(io::Error) -> CacheError + '_ {
@@ -74,14 +61,15 @@ fn file_error(path: &Path) -> impl FnOnce(io::Error) -> CacheError + '_ {
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
-    /// The user has named it: who may write to the folders above it is the user's decision.
+    /// Whether the user has named the folder. The user then decides who may write to the folders
+    /// above it.
     is_named: bool,
 }
 
 impl Cache {
-    /// The user's cache for one kind of result, such as `np`: in the folder that `WIRELOOM_CACHE`
-    /// names, else in `wireloom` of `XDG_CACHE_HOME`, else of `~/.cache`. Without a home it is in a
-    /// folder of the user's among the temporary files.
+    /// Returns the user's cache for one kind of result, such as `np`: in the folder that
+    /// `WIRELOOM_CACHE` names, else in `wireloom` below `XDG_CACHE_HOME`, else below `~/.cache`.
+    /// Without a home folder it is in a folder of the user among the temporary files.
     pub fn of_user(kind: &str) -> Self {
         let variable = |name: &str| {
             std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
@@ -96,15 +84,15 @@ impl Cache {
         Self { folder: own.unwrap_or_else(temporary).join(kind), is_named: false }
     }
 
-    /// The cache in a folder, which is made when it is first needed.
+    /// Returns the cache in a folder, which is created on first use.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), is_named: true }
     }
 
-    /// The folder, made if it is not there, that no other user can write to.
+    /// Returns the folder, to which no other user can write, and creates it if it does not exist.
     ///
     /// # Errors
-    /// If it cannot be made, or another user owns it or could write to it.
+    /// If it cannot be created, or another user owns it or could write to it.
     pub fn open(&self) -> Result<&Path, CacheError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
         made.map_err(file_error(&self.folder))?;
@@ -121,7 +109,7 @@ impl Cache {
         }
     }
 
-    /// The folder as [`open`](Self::open) returns it, if code can be loaded from it.
+    /// Returns the folder like [`open`](Self::open), if code can be loaded from it.
     ///
     /// # Errors
     /// As [`open`](Self::open), and if its file system is mounted `noexec`.
@@ -133,7 +121,7 @@ impl Cache {
         Ok(folder)
     }
 
-    /// The key of an entry that depends on this alone: 128 bits in hexadecimal digits.
+    /// Returns the key of an entry that depends only on `of`: 128 bits in hexadecimal digits.
     pub fn key(of: impl Hash) -> String {
         let half = |number: u32| {
             let mut hash = DefaultHasher::new();
@@ -143,11 +131,11 @@ impl Cache {
         format!("{:016x}{:016x}", half(0), half(1))
     }
 
-    /// The folder of an entry, which `build` makes if it is absent or damaged. `build` is given a
-    /// folder to work in and one, inside it, for the files of the entry.
+    /// Returns the folder of an entry. If it is absent or damaged, `build` creates it: `build` gets
+    /// a folder to work in and, inside it, a folder for the files of the entry.
     ///
     /// # Errors
-    /// As [`open`](Self::open), if a file cannot be written, and whatever `build` returns.
+    /// As [`open`](Self::open), if a file cannot be written, and all errors of `build`.
     pub fn entry<E: From<CacheError>>(
         &self,
         key: &str,
@@ -188,8 +176,8 @@ impl Cache {
         Ok(())
     }
 
-    /// Moves entries that were not used for long to the folder that the new entry was built in, which is removed.
-    /// What cannot be read or moved stays.
+    /// Moves entries that have not been used for a long time to the folder in which the new entry
+    /// was built, which is removed. Entries that cannot be read or moved stay.
     fn forget(&self, place: &Path) {
         let Ok(names) = fs::read_dir(&self.folder) else { return };
         let used = |path: &Path| fs::metadata(path.join(DIGESTS)).ok()?.modified().ok();
@@ -208,7 +196,7 @@ impl Cache {
         }
     }
 
-    /// Returns a single cached file, if it exists unchanged.
+    /// Returns a single cached file, or `None` if it is absent or damaged.
     pub fn load(&self, name: &str) -> Option<Vec<u8>> {
         let mut bytes = fs::read(self.open().ok()?.join(name)).ok()?;
         let body = bytes.len().checked_sub(DIGEST_BYTES)?;
@@ -216,8 +204,8 @@ impl Cache {
         (kept == Sha256::digest(&bytes)[..]).then_some(bytes)
     }
 
-    /// Writes what a compiler was told and said to a file of its name, for people to read. Returns
-    /// the file, unless it cannot be written.
+    /// Writes a compiler's command and output to a file with its name, for people to read. Returns
+    /// the file, or `None` if it cannot be written.
     pub fn log(&self, compiler: &str, command: &str, output: &str) -> Option<PathBuf> {
         let target = self.open().ok()?.join(format!("{compiler}.log"));
         let write = || -> io::Result<()> {
@@ -228,7 +216,7 @@ impl Cache {
         write().ok().map(|()| target)
     }
 
-    /// Keeps a single file. If it cannot be written, the next run does without.
+    /// Stores a single file. If it cannot be written, the next run finds nothing.
     pub fn store(&self, name: &str, bytes: &[u8]) {
         let write = || -> io::Result<()> {
             let folder = self.open().map_err(io::Error::other)?;
@@ -245,13 +233,14 @@ impl Cache {
 /// Bytes of a digest.
 const DIGEST_BYTES: usize = 32;
 
-/// Notes that a run uses an entry, by the time of its list; where it cannot be changed, the entry looks older than it is.
+/// Marks an entry as used by setting the time of its list. If the time cannot be changed, the entry
+/// looks older than it is.
 fn mark_used(entry: &Path) {
     let list = File::open(entry.join(DIGESTS));
     let _ = list.and_then(|list| list.set_modified(SystemTime::now()));
 }
 
-/// Whether all files of an entry are complete and unchanged.
+/// Returns whether all files of an entry are complete and unchanged.
 fn is_whole(entry: &Path) -> bool {
     let kept = fs::read_to_string(entry.join(DIGESTS));
     kept.is_ok_and(|kept| digests(entry).is_ok_and(|found| found == kept))
@@ -281,7 +270,7 @@ mod tests {
 
     use super::*;
 
-    /// The contents of the entry `key`, and how often it was built for that.
+    /// Returns the contents of the entry `key`, and how often this call built it.
     fn ask(cache: &Cache) -> (String, u32) {
         let built = Cell::new(0);
         let entry = cache.entry("key", |place, finished| -> Result<(), CacheError> {
@@ -314,7 +303,7 @@ mod tests {
             assert_eq!(ask(&cache), ("contents".to_owned(), 1));
             assert_eq!(ask(&cache).1, 0);
         }
-        // Nothing is left of built or damaged entries.
+        // Builds and damaged entries leave nothing behind.
         let names = fs::read_dir(folder.path().join("a/cache")).expect("the cache");
         let mut names: Vec<_> = names.map(|entry| entry.expect("an entry").file_name()).collect();
         names.sort();
@@ -356,7 +345,7 @@ mod tests {
             age(&ask(key), 2 * UNUSED);
         }
         age(&ask("month"), UNUSED - Duration::from_secs(3600));
-        // The new entry removed what was old before; the last ones are there until the next.
+        // The new entry removed the old ones; the newest entries stay until the next build.
         assert!(!is_there("old") && !is_there("older") && !is_there("used"));
         assert!(is_there("month"));
         age(&ask("again"), 2 * UNUSED);
@@ -367,7 +356,7 @@ mod tests {
         assert_eq!(count, ENTRIES + 3 + 1, "entries and the lock");
     }
 
-    /// Fewer entries stay, however old they are.
+    /// The last entries stay, however old they are.
     #[test]
     fn few_entries_stay() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -416,7 +405,7 @@ mod tests {
         assert!(refused.contains("not safe") && refused.contains("WIRELOOM_CACHE"), "{refused}");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
         cache.open().expect("others only read");
-        // Another user's folder: only root can make one.
+        // Only root can make a folder of another user.
         if owner::user() == 0 {
             std::os::unix::fs::chown(&path, Some(12345), None).expect("root can");
             let refused = cache.open().expect_err("it is another user's").to_string();

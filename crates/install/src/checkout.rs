@@ -1,14 +1,14 @@
-//! The checkout of this project that a command belongs to, if there is one.
+//! The checkout of this project to which a command belongs, if there is one.
 
 use std::path::{Path, PathBuf};
 
 use crate::owner;
 
-/// Files by which a checkout is known.
+/// Files that identify a checkout.
 const MARKS: [&str; 2] = ["crates/cli/Cargo.toml", "hardware/requirements.txt"];
 
-/// Returns the checkout that the running program was built in, or else the one that contains the
-/// current folder, provided that no other user could have written to it.
+/// Returns the checkout in which the running program was built, or else the checkout that contains
+/// the current folder, provided that no other user could have written to it.
 pub fn checkout() -> Option<PathBuf> {
     let program = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
     let built_in = program.and_then(|program| enclosing(&program));

@@ -1,4 +1,4 @@
-//! Temporary folders that code can be loaded from.
+//! Temporary folders from which code can be loaded.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use wireloom_files::TemporaryFolder;
 use crate::owner;
 use crate::{Cache, CacheError};
 
-/// A temporary folder of this process, removed when it is dropped, whose files can be loaded as
-/// code. It lies in the system's folder of temporary files; if that is mounted `noexec`, or other
-/// users could replace its contents, it lies in the user's cache.
+/// Creates a temporary folder from which code can be loaded. Dropping it removes it. It is in the
+/// system's folder of temporary files. If that is mounted `noexec`, or other users could replace
+/// its contents, it is in the user's cache.
 ///
 /// # Errors
-/// If there is no such place.
+/// If neither place is usable.
 pub fn code_folder(kind: &str) -> Result<TemporaryFolder, CacheError> {
     let temporary = std::env::temp_dir();
     let usable = !is_noexec(&temporary) && owner::open_to_all(&temporary).is_none();
@@ -28,14 +28,14 @@ fn within(folder: &Path, kind: &str) -> std::io::Result<TemporaryFolder> {
     TemporaryFolder::within(folder, &format!("wireloom-{kind}-"))
 }
 
-/// Whether nothing in a folder can be run, since its file system is mounted so.
+/// Returns whether a folder's file system is mounted `noexec`.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_noexec(folder: &Path) -> bool {
     use rustix::fs::StatVfsMountFlags;
     rustix::fs::statvfs(folder).is_ok_and(|about| about.f_flag.contains(StatVfsMountFlags::NOEXEC))
 }
 
-/// Whether nothing in a folder can be run: not known on this system, where loading would say so.
+/// Returns `false`: this system does not report it, and loading would fail with the reason.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn is_noexec(_folder: &Path) -> bool {
     false

@@ -1,13 +1,13 @@
-//! What a tool that failed said, in a line.
+//! The error of a tool that failed, as one line of its output.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-/// Letters of a line that are shown; the log has all of it.
+/// Characters of the line that are shown; the log has the whole line.
 const LINE: usize = 240;
 
-/// Returns the line in which a tool that failed says why: the first one that speaks of an error, or
-/// the last one. Without any, or if a signal ended it, says how it ended.
+/// Returns the line in which a failed tool states the reason: the first one with an error, or the
+/// last line. Without output, or after a signal, returns the exit status in words.
 pub fn complaint(status: ExitStatus, said: &str) -> String {
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
     let speaks = |signs: &[&str]| {
@@ -16,7 +16,7 @@ pub fn complaint(status: ExitStatus, said: &str) -> String {
             signs.iter().any(|sign| line.contains(sign))
         })
     };
-    // Make and Perl say which of their commands failed after that command has said why.
+    // Make and Perl name the failed command only after that command has stated the reason.
     let why = speaks(&["error:", "fatal:"])
         .or_else(|| speaks(&["error", "not found", "no such file", "cannot", "killed"]))
         .or_else(|| lines().next_back());

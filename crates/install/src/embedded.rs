@@ -1,17 +1,18 @@
 //! The files of the repository that are embedded in the command: machine descriptions, programs and
 //! the scripts that install the tools.
 //!
-//! Names are paths from the root of the repository, such as `machines/np.toml`. A folder named by
-//! `WIRELOOM_HOME`, laid out like the repository, comes first: a file there replaces the embedded
-//! one of the same name, and further machine descriptions there are listed with the others.
+//! Names are paths from the root of the repository, such as `machines/np.toml`. The environment
+//! variable `WIRELOOM_HOME` can name a folder with the layout of the repository. A file there
+//! replaces the embedded file of the same name, and further machine descriptions there are listed
+//! with the others.
 
 use std::path::PathBuf;
 
 /// Names and texts, sorted by name.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// Returns the text of a file, or the reason why the user's file of that name cannot be read;
-/// `None` if there is none.
+/// Returns the text of a file, or the reason why the user's file of that name cannot be read.
+/// Returns `None` if neither file exists.
 pub fn find(name: &str) -> Option<Result<String, String>> {
     if let Some(path) = home().map(|home| home.join(name)).filter(|path| path.is_file()) {
         let text = std::fs::read_to_string(&path);
@@ -20,14 +21,14 @@ pub fn find(name: &str) -> Option<Result<String, String>> {
     built_in(name).map(|text| Ok(text.to_owned()))
 }
 
-/// The embedded text of a file, whatever the user's folder holds.
+/// Returns the embedded text of a file, even if the user's folder replaces it.
 pub fn built_in(name: &str) -> Option<&'static str> {
     let at = FILES.binary_search_by_key(&name, |(name, _)| name).ok()?;
     Some(FILES[at].1)
 }
 
-/// The names, without folder and ending, of the files directly in a folder: `names("machines",
-/// "toml")`. Sorted, each once.
+/// Returns the names, without folder and extension, of the files directly in a folder:
+/// `names("machines", "toml")`. The names are sorted and unique.
 pub fn names(folder: &str, ending: &str) -> Vec<String> {
     let stem = |file: &str| -> Option<String> {
         let stem = file.strip_suffix(ending)?.strip_suffix('.')?;
@@ -47,7 +48,7 @@ pub fn names(folder: &str, ending: &str) -> Vec<String> {
     names
 }
 
-/// Returns the folder that the user wants to come first.
+/// Returns the folder of the user that takes precedence.
 fn home() -> Option<PathBuf> {
     std::env::var_os("WIRELOOM_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }

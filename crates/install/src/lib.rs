@@ -1,8 +1,8 @@
 //! An installation of the command: its embedded files, the tools that it calls, and the folders for
 //! its results.
 //!
-//! Nothing here depends on where the command was built. A command that is copied to another place,
-//! or whose checkout has been removed, works with its embedded files and the user's own folders.
+//! Nothing here depends on where the command was built. A command that is copied elsewhere, or
+//! whose checkout has been removed, works with its embedded files and the user's own folders.
 
 pub mod apart;
 mod cache;

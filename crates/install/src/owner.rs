@@ -1,11 +1,11 @@
-//! Checks on who else could write to a folder: nothing is loaded from a place that another user
-//! could have changed.
+//! Checks who else could write to a folder. Nothing is loaded from a place that another user could
+//! have changed.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Bits of a mode.
+/// Mode bits.
 const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 const STICKY: u32 = 0o1000;
@@ -13,8 +13,8 @@ const STICKY: u32 = 0o1000;
 /// The superuser, who can write everywhere.
 const ROOT: u32 = 0;
 
-/// Why a folder of the user's own is not only the user's: another user owns it, or can write to it.
-/// A folder that can be looked up but not read is treated as another user's.
+/// Returns why a folder is not only the user's: another user owns it or can write to it. A folder
+/// that can be looked up but not read counts as another user's.
 pub(crate) fn fault(folder: &Path) -> Option<String> {
     let about = match fs::metadata(folder) {
         Ok(about) => about,
@@ -29,8 +29,9 @@ pub(crate) fn fault(folder: &Path) -> Option<String> {
     open.then(|| format!("other users can write to it (mode {mode:04o}): run `chmod go-w` on it"))
 }
 
-/// Why another user could replace a folder: the first of the folders above it that others can
-/// change. Where everybody can write, as in `/tmp`, the sticky bit keeps others' entries safe.
+/// Returns why another user could replace a folder: the first folder above it that others can
+/// change. In a folder where everybody can write, such as `/tmp`, the sticky bit protects each
+/// user's entries.
 pub(crate) fn fault_above(folder: &Path) -> Option<String> {
     let folder = folder.canonicalize().ok()?;
     folder.ancestors().skip(1).find_map(|above| {
@@ -47,7 +48,7 @@ pub(crate) fn fault_above(folder: &Path) -> Option<String> {
     })
 }
 
-/// Returns the folder, or the parent, in which every user can replace files of others.
+/// Returns the folder or its first parent in which every user can replace the files of others.
 pub(crate) fn open_to_all(folder: &Path) -> Option<String> {
     let folder = folder.canonicalize().ok()?;
     let open = |folder: &&Path| {
@@ -58,7 +59,7 @@ pub(crate) fn open_to_all(folder: &Path) -> Option<String> {
     Some(format!("everybody can write to {}", found.display()))
 }
 
-/// Whether a folder belongs to the user or to root, and no other user can write to it.
+/// Returns whether a folder belongs to the user or to root, and no other user can write to it.
 pub(crate) fn is_safe(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|about| {
         [ROOT, user()].contains(&about.uid())
@@ -67,13 +68,13 @@ pub(crate) fn is_safe(folder: &Path) -> bool {
     })
 }
 
-/// The user on whose behalf this runs.
+/// Returns the effective user of the process.
 pub(crate) fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Whether members of a group other than the user can write. A group that has the user's name and
-/// no other member is the user's own, as many distributions set accounts up.
+/// Returns whether group members other than the user can write. Many distributions give each user a
+/// private group with the user's name and no other member; such a group does not count.
 fn group_writes(about: &Metadata) -> bool {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     about.mode() & GROUP_WRITES != 0
@@ -81,7 +82,7 @@ fn group_writes(about: &Metadata) -> bool {
         && !is_private(about.gid(), user(), &read("/etc/passwd"), &read("/etc/group"))
 }
 
-/// Whether a group is that of one user alone, by the lists of users and of groups.
+/// Returns whether a group belongs to one user alone, by the lists of users and groups.
 fn is_private(gid: u32, uid: u32, users: &str, groups: &str) -> bool {
     let fields = |line: &'_ str| line.split(':').map(str::to_owned).collect::<Vec<_>>();
     let users: Vec<Vec<String>> = users.lines().map(fields).filter(|user| user.len() > 3).collect();

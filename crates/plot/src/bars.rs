@@ -1,5 +1,5 @@
-//! Horizontal bars in groups. The number of each bar is in a column on the right, where no bar and
-//! no line is.
+//! Horizontal bars in groups. The number of each bar is in a column on the right, apart from bars
+//! and lines.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -12,7 +12,7 @@ use crate::{Area, Drawing, Limit, WIDTH, in_memory, number};
 
 /// Distance between groups, in pixels.
 const BETWEEN: i32 = 12;
-/// A plot with more bars is dense.
+/// A plot with more bars than this is dense.
 const MANY: usize = 60;
 
 /// Sizes of bars, in pixels.
@@ -32,9 +32,8 @@ const DENSE: Sizes = Sizes { bar: 8, step: 10, text: 9.0 };
 /// Bars in groups.
 #[derive(Clone, Debug, Default)]
 pub struct Bars {
-    /// The title.
     pub title: String,
-    /// What the axis shows, with its unit.
+    /// The quantity on the axis, with its unit.
     pub axis: String,
     /// Whether the axis is logarithmic. It then has whole decades.
     pub is_logarithmic: bool,
@@ -42,7 +41,6 @@ pub struct Bars {
     pub is_stacked: bool,
     /// The names of the series and their paints.
     pub series: Vec<(String, Paint)>,
-    /// The groups.
     pub groups: Vec<Group>,
     /// Values that are shown as lines across the plot.
     pub limits: Vec<Limit>,
@@ -60,22 +58,21 @@ pub struct Paint {
 /// A group of bars.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// The name of the group.
     pub name: String,
-    /// Its bars, from top to bottom, or from left to right if they are stacked.
+    /// The bars, from top to bottom, or from left to right if they are stacked.
     pub bars: Vec<Bar>,
 }
 
 /// A bar.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// The number of its series.
+    /// The index of the series.
     pub series: usize,
-    /// Its length, in the unit of the axis.
+    /// The length of the bar, in the unit of the axis.
     pub value: f64,
     /// The text in the column of numbers.
     pub label: String,
-    /// Values of single samples, shown as ticks across the bar.
+    /// The values of single samples, shown as ticks across the bar.
     pub samples: Vec<f64>,
 }
 
@@ -108,7 +105,7 @@ struct Row<'a> {
 }
 
 impl Bars {
-    /// Creates bars of these series, each in a colour of its own.
+    /// Creates a plot with these series, each in its own colour.
     pub fn new<S: Into<String>>(
         title: impl Into<String>,
         axis: impl Into<String>,
@@ -121,14 +118,12 @@ impl Bars {
         Self { title: title.into(), axis: axis.into(), series, groups, ..Self::default() }
     }
 
-    /// Adds a limit.
     #[must_use]
     pub fn with_limit(mut self, name: &str, value: f64) -> Self {
         self.limits.push(Limit::new(name, value));
         self
     }
 
-    /// Draws the plot as SVG.
     pub fn svg(&self) -> String {
         Self::svg_of([self])
     }
@@ -179,10 +174,10 @@ struct Plan<'a> {
     legend: Legend,
     rows: Vec<Row<'a>>,
     sizes: Sizes,
-    /// Width of the names of groups, and of the column of numbers.
+    /// Widths in pixels of the names of groups, and of the column of numbers.
     names: i32,
     numbers: i32,
-    /// Upper and lower end of the part with the bars.
+    /// Upper and lower end of the part with the bars, in pixels.
     top: i32,
     bottom: i32,
     height: i32,
@@ -230,8 +225,8 @@ impl<'a> Plan<'a> {
         let scale = self.bars.scale();
         let left = MARGIN + self.names + 8;
         let right = MARGIN + self.numbers + 8;
-        // The label of the last tick is centred below it; the column of numbers has room for that
-        // unless it is narrow.
+        // The label of the last tick is centred below it. The column of numbers has room for half
+        // of it unless the column is narrow.
         let ticks = scale.ticks(self.width - left - right - 40, None);
         let right = right.max(MARGIN + ticks.widest / 2 + 4);
         let left = left.max(MARGIN + ticks.widest / 2);
@@ -253,7 +248,8 @@ impl<'a> Plan<'a> {
             .max_light_lines(0)
             .draw()?;
         let (pixels, _) = chart.plotting_area().get_pixel_range();
-        // Pixels of the chart are those of the whole picture; the area may begin further down.
+        // Pixels of the chart count from the top of the whole picture; the area may begin further
+        // down.
         let length = f64::from(pixels.end - pixels.start - 1);
         let x = |value: f64| {
             let share = (scale.place(value) - scale.from) / (scale.to - scale.from);

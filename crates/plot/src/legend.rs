@@ -8,7 +8,7 @@ use crate::style::{INK, LINE, TEXT, font};
 use crate::text::{width, wrap};
 use crate::{Area, Drawing, Limit};
 
-/// Width of the sign of an entry, and the gaps after it and after the entry, in pixels.
+/// Widths in pixels: the sign of an entry, the gap after the sign, and the gap after the entry.
 const SIGN: i32 = 30;
 const GAP: i32 = 6;
 const BETWEEN: i32 = 20;
@@ -26,7 +26,7 @@ pub enum Sign {
     Sample,
 }
 
-/// A legend that has its places.
+/// A legend whose entries have been placed.
 pub struct Legend {
     entries: Vec<(i32, i32, Sign, Vec<String>)>,
     /// The height, in pixels.
@@ -52,7 +52,7 @@ impl Legend {
         Self { entries: placed, height: y + tallest }
     }
 
-    /// Draws the entries from this point on.
+    /// Draws the entries, with their upper left corner at this point.
     pub fn draw(&self, area: &Area<'_>, (left, top): (i32, i32)) -> Drawing {
         for (x, y, sign, lines) in &self.entries {
             let (x, y) = (left + x, top + y);
@@ -90,10 +90,10 @@ impl Legend {
     }
 }
 
-/// Dashes of limits.
+/// The dashes of limits.
 pub const LIMIT: (i32, i32) = (6, 3);
 
-/// The entries of limits.
+/// Returns the entries of limits.
 pub fn limits(limits: &[Limit]) -> impl Iterator<Item = (Sign, String)> + '_ {
     limits
         .iter()

@@ -1,10 +1,10 @@
 //! Plots as SVG, all in one style: lines over an axis ([`Lines`]) and bars in groups ([`Bars`]).
 //!
-//! plotters draws axes, grids and shapes; this crate decides where text goes, since without a font
-//! library plotters does not know how wide text is: titles, legends and names wrap, ticks are as
-//! many as have room, and no label lies on a line or on another label. Widths are estimated for a
-//! wide font, so that text fits in narrower ones too. Series differ in colour and in dashes or
-//! markers; the colours are those of Okabe and Ito (2008), which colour-blind people distinguish.
+//! plotters draws axes, grids and shapes. This crate places the text, since without a font library
+//! plotters does not know how wide text is: titles, legends and names wrap, there are as many ticks
+//! as have room, and no label lies on a line or on another label. Widths are estimated for a wide
+//! font, so text fits in narrower fonts too. Series differ in colour, and in dashes or markers. The
+//! colours are from Okabe and Ito (2008), which colour-blind people can distinguish.
 
 mod axis;
 mod bars;
@@ -31,14 +31,13 @@ const WIDTH: u32 = 820;
 /// A value that a plot shows as a line across it, with its name in the legend.
 #[derive(Clone, Debug)]
 pub struct Limit {
-    /// The name of the value, such as `offered`.
+    /// The name in the legend, such as `offered`.
     pub name: String,
     /// The value, in the unit of the axis.
     pub value: f64,
 }
 
 impl Limit {
-    /// Creates a limit.
     pub fn new(name: impl Into<String>, value: f64) -> Self {
         Self { name: name.into(), value }
     }
@@ -47,7 +46,7 @@ impl Limit {
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawing = Result<(), Box<dyn std::error::Error>>;
 
-/// A drawing in memory cannot fail: there is no file that could not be written.
+/// Draws into memory. This cannot fail, since no file is written.
 fn in_memory(width: u32, height: i32, draw: impl FnOnce(&Area<'_>) -> Drawing) -> String {
     let mut svg = String::new();
     {

@@ -11,19 +11,17 @@ use crate::{Area, Drawing, Limit, WIDTH, in_memory, number};
 
 /// Height of the part with the lines, in pixels.
 const HEIGHT: i32 = 280;
-/// Steps that a line over intervals has at most: more are thinned.
+/// The most steps of a line over intervals. Lines with more are thinned.
 const STEPS: usize = 160;
 
 /// Lines over a numeric axis.
 #[derive(Clone, Debug, Default)]
 pub struct Lines {
-    /// The title.
     pub title: String,
-    /// What the horizontal axis shows, with its unit.
+    /// The quantity on the horizontal axis, with its unit.
     pub x: String,
-    /// What the vertical axis shows, with its unit.
+    /// The quantity on the vertical axis, with its unit.
     pub y: String,
-    /// The lines.
     pub lines: Vec<Line>,
     /// Values that are shown as lines across the plot.
     pub limits: Vec<Limit>,
@@ -34,7 +32,7 @@ pub struct Lines {
 pub struct Line {
     name: String,
     points: Vec<(f64, f64)>,
-    /// Least and greatest values over stretches of the horizontal axis.
+    /// The least and the greatest value over stretches of the horizontal axis.
     band: Vec<([f64; 2], [f64; 2])>,
     has_markers: bool,
 }
@@ -46,7 +44,7 @@ impl Line {
     }
 
     /// Creates a line of steps: value N holds from N to N + 1 intervals. Each step is the mean of
-    /// `thin` values; a band shows the least and the greatest of them.
+    /// `thin` values; a band shows their least and greatest.
     fn steps(name: &str, interval: f64, values: &[f64], thin: usize) -> Self {
         let (mut points, mut band) = (Vec::new(), Vec::new());
         for (index, values) in values.chunks(thin).enumerate() {
@@ -65,9 +63,9 @@ impl Line {
 }
 
 impl Lines {
-    /// Plots numbers over time: a column has a value for each interval of so many nanoseconds, the
-    /// first from time 0 on. Columns that end early are 0 from there on. Where there are many
-    /// intervals, the lines are thinned: the plot then says of how many each step is the mean.
+    /// Plots numbers over time. A column has a value for each interval of `interval_ns`
+    /// nanoseconds, starting at time 0. Columns that end early are 0 after their end. With many
+    /// intervals the lines are thinned; the plot then says how many values each step averages.
     pub fn over_time(title: &str, y: &str, interval_ns: f64, columns: &[(&str, &[f64])]) -> Self {
         let rows = columns.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
         let (unit, divisor) = match rows as f64 * interval_ns {
@@ -99,7 +97,6 @@ impl Lines {
         }
     }
 
-    /// Draws the plot as SVG.
     pub fn svg(&self) -> String {
         self.svg_of_width(WIDTH)
     }

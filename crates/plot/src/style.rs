@@ -17,7 +17,7 @@ pub const MARGIN: i32 = 12;
 pub const INK: RGBColor = RGBColor(31, 41, 51);
 pub const GRID: RGBColor = RGBColor(222, 226, 230);
 
-/// Fonts that most computers have, the widest first: text is measured as if in that one.
+/// Fonts that most computers have, the widest first. Text is measured in the first one.
 const FONTS: &str = "DejaVu Sans, Verdana, Arial, sans-serif";
 
 /// Colours of Okabe and Ito without yellow, which is hard to see on white.
@@ -31,21 +31,21 @@ const COLORS: [RGBColor; 7] = [
     RGBColor(80, 80, 80),
 ];
 
-/// Lengths of a dash and of the gap after it, in pixels; the first is a solid line. Their number
-/// and that of the colours have no common factor, so that 28 lines differ.
+/// Lengths of a dash and of the gap after it, in pixels; the first line is solid. The number of
+/// dashes and the number of colours have no common factor, so 28 lines differ.
 const DASHES: [Option<(i32, i32)>; 4] = [None, Some((9, 4)), Some((2, 4)), Some((16, 5))];
 
-/// The colour of a series.
+/// Returns the colour of a series.
 pub fn color(index: usize) -> RGBColor {
     COLORS[index % COLORS.len()]
 }
 
-/// The dashes of the line of a series.
+/// Returns the dashes of a series' line.
 pub fn dashes(index: usize) -> Option<(i32, i32)> {
     DASHES[index % DASHES.len()]
 }
 
-/// The part of the full colour that the bars of a series have: full, then half after seven series.
+/// Returns the opacity of a series' bars: full for seven series, then half.
 pub fn strength(index: usize, is_pale: bool) -> f64 {
     match (is_pale, index / COLORS.len() % 2) {
         (true, _) => 0.35,
@@ -54,12 +54,12 @@ pub fn strength(index: usize, is_pale: bool) -> f64 {
     }
 }
 
-/// Text of this size. plotters divides sizes by 1.24.
+/// Returns a text style of this size. plotters divides sizes by 1.24.
 pub fn font(size: f64, h: HPos, v: VPos) -> TextStyle<'static> {
     TextStyle::from((FONTS, size * 1.24).into_font()).color(&INK).pos(Pos::new(h, v))
 }
 
-/// Text in bold type.
+/// Returns a text style in bold type.
 pub fn bold(size: f64) -> TextStyle<'static> {
     let font = (FONTS, size * 1.24).into_font().style(FontStyle::Bold);
     TextStyle::from(font).color(&INK).pos(Pos::new(HPos::Left, VPos::Top))

@@ -1,9 +1,9 @@
-//! Properties of plots: all text lies inside, apart from other text, and is what was given.
+//! Tests that all text of a plot lies inside it, apart from other text, and is complete.
 
 use crate::text::width;
 use crate::{Bar, Bars, Group, Limit, Line, Lines, Paint};
 
-/// The rectangle that a text covers, from its left, upper to its right, lower corner, and the text.
+/// The rectangle of a text, from its upper left to its lower right corner, and the text.
 type Covered = ([f64; 4], String);
 
 fn texts(svg: &str) -> (f64, f64, Vec<Covered>) {
@@ -24,7 +24,7 @@ fn texts(svg: &str) -> (f64, f64, Vec<Covered>) {
             Some("middle") => number(&node, "x") - long / 2.0,
             _ => number(&node, "x"),
         };
-        // Capitals and digits; descenders may touch what is below.
+        // The height of capitals and digits. Descenders may touch text below.
         let top = match node.attribute("dy") {
             Some("0.76em") => number(&node, "y"),
             _ => number(&node, "y") - 0.45 * size,
@@ -35,7 +35,7 @@ fn texts(svg: &str) -> (f64, f64, Vec<Covered>) {
     (number(&root, "width"), number(&root, "height"), texts)
 }
 
-/// The rectangles that lines, bars and markers cover, without the background.
+/// Returns the rectangles of lines, bars and markers, without the background.
 fn shapes(svg: &str) -> Vec<[f64; 4]> {
     let document = roxmltree::Document::parse(svg).expect("a plot is well-formed XML");
     let shape = |node: roxmltree::Node<'_, '_>| {
@@ -64,7 +64,7 @@ fn shapes(svg: &str) -> Vec<[f64; 4]> {
     document.descendants().filter_map(shape).collect()
 }
 
-/// Text lies inside the picture, apart from other text, and on no line and no bar.
+/// Checks that text lies inside the picture, apart from other text, and on no line and no bar.
 fn assert_readable(svg: &str) -> Vec<String> {
     let (width, height, texts) = texts(svg);
     let shapes = shapes(svg);

@@ -1,6 +1,6 @@
-//! Widths of text, and what follows from them: lines that fit, numbers that are short.
+//! Widths of text, line breaks that fit a width, and short numbers.
 
-/// Width of a text in pixels at a size, in DejaVu Sans, which is as wide as common fonts get. Bold
+/// Returns the width of a text in pixels at a size, in DejaVu Sans, the widest common font. Bold
 /// type is a tenth wider.
 pub fn width(text: &str, size: f64) -> i32 {
     let em = |letter: char| match letter {
@@ -9,7 +9,7 @@ pub fn width(text: &str, size: f64) -> i32 {
         'm' | 'w' | 'M' | 'W' | '@' | '%' | '\u{2026}' => 1.03,
         'A'..='Z' | '+' | '<' | '>' | '=' | '#' | '&' | '~' => 0.84,
         ' '..='~' => 0.66,
-        // Letters of other alphabets are no wider than high, almost always.
+        // Letters of other alphabets are rarely wider than high.
         _ => 1.1,
     };
     (text.chars().map(em).sum::<f64>() * size).ceil() as i32

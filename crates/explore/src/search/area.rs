@@ -1,9 +1,9 @@
-//! Estimates of the LUTs and block RAMs of a machine of a shape without synthesising it, as the sum
-//! over its units.
+//! Estimates the LUTs and block RAMs of a machine from its shape without synthesising it, as the
+//! sum over its units.
 //!
 //! An engine is synthesised for each number of threads. The overhead of a cluster is nearly linear
-//! in the number of its engines, and that of a pipe in the number of its clusters: two of each are
-//! synthesised and the line through them is extrapolated.
+//! in the number of its engines, and the overhead of a pipe in the number of its clusters. For
+//! each, two sizes are synthesised, and the line through them is extrapolated.
 
 use std::collections::BTreeMap;
 
@@ -21,13 +21,12 @@ const SIZES: [usize; 2] = [2, 4];
 /// The estimate of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Estimate {
-    /// LUTs.
     pub luts: u64,
     /// Block RAMs of 18 Kb.
     pub block_rams_18k: u64,
 }
 
-/// A line through two points, for either number.
+/// A line through two points, for LUTs and for block RAMs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Line {
     points: [Estimate; 2],
@@ -58,23 +57,23 @@ impl Estimate {
     }
 }
 
-/// The units of machines with this number of threads.
+/// The estimates of units with one number of threads.
 #[derive(Clone, Copy, Debug)]
 struct Units {
     engine: Estimate,
-    /// The overhead of a cluster, by engines.
+    /// The overhead of a cluster, by number of engines.
     cluster: Line,
 }
 
-/// Estimates shapes; each unit is synthesised when it is needed first.
+/// Estimates shapes. Each unit is synthesised on first use.
 pub struct Estimator<'a> {
     loaded: &'a Loaded,
     like: &'a Machine,
     family: &'static str,
     by_threads: BTreeMap<usize, Units>,
-    /// The overhead of a pipe, by clusters.
+    /// The overhead of a pipe, by number of clusters.
     pipe: Option<Line>,
-    /// The size of the top module, by lanes.
+    /// The size of the top module, by number of lanes.
     top: BTreeMap<usize, Estimate>,
 }
 
@@ -88,8 +87,8 @@ enum Unit {
 }
 
 impl<'a> Estimator<'a> {
-    /// Creates an estimator for machines with a program that equal a given one except in shape, and
-    /// a family of devices.
+    /// Creates an estimator for machines with this program that equal `like` except in shape, on a
+    /// family of devices.
     pub fn new(loaded: &'a Loaded, like: &'a Machine, family: &'static str) -> Self {
         Self { loaded, like, family, by_threads: BTreeMap::new(), pipe: None, top: BTreeMap::new() }
     }
@@ -140,7 +139,7 @@ impl<'a> Estimator<'a> {
         Ok(line)
     }
 
-    /// The top depends on the lanes only.
+    /// Returns the estimate of the top module, which depends only on the lanes.
     fn top(&mut self, clusters: usize, lanes: usize) -> Result<Estimate> {
         if let Some(known) = self.top.get(&lanes) {
             return Ok(*known);
@@ -167,7 +166,7 @@ impl<'a> Estimator<'a> {
     }
 }
 
-/// Adds all units.
+/// Sums the estimates of all units.
 fn sum(
     units: Units,
     pipe: Line,

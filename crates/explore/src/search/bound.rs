@@ -8,20 +8,20 @@ use crate::rig::{Demand, Rig};
 use wireloom_console::Working;
 use wireloom_machine::Result;
 
-/// The upper bounds of a machine, in million packets a second, over all traffic.
+/// The upper bounds of a machine, in million packets a second, each the minimum over all traffic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// The bound by threads, slots and clusters, of which larger machines have more.
+    /// The bound by threads, slots and clusters, which rises with the size of the machine.
     pub engines: f64,
-    /// The bound by slots alone. An engine has one in each cycle, and a packet needs as many on any
-    /// machine: nothing exceeds this.
+    /// The bound by slots alone. An engine has one slot a cycle, and a packet needs the same slots
+    /// on any machine, so no machine exceeds this bound.
     pub slots: f64,
-    /// By lanes, and services that there is one of in a pipe.
+    /// The bound by lanes, and by services of which a pipe has one.
     pub lanes: f64,
 }
 
 impl Limits {
-    /// The lower one.
+    /// Returns the lower bound of engines and lanes.
     pub fn mpps(self) -> f64 {
         self.engines.min(self.lanes)
     }
@@ -30,14 +30,14 @@ impl Limits {
 /// The demands of packets of each traffic.
 pub struct Bound {
     demands: Vec<Demand>,
-    /// Packets a cycle that the largest cluster takes.
+    /// Packets a cycle that the largest cluster accepts.
     cluster: f64,
 }
 
 impl Bound {
-    /// Measures the demands on a machine with one thread, where nothing waits for anything else,
-    /// and on one with the largest cluster of the kind's shapes, whose engines may wait for shared
-    /// parts.
+    /// Measures the demands on two machines: one with a single thread, in which nothing waits for
+    /// anything else, and one with the largest cluster of the kind's shapes, whose engines may wait
+    /// for shared parts.
     pub(super) fn measure(wanted: &Wanted<'_>, kind: &Kind) -> Result<Self> {
         let like = kind.like.with_lanes(1);
         let rig = |engines, threads| -> Result<(Working, Rig)> {
@@ -105,14 +105,14 @@ mod tests {
         assert_eq!(bound(&[demand], 2, 2, 2), 8.0);
         // 4 engines of 32 threads: 4 slots a cycle for 8 of each packet.
         assert_eq!(bound(&[demand], 2, 2, 32), 50.0);
-        // Slots are as many however many threads there are.
+        // The slots do not depend on the number of threads.
         assert_eq!(limits(&[demand], 2, 2, 2).slots, 50.0);
-        // The same engines in one cluster, which accepts a packet every four cycles.
+        // One cluster with the same engines, which accepts a packet every four cycles.
         assert_eq!(bound(&[demand], 1, 4, 32), 25.0);
-        // Enough engines to fill the lane; two lanes.
+        // Enough engines to fill the lane, then two lanes.
         assert_eq!(bound(&[demand], 8, 8, 8), 100.0);
         assert_eq!(bound(&[demand], 16, 8, 8), 200.0);
-        // A table with two requests a packet.
+        // One of the traffics makes two requests a packet to a table.
         let twice = Demand { requests: 2.0, ..demand };
         assert_eq!(bound(&[demand, twice], 8, 8, 8), 50.0);
     }

@@ -1,8 +1,8 @@
 //! The smallest network processor that carries given traffic without loss.
 //!
-//! Configurations are put in the order of their estimated LUTs ([`Estimator`]); those that cannot
-//! do it whatever happens ([`bound`]) are left out; the others are simulated one after the other
-//! until one loses nothing, in a run that is long for what it holds.
+//! Configurations are sorted by their estimated LUTs ([`Estimator`]). The ones whose upper bound
+//! ([`bound`]) is too low are left out. The others are simulated one after the other until one
+//! loses nothing, in a run that is long compared with the packets that it holds.
 
 mod area;
 mod bound;
@@ -18,19 +18,16 @@ use bound::Bound;
 use wireloom_console::Working;
 use wireloom_machine::{Error, Result};
 
-/// Clusters of the whole, engines of a cluster, threads of an engine.
+/// The size of a machine: clusters of the machine, engines of a cluster, threads of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Shape {
-    /// Clusters.
     pub clusters: usize,
-    /// Engines of each cluster.
     pub engines: usize,
-    /// Threads of each engine.
     pub threads: usize,
 }
 
 impl Shape {
-    /// Whether this has no more of anything.
+    /// Returns whether no number of this shape exceeds the other's.
     fn is_within(self, other: Self) -> bool {
         self.clusters <= other.clusters
             && self.engines <= other.engines
@@ -46,22 +43,21 @@ impl Shape {
     }
 }
 
-/// Machines that are alike in all but their shape.
+/// Machines that differ only in their shape.
 pub struct Kind {
-    /// A machine with the kind's settings apart from the shape.
+    /// A machine with the kind's settings. Its own shape is ignored.
     pub like: Machine,
-    /// The shapes that are looked at.
+    /// The shapes to search.
     pub shapes: Vec<Shape>,
 }
 
 /// A candidate configuration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Candidate {
-    /// Its name.
+    /// The name of the machine.
     pub machine: String,
-    /// The index of its kind, counted from zero.
+    /// The index of the kind in [`Wanted::kinds`].
     pub kind: usize,
-    /// Its shape.
     #[serde(flatten)]
     pub shape: Shape,
     /// The number of lanes, in and out.
@@ -70,36 +66,34 @@ pub struct Candidate {
     pub luts: u64,
     /// Estimated block RAMs of 18 Kb.
     pub block_rams_18k: u64,
-    /// Million packets a second that it cannot exceed.
+    /// The rate in million packets a second that the machine cannot exceed.
     pub bound: f64,
-    /// The bound by its engines alone, without lanes and services.
+    /// The part of the bound that comes from the engines, without lanes and services.
     pub engines_bound: f64,
 }
 
 /// A configuration that was simulated.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tried {
-    /// Which.
     #[serde(flatten)]
     pub candidate: Candidate,
-    /// Million packets a second that it forwarded of those that were offered: all of them, or fewer
-    /// of the traffic that it did worst with.
+    /// Million packets a second that the machine forwarded when they were offered at the wanted
+    /// rate; the lowest rate over all traffic.
     pub mpps: f64,
-    /// Whether it lost none.
+    /// Whether the machine lost no packet.
     pub carries: bool,
 }
 
 /// The requirements of a search.
 pub struct Wanted<'a> {
-    /// Program and tables.
     pub loaded: &'a Loaded,
     /// The machines to choose from.
     pub kinds: &'a [Kind],
-    /// Each must be carried.
+    /// The kinds of traffic. The machine must carry each of them.
     pub traffic: &'a [Vec<Packet>],
-    /// Million packets a second.
+    /// The rate to carry, in million packets a second.
     pub mpps: f64,
-    /// The part that it must fit into, if that matters.
+    /// The part that the machine must fit into, if any.
     pub part: Option<&'a Part>,
 }
 
@@ -114,29 +108,29 @@ impl Wanted<'_> {
 /// The result of a search.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
-    /// Shapes that there were.
+    /// The number of all shapes.
     pub shapes: usize,
-    /// The number of candidates that could carry the traffic by their bound.
+    /// The number of candidates whose bound reaches the wanted rate.
     pub possible: usize,
-    /// The number of these that fit into the part, if one is given.
+    /// The number of possible candidates that fit into the part, if one is given.
     pub fitting: usize,
-    /// The simulated candidates, in order; the last one carries the traffic if any does.
+    /// The simulated candidates, in order. The last one carries the traffic if any does.
     pub tried: Vec<Tried>,
 }
 
 impl Found {
-    /// The smallest that carries the traffic.
+    /// Returns the smallest candidate that carries the traffic.
     pub fn smallest(&self) -> Option<&Tried> {
         self.tried.last().filter(|tried| tried.carries)
     }
 }
 
-/// The tolerance of a bound that was measured where packets wait for each other: a shape is dropped
-/// only if it would have to exceed its bound by a tenth.
+/// The tolerance for bounds that were measured on machines in which packets wait for each other. A
+/// shape is skipped only if it would have to exceed its expected rate by a tenth.
 const SLACK: f64 = 1.1;
 
-/// Looks for the smallest of these machines, by LUTs; `estimate` estimates a shape of a kind
-/// (counted from zero).
+/// Searches for the smallest of these machines, by LUTs. `estimate` estimates a shape of a kind,
+/// given by its index.
 ///
 /// # Errors
 /// If a tool is missing or fails, or packets of the traffic are not forwarded.
@@ -174,22 +168,22 @@ pub fn find(
         let machine = candidate.shape.of(&wanted.kinds[candidate.kind].like)?;
         let _working = Working::on(format!("simulating {}", machine.name));
         let mut rig = Rig::new(&machine, wanted.loaded)?;
-        // Most are too slow by so much that they lose packets of the traffic as it is.
+        // Most candidates are far too slow and lose packets even of the traffic without repetition.
         let (least, lost) = offer(&mut rig, wanted.traffic, wanted.mpps)?;
         if lost > 0 {
             return Ok((least, false));
         }
         let long: Vec<_> = wanted.traffic.iter().map(|packets| rig.long(packets)).collect();
         let (least, lost) = offer(&mut rig, &long, wanted.mpps)?;
-        // The last packets' own time is no loss.
+        // The time that the last packets spend in the machine is no loss.
         Ok(if lost == 0 { (wanted.mpps, true) } else { (least, false) })
     })?;
     let shapes = wanted.kinds.iter().map(|kind| kind.shapes.len()).sum();
     Ok(Found { shapes, possible, fitting, tried })
 }
 
-/// Offers each traffic at this rate. Returns the least rate that was forwarded, and how many
-/// packets were lost.
+/// Offers each traffic at this rate. Returns the lowest forwarded rate, and the number of lost
+/// packets.
 fn offer(rig: &mut Rig, traffic: &[Vec<Packet>], mpps: f64) -> Result<(f64, u64)> {
     let (mut least, mut lost) = (mpps, 0);
     for packets in traffic {
@@ -200,10 +194,10 @@ fn offer(rig: &mut Rig, traffic: &[Vec<Packet>], mpps: f64) -> Result<(f64, u64)
     Ok((least, lost))
 }
 
-/// The machine that a search found, if it found one.
+/// Returns the machine that a search found, if it found one.
 ///
 /// # Errors
-/// Never: it was simulated.
+/// None in practice: the machine was simulated, so its shape is possible.
 pub fn machine(wanted: &Wanted<'_>, found: &Found) -> Result<Option<Machine>> {
     let best = found.smallest().map(|best| &best.candidate);
     best.map(|best| best.shape.of(&wanted.kinds[best.kind].like)).transpose()
@@ -247,10 +241,10 @@ pub fn cost(loaded: &Loaded, machine: &Machine, family: &'static str) -> Result<
     Ok(report.map_err(Error::new)?.total)
 }
 
-/// Tries candidates by size until one carries the traffic; `forward` returns the rate that a shape
-/// forwards, and whether that is enough. A failure rules out others: a shape with no more of
-/// anything fails too, and so does, by assumption, one whose engines would have to come closer to
-/// their bound than those of any candidate tried.
+/// Tries candidates by size until one carries the traffic. `forward` returns the rate that a shape
+/// forwards, and whether that rate is enough. A failed shape rules out every shape that it
+/// contains. A shape is also skipped, by assumption, if its engines would have to come closer to
+/// their bound than the engines of any candidate tried so far.
 fn smallest(
     mut candidates: Vec<Candidate>,
     wanted: f64,
@@ -300,7 +294,7 @@ mod tests {
         }
     }
 
-    /// Tries all shapes up to a size on machines that reach four fifths of their bound.
+    /// Tries all shapes up to a size, on machines that reach four fifths of their bound.
     fn search(wanted: f64) -> Vec<Tried> {
         let all = (1..=8)
             .flat_map(|c| (1..=4).flat_map(move |e| [1, 2, 4].map(move |t| candidate(c, e, t))));
@@ -317,7 +311,7 @@ mod tests {
             let tried = search(wanted);
             let last = tried.last().expect("some were tried");
             assert!(last.carries, "{wanted}");
-            // Nothing that carries it is smaller.
+            // No smaller shape carries the traffic.
             let all = (1..=8).flat_map(|c| {
                 (1..=4).flat_map(move |e| [1, 2, 4].map(move |t| candidate(c, e, t)))
             });
@@ -334,7 +328,7 @@ mod tests {
 
     #[test]
     fn what_lanes_do_not_take_says_nothing_of_larger_machines() {
-        // All of these could carry 200 by their lanes, and so are alike in their bounds.
+        // The lanes of all these shapes could carry 200, so their bounds are alike.
         let candidates = [(4, 3, 4), (6, 4, 4), (8, 4, 4)].map(|(c, e, t)| candidate(c, e, t));
         assert!(candidates.iter().all(|candidate| candidate.bound >= 120.0));
         let tried = smallest(candidates.to_vec(), 190.0, |candidate| {

@@ -1,4 +1,4 @@
-//! The choice of virtual routers that share a processor (the paper, section 5).
+//! The choice of virtual routers that share a processor (the Gorilla paper, section 5).
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,8 @@ pub enum Method {
 }
 
 impl Method {
-    /// All methods.
     pub const ALL: [Self; 3] = [Self::Isolated, Self::Merged, Self::Consolidated];
 
-    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Isolated => "isolated",
@@ -32,13 +30,14 @@ impl Method {
     }
 }
 
-/// Divides routers, by protocols alone, into groups that share a processor. `area` returns the area
+/// Divides routers into groups that share a processor, by protocols alone. `area` returns the area
 /// of a group of routers; it is called once for each group.
 ///
 /// Consolidation: routers with the same protocols form one group if that is smaller than separate
-/// processors. Then the two groups with a common protocol that save most, or cost least, are
-/// merged, until no two have one in common; the result is the smallest of the divisions on this
-/// path. (Stopping when no two groups save anything would miss three that save only together.)
+/// processors. Then, repeatedly, two groups with a common protocol are merged: the pair that saves
+/// most area, or costs least. This ends when no two groups have a common protocol. The result is
+/// the smallest division on this path. (Stopping when no pair saves area would miss three groups
+/// that save only together.)
 ///
 /// # Errors
 /// If `area` fails.
@@ -108,7 +107,7 @@ pub fn choose<E>(
     Ok(groups)
 }
 
-/// Both, in order.
+/// Returns the union of two groups, sorted.
 fn joined(one: &[usize], other: &[usize]) -> Vec<usize> {
     let mut group = [one, other].concat();
     group.sort_unstable();
@@ -143,8 +142,8 @@ mod tests {
         lists.iter().map(|list| list.iter().copied().collect()).collect()
     }
 
-    /// Returns the groups if their area is a base for each group, plus for each router a cost for
-    /// each protocol of its group.
+    /// Returns the groups if the area of a group is `base`, plus for each router a cost for each
+    /// protocol of the group.
     fn chosen(
         method: Method,
         routers: &[&[Protocol]],
@@ -188,8 +187,8 @@ mod tests {
     fn a_router_with_both_brings_groups_together_where_the_base_is_dear() {
         let routers: &[&[Protocol]] = &[&[Mpls], &[Mpls], &[Ipv4], &[Mpls, Ipv4]];
         assert_eq!(chosen(Method::Consolidated, routers, 1000, cost), [vec![0, 1, 2, 3]]);
-        // Protocols that a router does not need cost more than a processor: the many MPLS routers
-        // stay by themselves.
+        // Protocols that a router does not need cost more than a processor, so the many MPLS
+        // routers keep their own processor.
         assert_eq!(chosen(Method::Consolidated, routers, 9, cost), [vec![0, 1], vec![2, 3]]);
     }
 

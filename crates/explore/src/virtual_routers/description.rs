@@ -22,8 +22,8 @@ use wireloom_lang::{LIBRARY, Severity};
 use wireloom_machine::Source;
 use wireloom_machine::{Error, Result};
 
-/// Bits of a frame that rates in Gb/s are counted in, as the paper counts them: 64 bytes, without
-/// preamble and gap.
+/// Bits of the frames in which rates in Gb/s are counted. As in the paper these are 64 bytes,
+/// without preamble and gap.
 const FRAME_BITS: f64 = 512.0;
 
 /// A protocol that a virtual router can speak.
@@ -39,10 +39,9 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// All protocols.
     pub const ALL: [Self; 3] = [Self::Ipv4, Self::Ipv6, Self::Mpls];
 
-    /// The constant of the program that says whether it is routed.
+    /// Returns the constant of the program that tells whether the protocol is routed.
     pub fn constant(self) -> &'static str {
         match self {
             Self::Ipv4 => "ROUTE_IPV4",
@@ -51,7 +50,6 @@ impl Protocol {
         }
     }
 
-    /// Returns the name for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ipv4 => "IPv4",
@@ -61,7 +59,7 @@ impl Protocol {
     }
 }
 
-/// Some protocols.
+/// A set of protocols.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Protocols(pub BTreeSet<Protocol>);
@@ -72,7 +70,7 @@ impl Protocols {
         Self(self.0.union(&other.0).copied().collect())
     }
 
-    /// Whether there is one that both have.
+    /// Returns whether the two sets have a common protocol.
     pub fn meets(&self, other: &Self) -> bool {
         !self.0.is_disjoint(&other.0)
     }
@@ -94,7 +92,7 @@ impl fmt::Display for Protocols {
 /// Packets a second, written `15 Mpps` or, in frames of 64 bytes, `10 Gb/s`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Rate {
-    /// In millions.
+    /// The rate in millions.
     pub mpps: f64,
 }
 
@@ -130,13 +128,12 @@ impl Serialize for Rate {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Router {
-    /// Its name.
     pub name: String,
     /// The protocols that it routes.
     pub protocols: Protocols,
-    /// The rate that it must carry, in million packets a second.
+    /// The rate that the router must carry.
     pub rate: Rate,
-    /// Its tables.
+    /// The table files.
     pub tables: Vec<PathBuf>,
 }
 
@@ -144,13 +141,13 @@ pub struct Router {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
-    /// The machine that gives all settings but the shape.
+    /// The machine that gives all settings except the shape.
     #[serde(default = "default_like")]
     pub like: String,
     /// File-level constants of the program.
     #[serde(default)]
     set: BTreeMap<String, toml::Value>,
-    /// The routers; a packet's router is the number here, from 0.
+    /// The routers. The index is the number of the router.
     #[serde(rename = "router")]
     pub routers: Vec<Router>,
 }
@@ -176,7 +173,7 @@ impl Description {
             .map_err(|message| Error::new(format!("{}: {message}", path.display())))
     }
 
-    /// Reads a text, whose paths begin in `folder`.
+    /// Parses a text whose paths are relative to `folder`.
     ///
     /// # Errors
     /// If the description is invalid.
@@ -221,7 +218,7 @@ impl Description {
         Ok(description)
     }
 
-    /// Holds the constants that the list, read from `path`, sets to those that the program has.
+    /// Checks the constants that the list, read from `path`, sets against the program.
     ///
     /// # Errors
     /// If the program has no such constant, or it cannot have such a value.
@@ -245,7 +242,7 @@ impl Description {
         Ok(())
     }
 
-    /// The number of the router of this name.
+    /// Returns the number of the router with this name.
     ///
     /// # Errors
     /// If there is none.
@@ -257,7 +254,7 @@ impl Description {
         })
     }
 
-    /// The constants of the program, as `--set` takes them.
+    /// Returns the constants of the program for these protocols, as `--set` takes them.
     pub fn constants(&self, protocols: &Protocols) -> Vec<(String, String)> {
         let own = self.set.iter().map(|(name, value)| (name.clone(), text(value)));
         let routed = Protocol::ALL.map(|protocol| {
@@ -275,7 +272,7 @@ fn text(value: &toml::Value) -> String {
     }
 }
 
-/// The program of virtual routers with these constants.
+/// Returns the program of virtual routers with these constants.
 pub fn program(set: Vec<(String, String)>) -> Source {
     let file = format!("{LIBRARY}programs/virtual.loom").into();
     Source { file, include: Vec::new(), set, engine: None }

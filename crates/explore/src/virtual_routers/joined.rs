@@ -9,16 +9,14 @@ use super::schedule::Schedule;
 use wireloom_console::Working;
 use wireloom_machine::{Error, Files, Result, thousands};
 
-/// Packets of the test bench in a folder.
+/// Packets of the test bench in a built folder.
 const BENCH_PACKETS: usize = 500;
 
-/// A chip and its properties.
+/// A chip, its table contents and its routers.
 pub struct Joined {
-    /// The chip.
     pub chip: Chip,
-    /// The contents of its tables.
     pub images: Vec<Image>,
-    /// The routers of each processor of the chip, in its order.
+    /// The processors of the chip with their routers, in the chip's order.
     pub lanes: Vec<Lane>,
 }
 

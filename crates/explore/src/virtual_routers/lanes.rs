@@ -1,8 +1,8 @@
 //! The processors of a group of virtual routers, and their size.
 //!
 //! A processor here has one lane with one packet a cycle. A group that needs more consists of
-//! several processors of one program, each with some of the routers. This equals a machine of
-//! several lanes without the sequencer and merger that keep its lanes in order.
+//! several processors with one program, each with some of the routers. This equals a machine with
+//! several lanes, without the sequencer and merger that keep the lanes in order.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,23 +25,22 @@ use wireloom_console::load_store;
 use wireloom_machine::Program;
 use wireloom_machine::{Error, Result};
 
-/// Packets of each kind of traffic that a machine is tried with.
+/// Packets of each kind of traffic in a trial of a machine.
 const PACKETS: usize = 4000;
 
 /// A processor and its routers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Lane {
-    /// The routers, by their numbers in the description; the processor knows them by their places
-    /// here.
+    /// The routers, by their numbers in the description. The processor numbers them by their
+    /// positions in this list.
     pub routers: Vec<usize>,
     /// The protocols that its program routes.
     pub protocols: Protocols,
-    /// Million packets a second that it must carry.
+    /// The rate to carry, in million packets a second.
     pub mpps: f64,
-    /// The machine.
     #[serde(serialize_with = "name")]
     pub machine: Machine,
-    /// Its LUTs, every unit synthesised; none if the machine was given, not looked for.
+    /// The LUTs, with every unit synthesised; `None` if the machine was given and not searched for.
     pub luts: Option<u64>,
 }
 
@@ -49,8 +48,8 @@ fn name<S: serde::Serializer>(machine: &Machine, serializer: S) -> Result<S::Ok,
     serializer.serialize_str(&machine.name)
 }
 
-/// The inputs to the size of a lane: the program, and for each router protocols, rate (its bits)
-/// and tables.
+/// The inputs that determine the size of a lane: the protocols of the program, and for each router
+/// its protocols, the bits of its rate, and its tables.
 type Key = (Protocols, Vec<(Protocols, u64, Vec<PathBuf>)>);
 
 /// Finds machines for groups of routers.
@@ -60,11 +59,11 @@ pub struct Evaluator<'a> {
     machines: Machines,
     family: &'static str,
     known: BTreeMap<Key, (Machine, Option<u64>)>,
-    /// The estimated sizes of the shapes, once estimated.
+    /// The estimated sizes of the shapes; `None` before the first use.
     sizes: Option<Vec<(Shape, Estimate)>>,
 }
 
-/// Where machines come from.
+/// The source of machines.
 pub enum Machines {
     /// The smallest of these shapes that carries the required traffic.
     Smallest(Vec<Shape>),
@@ -113,14 +112,14 @@ impl<'a> Evaluator<'a> {
         Ok(Self { description, like, machines, family, known: BTreeMap::new(), sizes: None })
     }
 
-    /// The protocols of some routers together.
+    /// Returns the union of the protocols of some routers.
     pub fn protocols(&self, group: &[usize]) -> Protocols {
         group.iter().fold(Protocols::default(), |sum, &router| {
             sum.with(&self.description.routers[router].protocols)
         })
     }
 
-    /// LUTs of a group.
+    /// Returns the LUTs of a group.
     ///
     /// # Errors
     /// As [`Self::lanes`].
@@ -128,7 +127,7 @@ impl<'a> Evaluator<'a> {
         Ok(self.lanes(group)?.iter().filter_map(|lane| lane.luts).sum())
     }
 
-    /// The processors of a group.
+    /// Returns the processors of a group.
     ///
     /// # Errors
     /// If no machine carries their packets, or a tool is missing or fails.
@@ -145,27 +144,26 @@ impl<'a> Evaluator<'a> {
         Ok(lanes)
     }
 
-    /// The list of routers.
     pub(super) fn description(&self) -> &'a Description {
         self.description
     }
 
-    /// Million packets a second that a router must carry.
+    /// Returns the rate that a router must carry, in million packets a second.
     pub(super) fn rate(&self, router: usize) -> f64 {
         self.description.routers[router].rate.mpps
     }
 
-    /// Million packets of 64 bytes a second that a lane takes.
+    /// Returns the rate of a lane, in million packets of 64 bytes a second.
     pub(super) fn lane_mpps(&self) -> f64 {
         f64::from(self.like.clock.core_mhz)
     }
 
-    /// The family of devices that LUTs are estimated for.
+    /// Returns the family of devices for which LUTs are estimated.
     pub(super) fn family(&self) -> &'static str {
         self.family
     }
 
-    /// The smallest machine for some routers, and its LUTs.
+    /// Returns the smallest machine for some routers, and its LUTs.
     fn machine(
         &mut self,
         routers: &[usize],
@@ -188,9 +186,9 @@ impl<'a> Evaluator<'a> {
         Ok(found)
     }
 
-    /// Returns the estimated sizes of the shapes. The estimate is that of the program with all
-    /// protocols, for one router: the order of two shapes by size hardly depends on the program,
-    /// and all searches together then synthesise the units only once.
+    /// Returns the estimated sizes of the shapes, for the program with all protocols and one
+    /// router. The order of two shapes by size hardly depends on the program, and this way all
+    /// searches together synthesise the units only once.
     fn sizes(&mut self) -> Result<Vec<(Shape, Estimate)>> {
         if let Some(known) = &self.sizes {
             return Ok(known.clone());
@@ -234,8 +232,8 @@ impl<'a> Evaluator<'a> {
         Ok((machine, luts))
     }
 
-    /// The program of some protocols for a router alone, and the program and tables of a processor
-    /// for some routers.
+    /// Returns the program of some protocols for a single router, and the program and tables of a
+    /// processor for some routers.
     ///
     /// # Errors
     /// If the program or a table is refused.
@@ -270,11 +268,11 @@ impl<'a> Evaluator<'a> {
         Ok(load_store(&program.optimised, &self.description.routers[router].tables)?.0)
     }
 
-    /// Returns the packets that must be carried: for each protocol those of all routers with that
-    /// protocol, interleaved by their rates.
+    /// Returns the packets that must be carried. For each protocol these are the packets of all
+    /// routers with that protocol, interleaved by their rates.
     ///
     /// # Errors
-    /// If a router forwards too few.
+    /// If a router forwards too few packets.
     pub(super) fn traffic(
         &self,
         routers: &[usize],
@@ -316,8 +314,8 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// Divides items with these rates over lanes, first fit in order of decreasing rate, at most `most`
-/// on a lane.
+/// Divides items with these rates over lanes: first fit in order of decreasing rate, with at most
+/// `most` items on a lane.
 pub(super) fn packed(rates: &[f64], lane: f64, most: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..rates.len()).collect();
     order.sort_by(|&a, &b| rates[b].total_cmp(&rates[a]));
@@ -343,7 +341,7 @@ pub(super) fn packed(rates: &[f64], lane: f64, most: usize) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// Returns all packets, with each stream spread evenly.
+/// Merges streams of packets, with each stream spread evenly.
 pub(super) fn interleaved(streams: Vec<Vec<Packet>>) -> Vec<Packet> {
     let mut placed: Vec<(f64, Packet)> = Vec::new();
     for stream in streams {

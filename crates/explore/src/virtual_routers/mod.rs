@@ -1,9 +1,9 @@
-//! Virtual routers (the Gorilla paper, section 5): a list of them, and the processors that they are
-//! built as.
+//! Virtual routers (the Gorilla paper, section 5): a list of routers, and the processors that
+//! implement them.
 //!
 //! [`description`] reads the list, [`choice`] divides it into groups, [`lanes`] defines the
 //! processors of a group and their size, [`joined`] puts all processors onto one chip, [`verify`]
-//! compares it with golden.
+//! compares the chip with golden.
 
 pub mod choice;
 pub mod description;

@@ -14,7 +14,6 @@ const BEAT: usize = 64;
 /// An output: its packet, its verdict, and its bytes unless it is a drop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Number of the packet.
     pub number: u64,
     verdict: Verdict,
     bytes: Vec<u8>,
@@ -51,7 +50,7 @@ impl Left {
     }
 }
 
-/// Returns the chip's port for a router's own port.
+/// Returns the chip's port for a router's own port: the router's number in the upper byte.
 fn port_of(router: usize, port: u16) -> u16 {
     port % (1 << PORT_BITS) + ((router as u16) << PORT_BITS)
 }
@@ -63,19 +62,18 @@ struct Scheduled {
     packet: Packet,
 }
 
-/// Packets of all routers, in the order in which they arrive; their numbers are their places.
+/// Packets of all routers in order of arrival. The number of a packet is its position.
 pub struct Schedule {
     scheduled: Vec<Scheduled>,
-    /// The processors and their routers.
     lanes: Vec<Lane>,
 }
 
 impl Schedule {
-    /// Creates packets of all routers of some processors, each router at its own rate; but one may
-    /// be overloaded, as long as the others send.
+    /// Creates packets of all routers of some processors, each router at its own rate. One router
+    /// may be overloaded: it sends as long as the others do.
     ///
     /// # Errors
-    /// If a router forwards too few.
+    /// If a router forwards too few packets.
     pub fn new(
         evaluator: &Evaluator<'_>,
         lanes: &[Lane],
@@ -110,7 +108,7 @@ impl Schedule {
                 scheduled.iter().map(|scheduled| scheduled.cycle).max().unwrap_or(own.len() as u64);
             scheduled.extend(paced(router, own.into_iter().cycle(), mhz / mpps, mhz, end));
         }
-        // Packets of one router keep their order.
+        // The sort is stable, so packets of one router keep their order.
         scheduled.sort_by_key(|scheduled| scheduled.cycle);
         Ok(Self { scheduled, lanes: lanes.to_vec() })
     }
@@ -120,7 +118,7 @@ impl Schedule {
         self.scheduled.truncate(packets);
     }
 
-    /// The packets: with the router's number in the upper byte of their port.
+    /// Returns the packets. The upper byte of a packet's port is the router's number.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.scheduled.iter().map(|scheduled| &scheduled.packet)
     }
@@ -130,18 +128,18 @@ impl Schedule {
         self.scheduled.iter().map(|scheduled| (scheduled.cycle, &scheduled.packet))
     }
 
-    /// The router of a packet.
+    /// Returns the router of a packet.
     pub fn router(&self, number: u64) -> Option<usize> {
         self.scheduled.get(number as usize).map(|scheduled| scheduled.router)
     }
 
-    /// Packets of a router.
+    /// Returns the number of packets of a router.
     pub fn count(&self, router: usize) -> usize {
         self.scheduled.iter().filter(|scheduled| scheduled.router == router).count()
     }
 
-    /// Returns golden's outputs for all packets, in their order: the packets of each router run
-    /// alone, with the program of its group.
+    /// Returns golden's outputs for all packets, in the order of the packets. The packets of each
+    /// router run alone, with the program of its group.
     ///
     /// # Errors
     /// If a table is refused.
@@ -172,16 +170,15 @@ impl Schedule {
     }
 }
 
-/// A router that sends more than it may.
+/// A router that sends more than its rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Overload {
-    /// Its number.
     pub router: usize,
-    /// Million packets of 64 bytes a second that it sends.
+    /// The rate at which it sends, in million packets of 64 bytes a second.
     pub mpps: f64,
 }
 
-/// Returns packets of a router, one beat of 64 bytes at a fixed interval of cycles, until a cycle.
+/// Returns packets of a router until a cycle: one beat of 64 bytes at a fixed interval of cycles.
 fn paced(
     router: usize,
     packets: impl Iterator<Item = Packet>,

@@ -1,4 +1,4 @@
-//! Packets that a virtual router forwards, made of its own tables.
+//! Packets that a virtual router forwards, made from its own tables.
 
 use wireloom_bits::Bits;
 use wireloom_ir::{Execute, Golden, Program, Verdict};
@@ -10,14 +10,14 @@ use wireloom_offloads::{Content, EntryKey, Row, Store};
 use super::description::{Protocol, Router};
 use wireloom_machine::{Error, Result};
 
-/// The number of packets generated for each one wanted; enough of them must be forwarded.
+/// Packets generated for each packet wanted. Enough of them must be forwarded.
 const TRIES: usize = 16;
 
-/// Returns this number of packets of 64 bytes (or as long as their headers) of a protocol that
-/// golden forwards with these tables.
+/// Returns this number of packets of a protocol that golden forwards with these tables. A packet
+/// has 64 bytes, or the length of its headers if they are longer.
 ///
 /// # Errors
-/// If too few of those that are made are forwarded.
+/// If too few of the generated packets are forwarded.
 pub fn packets(
     router: &Router,
     protocol: Protocol,
@@ -29,7 +29,7 @@ pub fn packets(
     let mix = match protocol {
         Protocol::Ipv4 => "ipv4",
         Protocol::Ipv6 => "ipv6",
-        // A single label, as the paper has it.
+        // A single label, as in the paper.
         Protocol::Mpls => "mpls1/ipv4",
     };
     let ports =
@@ -53,7 +53,8 @@ pub fn packets(
     let prefixes: PrefixPool = prefixes(&store).collect();
     let generator = match Generator::with_prefixes(&spec, prefixes.clone(), prefixes) {
         Ok(generator) => generator,
-        // Without prefixes of the protocol, any addresses, as under a label that is swapped.
+        // Without prefixes of the protocol the addresses are arbitrary, as under a label that is
+        // swapped.
         Err(_) => Generator::new(&spec).map_err(Error::new)?,
     };
     let made: Vec<Packet> = generator.take(TRIES * count).collect();
@@ -97,12 +98,12 @@ fn index(row: &Row) -> Option<u64> {
     }
 }
 
-/// Bits of an address as a number.
+/// Returns the bits of an address as a number.
 fn number(bits: &Bits) -> u128 {
     bits.to_bytes().iter().fold(0, |number, &byte| number << 8 | u128::from(byte))
 }
 
-/// The prefixes of addresses in prefix tables.
+/// Returns the address prefixes in prefix tables.
 fn prefixes(store: &Store) -> impl Iterator<Item = Prefix> {
     let of = move |family: Family| {
         let width = family.width();

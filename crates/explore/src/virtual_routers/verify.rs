@@ -1,6 +1,6 @@
-//! A chip of virtual routers, simulated and held to golden: each router's packets leave in their
-//! order and as from the program alone with that router's tables, and none is lost of a router that
-//! keeps to its rate.
+//! Simulates a chip of virtual routers and compares it with golden. Each router's packets must
+//! leave in order, and as from the program alone with that router's tables. No packet may be lost
+//! of a router that keeps to its rate.
 
 use serde::Serialize;
 use wireloom_files::TemporaryFolder;
@@ -21,19 +21,19 @@ const CHUNK: u64 = 4096;
 pub struct Verified {
     /// Number of the router in the description.
     pub router: usize,
-    /// Packets that it was sent.
+    /// Packets sent to the router.
     pub packets: usize,
-    /// Whether it was sent more than its rate.
+    /// Whether the router was sent more than its rate.
     pub overloaded: bool,
     /// Packets that were lost on the chip.
     pub lost: usize,
-    /// Number of its first packet, among all that were sent, that leaves otherwise than from golden
-    /// alone; of those that were not lost.
+    /// Number of the first packet of the router, among all sent packets, that leaves otherwise than
+    /// from golden. Lost packets are skipped.
     pub differs: Option<u64>,
 }
 
 impl Verified {
-    /// Whether there is no violation.
+    /// Returns whether there is no violation.
     pub fn is_fine(&self) -> bool {
         self.differs.is_none() && (self.overloaded || self.lost == 0)
     }
@@ -115,7 +115,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The number of the first packet that leaves otherwise than expected.
+/// Returns the number of the first packet that leaves otherwise than expected.
 fn first_difference(expected: &[Left], got: &[Left]) -> Option<u64> {
     let different = expected.iter().zip(got).find(|(expected, got)| expected != got);
     match different {

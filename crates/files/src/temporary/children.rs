@@ -1,9 +1,10 @@
-//! The child processes of this process, and theirs.
+//! The child processes of this process, and their descendants.
 
 #[cfg(target_os = "linux")]
 use std::collections::HashMap;
 
-/// Asks all descendants of this process to end: compilers and simulators, and what they started.
+/// Asks all descendants of this process to end: compilers, simulators, and the processes that they
+/// started.
 #[cfg(target_os = "linux")]
 pub fn stop() {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
@@ -28,14 +29,14 @@ pub fn stop() {
     }
 }
 
-/// The parent in a line of `/proc/PID/stat`: the second word after the name, which is in
-/// parentheses and may contain any.
+/// Returns the parent in a line of `/proc/PID/stat`: the second word after the name. The name is in
+/// parentheses and may contain parentheses itself.
 #[cfg(target_os = "linux")]
 fn parent(about: &str) -> Option<i32> {
     about.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
 
-/// Children cannot be found on this system; a terminal's Ctrl-C reaches them anyway.
+/// Children cannot be found on this system. Ctrl-C in a terminal reaches them anyway.
 #[cfg(not(target_os = "linux"))]
 pub fn stop() {}
 

@@ -1,8 +1,8 @@
-//! What processes left that were killed.
+//! Folders that killed processes have left.
 //!
-//! Nothing runs at SIGKILL, or when the computer stops. So a temporary folder has a file that its process
-//! keeps locked. Who makes a folder beside it removes those whose file nobody locks. A folder without
-//! such a file is not ours, whatever its name.
+//! No code runs at SIGKILL, or when the computer stops. So a temporary folder has a file that its
+//! process keeps locked. A process that creates a folder next to it removes every folder whose file
+//! is not locked. A folder without such a file is not ours, whatever its name.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,11 +11,11 @@ use std::path::Path;
 
 use rustix::process::geteuid;
 
-/// The file that is locked.
+/// The name of the lock file.
 const OWNED: &str = ".wireloom-owned";
 
-/// Marks a new folder as in use until the file is closed. `None` if another process took it for one
-/// that was left, and removed it.
+/// Marks a new folder as in use until the file is closed. Returns `None` if another process took
+/// the folder for an abandoned one and removed it.
 pub(super) fn mark(folder: &Path) -> io::Result<Option<File>> {
     let path = folder.join(OWNED);
     let owned = match File::create(&path) {
@@ -24,18 +24,18 @@ pub(super) fn mark(folder: &Path) -> io::Result<Option<File>> {
     };
     match owned.lock() {
         Ok(()) => Ok(path.exists().then_some(owned)),
-        // A file system without locks: a folder without the file stays.
+        // The file system has no locks. A folder without the file is never removed.
         Err(_) => fs::remove_file(&path).map(|()| Some(owned)),
     }
 }
 
-/// Removes this user's folders whose names begin with `prefix` and that processes left. What cannot be
-/// read or removed stays.
+/// Removes this user's abandoned folders whose names begin with `prefix`. Folders that cannot be
+/// read or removed stay.
 pub(super) fn remove(within: &Path, prefix: &str) {
     let Ok(names) = fs::read_dir(within) else { return };
     for name in names.flatten() {
         if name.file_name().to_str().is_some_and(|name| name.starts_with(prefix))
-            // Links are not followed. Nobody else writes into such a folder.
+            // Links are not followed. The mode ensures that nobody else writes into the folder.
             && name.metadata().is_ok_and(|about| {
                 about.is_dir() && about.uid() == geteuid().as_raw() && about.mode() & 0o077 == 0
             })
@@ -46,7 +46,7 @@ pub(super) fn remove(within: &Path, prefix: &str) {
     }
 }
 
-/// The file of a folder that no process has locked.
+/// Locks and returns the file of a folder if no process has locked it.
 fn owned_by_none(folder: &Path) -> Option<File> {
     let owned = File::open(folder.join(OWNED)).ok()?;
     owned.try_lock().is_ok().then_some(owned)
