@@ -356,7 +356,7 @@ mod tests {
         assert_eq!(count, ENTRIES + 3 + 1, "entries and the lock");
     }
 
-    /// The last entries stay, however old they are.
+    /// A cache with few entries keeps them all, however old they are.
     #[test]
     fn few_entries_stay() {
         let folder = tempfile::tempdir().expect("a folder");

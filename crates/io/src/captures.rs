@@ -1,4 +1,4 @@
-//! Frames from captures, a batch at a time: memory does not grow with the capture.
+//! Frames from captures, a batch at a time. Memory does not grow with the capture.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -9,22 +9,22 @@ use wireloom_net::{Frame, Packet};
 
 use crate::{BATCH, Input, Source};
 
-/// The packets of captures: of one after the other, or merged by time.
+/// The packets of captures, read one after the other or merged by time.
 pub struct Captures {
     order: Order,
     batch: Vec<Packet>,
     limit: u64,
 }
 
-/// How the packets of several captures follow each other.
+/// The order in which the packets of several captures are read.
 enum Order {
     InTurn(Box<InTurn>),
     Merged(Vec<Head>),
 }
 
 impl Captures {
-    /// Opens the first capture, to read one after the other. At most `limit` packets are handed
-    /// out.
+    /// Opens the first of several captures, which are read one after the other. Returns at most
+    /// `limit` packets in total.
     ///
     /// # Errors
     /// If it cannot be read or does not begin like a capture.
@@ -35,9 +35,9 @@ impl Captures {
         Ok(Self::of(Order::InTurn(Box::new(turns)), limit))
     }
 
-    /// Opens captures that may have ports. If one has, all are open at once and merged by time:
-    /// the next packet is the earliest of the next packets of all captures, and of equally early
-    /// ones that of the first capture. Otherwise they are read one after the other.
+    /// Opens captures that may have ports. If one has, all are open at once and merged by time: the
+    /// next packet is the earliest of all captures; of equally early packets, the one from the
+    /// first capture. Otherwise the captures are read one after the other.
     ///
     /// # Errors
     /// As [`open`](Self::open), for all captures if they are merged.
@@ -54,8 +54,7 @@ impl Captures {
         Self { order, batch: Vec::new(), limit: limit.unwrap_or(u64::MAX) }
     }
 
-    /// What a user should know of the captures that have been read: each a line, without a full
-    /// stop.
+    /// Returns warnings about the captures read so far, each a line without a full stop.
     pub fn warnings(&self) -> Vec<String> {
         match &self.order {
             Order::InTurn(turns) => {
@@ -95,7 +94,7 @@ struct InTurn {
     waiting: VecDeque<PathBuf>,
     reader: Option<Reader>,
     options: ReadOptions,
-    /// What is to be said about the captures that have been read.
+    /// Warnings about the captures read so far.
     warnings: Vec<String>,
 }
 
@@ -109,7 +108,7 @@ impl InTurn {
         Ok(())
     }
 
-    /// Reads the next packet; returns `false` at the end of the last capture.
+    /// Reads the next packet. Returns `false` at the end of the last capture.
     fn read_into(&mut self, packet: &mut Packet) -> Result<bool> {
         while let Some(reader) = &mut self.reader {
             if reader.read_into(packet).map_err(failed)? {
@@ -121,7 +120,7 @@ impl InTurn {
     }
 }
 
-/// A capture among those that are merged.
+/// One of the merged captures.
 struct Head {
     reader: Reader,
     port: Option<u16>,
@@ -136,7 +135,7 @@ impl Head {
         Ok(Self { reader, port: input.port, packet: Packet::default(), is_read: false })
     }
 
-    /// Reads the next packet, unless it has been read or the capture has ended.
+    /// Reads the next packet, unless it has been read already or the capture has ended.
     fn read(&mut self) -> Result {
         if !self.is_read {
             self.is_read = self.reader.read_into(&mut self.packet).map_err(failed)?;
@@ -146,10 +145,10 @@ impl Head {
     }
 }
 
-/// Takes the earliest of the next packets; returns `false` if all captures have ended.
+/// Takes the earliest of the next packets. Returns `false` if all captures have ended.
 fn merge_into(heads: &mut [Head], packet: &mut Packet) -> Result<bool> {
     heads.iter_mut().try_for_each(Head::read)?;
-    // Of equal ones `min_by_key` returns the first.
+    // `min_by_key` returns the first of equal packets.
     let heads = heads.iter_mut().filter(|head| head.is_read);
     let Some(first) = heads.min_by_key(|head| head.packet.arrival_ns) else { return Ok(false) };
     std::mem::swap(packet, &mut first.packet);
@@ -157,14 +156,14 @@ fn merge_into(heads: &mut [Head], packet: &mut Packet) -> Result<bool> {
     Ok(true)
 }
 
-/// The error of a capture, with the option that helps.
+/// Returns the error of a capture. If the packet can be skipped, the help names the option.
 fn failed(error: CaptureError) -> Error {
     let is_skippable = error.is_skippable;
     let error = Error::new(error);
     if is_skippable { error.with_help("--damaged skip leaves out such packets") } else { error }
 }
 
-/// What a user should know of a capture.
+/// Returns warnings about a capture.
 fn warnings(reader: &Reader) -> Vec<String> {
     let Summary { packets, truncated, cut, without_packet, damaged, first_damaged, .. } =
         reader.summary();

@@ -6,14 +6,14 @@ use wireloom_net::{Frame, Packet};
 
 use crate::{BATCH, Source};
 
-/// Traffic of a specification, equal in every run.
+/// Traffic of a specification, the same in every run.
 pub struct Generated {
     generator: Generator,
     batch: Vec<Packet>,
 }
 
 impl Generated {
-    /// The traffic of a specification.
+    /// Creates the traffic of a specification.
     ///
     /// # Errors
     /// If the specification is refused.

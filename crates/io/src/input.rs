@@ -4,18 +4,17 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A capture, and the port on which its packets arrive if it is not the capture that says so.
+/// A capture, and the port on which its packets arrive if the command line gives one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// The port of all its packets; `None` for the ports of its interfaces.
+    /// The ingress port of all packets; `None` to use the interfaces of the capture.
     pub port: Option<u16>,
-    /// The file.
     pub path: PathBuf,
 }
 
 impl Input {
-    /// Parses `FILE` or `PORT:FILE`. Decimal digits before the first colon are a port, so a file
-    /// with such a name is written with its folder: `./1:x`.
+    /// Parses `FILE` or `PORT:FILE`. Decimal digits before the first colon are a port, so the name
+    /// of a file that starts like this needs its folder: `./1:x`.
     ///
     /// # Errors
     /// If the port has more than 16 bits, or no file is named.

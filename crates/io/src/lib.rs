@@ -17,14 +17,14 @@ pub use generated::Generated;
 pub use input::Input;
 pub use sink::{CaptureSink, Sink};
 
-/// Frames in a batch: enough for machines that work on many at once, few enough to stay in the
+/// Frames in a batch: enough for machines that process many at once, few enough to stay in the
 /// cache.
 pub const BATCH: usize = 1024;
 
-/// Where frames come from.
+/// A source of frames.
 pub trait Source {
-    /// The next frames, [`BATCH`] at most; none when there are no more. They are valid until the
-    /// next call.
+    /// Returns the next frames, at most [`BATCH`]. The batch is empty at the end. The frames are
+    /// valid until the next call.
     ///
     /// # Errors
     /// If the source fails or is malformed.

@@ -6,23 +6,23 @@ use wireloom_ir::{Output, Program, Verdict};
 use wireloom_machine::{Error, Result, reason_name};
 use wireloom_net::capture::{Destination, Format, Writer};
 
-/// Where packets go that leave a machine.
+/// A sink for packets that leave a machine.
 pub trait Sink {
-    /// Takes an output; its bytes are valid during the call only.
+    /// Takes an output, whose bytes are valid only during the call.
     ///
     /// # Errors
-    /// If it cannot be passed on.
+    /// If the output cannot be passed on.
     fn take(&mut self, output: Output<'_>) -> Result;
 
-    /// Ends the sink: everything taken is where it belongs after that.
+    /// Ends the sink and completes all writes.
     ///
     /// # Errors
-    /// If something cannot be passed on.
+    /// If an output cannot be passed on.
     fn finish(self: Box<Self>) -> Result;
 }
 
 /// A capture with an interface for each port and one for the control processor. Plain pcap has no
-/// interfaces: it holds the packets that were sent only.
+/// interfaces: it holds only the packets that were sent.
 pub struct CaptureSink<'a> {
     writer: Writer,
     program: &'a Program,
@@ -32,8 +32,8 @@ pub struct CaptureSink<'a> {
 }
 
 impl<'a> CaptureSink<'a> {
-    /// Creates a capture of the packets of a program; of dropped packets too, if `drops`, with the
-    /// reason as comment.
+    /// Creates a capture of the packets of a program. With `drops` it includes dropped packets,
+    /// with the reason as a comment.
     ///
     /// # Errors
     /// If the file cannot be created, or its format cannot hold dropped packets.
@@ -46,7 +46,7 @@ impl<'a> CaptureSink<'a> {
         Ok(Self { writer, program, drops, left_out: 0 })
     }
 
-    /// The number of packets to the control processor that the format cannot hold.
+    /// Returns the number of packets to the control processor that the format cannot hold.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }

@@ -3,7 +3,7 @@
 
 use wireloom_machine::{Registry, golden};
 
-/// All kinds of machines. A description that does not say its kind is one of `np`.
+/// All kinds of machines. A description without a kind describes a machine of kind `np`.
 pub static REGISTRY: Registry = Registry::new(&[
     golden::KIND,
     wireloom_native::KIND,

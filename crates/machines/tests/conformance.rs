@@ -31,7 +31,7 @@ use wireloom_net::{Frame, Packet};
 use wireloom_offloads::kinds::exact;
 use wireloom_offloads::{Content, EntryKey, Store, Update};
 
-/// A machine of each kind that can run on this computer, and `native` behind live ports.
+/// Returns a machine of each kind that can run on this computer, and `native` with live ports.
 fn examples() -> Vec<Arc<dyn Configured>> {
     let example = |kind: &dyn Kind| match kind.name() {
         "ixp" => deep("ixp1200"),
@@ -43,21 +43,23 @@ fn examples() -> Vec<Arc<dyn Configured>> {
     examples.filter(can_run).collect()
 }
 
-/// The same, and microengines of version 2, which take many times as long as the others.
+/// Returns the machines of [`examples`], and microengines of version 2, which take many times as
+/// long as the others.
 fn all_examples() -> Vec<Arc<dyn Configured>> {
     let mut all = examples();
     all.push(deep("ixp2400"));
     all
 }
 
-/// Microengines whose input holds all packets that come before their threads take them.
+/// Returns microengines with an input deep enough for all packets that arrive before a thread takes
+/// them.
 fn deep(of: &str) -> Arc<dyn Configured> {
     let description = format!("extends = \"{of}\"\nports.receive_mpkts = 4096");
     let description = Description::parse("deep", &description).expect("a description");
     REGISTRY.configure(&format!("{of}-deep"), description).expect("a machine of microengines")
 }
 
-/// Whether the tools and the rights are there that a machine needs.
+/// Returns whether the tools and rights that a machine needs are available.
 fn can_run(machine: &Arc<dyn Configured>) -> bool {
     if machine.kind() != "xdp" {
         return true;
@@ -75,7 +77,7 @@ fn can_run(machine: &Arc<dyn Configured>) -> bool {
     })
 }
 
-/// The program that keeps state, without the offloads of kinds that the machine refuses.
+/// Returns the program that keeps state, without the offloads of kinds that the machine refuses.
 fn program_for(machine: &Arc<dyn Configured>) -> Program {
     let all = program();
     let refusals = machine.refusals(&all);
@@ -106,27 +108,27 @@ fn program_for(machine: &Arc<dyn Configured>) -> Program {
     program
 }
 
-/// A program of the folder `conformance`.
+/// Compiles a program of the folder `conformance`.
 fn program_of(file: &str) -> Program {
     Source::of(conformance(file)).compiled().unwrap_or_else(|error| panic!("{}", error.message))
 }
 
-/// A file of the folder `conformance`.
+/// Returns the path of a file in the folder `conformance`.
 fn conformance(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance").join(file)
 }
 
-/// The program that keeps state.
+/// Returns the program that keeps state.
 fn program() -> Program {
     program_of("state.loom")
 }
 
-/// Its offloads without any entries.
+/// Returns the offloads of a program without any entries.
 fn empty(program: &Program) -> Store {
     wireloom_ir::store(&program.optimised).expect("a store")
 }
 
-/// Its offloads, with a route for each of the first bytes 1 to 7.
+/// Returns the offloads of a program, with a route for each of the first bytes 1 to 7.
 fn store(program: &Program) -> Store {
     let mut store = empty(program);
     for first in 1..8u8 {
@@ -135,7 +137,7 @@ fn store(program: &Program) -> Store {
     store
 }
 
-/// Sends packets whose first byte is `first` to a port.
+/// Returns the update that routes packets with the first byte `first` to a port.
 fn route(first: u8, port: u16) -> Update {
     let bits = Bits::new(32, u128::from(first) << 24);
     Update {
@@ -147,8 +149,8 @@ fn route(first: u8, port: u16) -> Update {
     }
 }
 
-/// Returns packets that query every route, and an unknown one, and change all state; some are too
-/// short.
+/// Returns packets that query every route and an unknown one, and change all state. Some packets
+/// are too short.
 fn packets(count: u32) -> Vec<Packet> {
     let packet = |number: u32| {
         let mut bytes = vec![0; if number % 31 == 30 { 12 } else { 64 + number as usize % 90 }];
@@ -160,8 +162,9 @@ fn packets(count: u32) -> Vec<Packet> {
     (0..count).map(packet).collect()
 }
 
-/// Packets of the lengths at which machines change what they do: none and one byte, around the header
-/// of Ethernet, the shortest frame, and the longest packet. They arrive after a time.
+/// Returns packets of lengths at which machines change their behaviour: no byte and one byte,
+/// around the Ethernet header, the shortest frame, and the longest packet. They arrive after
+/// `after_ns`.
 fn extreme_packets(after_ns: u64) -> impl Iterator<Item = Packet> {
     let packet = move |(number, length): (u64, usize)| Packet {
         ingress: 0,
@@ -184,7 +187,7 @@ fn start(machine: &Arc<dyn Configured>, program: &Program, store: Store) -> Box<
     started.unwrap_or_else(|error| panic!("{}: {}", machine.name(), error.message))
 }
 
-/// Offers packets in batches of several sizes and finishes; returns the outputs and the settled
+/// Offers packets in batches of several sizes and finishes. Returns the outputs and the settled
 /// packets.
 fn run(machine: &mut dyn Machine, packets: &[Packet]) -> (Outputs, Settled) {
     let (mut outputs, mut settled) = (Outputs::default(), Settled::default());
@@ -211,8 +214,8 @@ fn updates_are_made_between_the_packets_that_they_stand_between() {
         let name = machine.name().to_owned();
         let mut contender = Contender::new(machine, &program, &store(&program), &options, &|_| ())
             .unwrap_or_else(|error| panic!("{name}: {}", error.message));
-        // Several updates in a row, updates after few packets, and many packets under way at an
-        // update.
+        // The sizes give several updates in a row, updates after few packets, and many packets
+        // under way at an update.
         let mut rest = &packets(1500)[..];
         for (round, size) in [400, 1, 1, 90, 7, 300, 0, 201, 500].into_iter().enumerate() {
             let (batch, after) = rest.split_at(size);
@@ -228,7 +231,7 @@ fn updates_are_made_between_the_packets_that_they_stand_between() {
     }
 }
 
-/// An offload that each machine realises in a way of its own.
+/// Each machine realises this offload in its own way.
 #[test]
 fn a_bloom_filter_has_the_same_false_positives_everywhere() {
     let program = program_of("bloom.loom");
@@ -266,7 +269,7 @@ fn settle_once(machines: Vec<Arc<dyn Configured>>) {
         assert_eq!(once.last(), Some(&2999), "{name}");
         assert!(settled.lost.is_empty() || machine.capabilities().loses, "{name}");
         let taken: BTreeSet<u64> = settled.taken.iter().collect();
-        // This program lets each packet leave once, or be dropped once.
+        // In this program each packet leaves once or is dropped once.
         let left: Vec<u64> = outputs.iter().map(|output| output.sequence).collect();
         assert_eq!(left, settled.taken.iter().collect::<Vec<_>>(), "{name}");
         assert!(left.iter().all(|number| taken.contains(number)), "{name}");
@@ -311,7 +314,7 @@ fn come_to_the_same_end(machines: Vec<Arc<dyn Configured>>) {
         while settled.taken.len() + settled.lost.len() < 700 {
             let more = slow.advance(40, &mut |output| outputs.keep(output));
             settled.extend(&more.unwrap_or_else(|error| panic!("{name}: {}", error.message)));
-            // Few packets settle in 40 cycles.
+            // Only few packets settle in 40 cycles.
             assert!(settled.taken.len() - last < 100, "{name}");
             (steps, last) = (steps + 1, settled.taken.len());
             assert!(steps < 50_000, "{name}: {} packets have settled", settled.taken.len());
@@ -323,14 +326,14 @@ fn come_to_the_same_end(machines: Vec<Arc<dyn Configured>>) {
     }
 }
 
-/// Fails if the state of two machines differs, for instance in a row of a table or in its age.
+/// Fails if the state of two machines differs, such as a table row or its age.
 fn assert_like(expected: &Store, got: &Store, what: &str) {
     let differ = differences(expected, got);
     assert!(differ.is_empty(), "{what}: {} {}", differ[0].offload, differ[0].key);
     assert_eq!(ages(expected), ages(got), "{what}");
 }
 
-/// The table that packets fill, with its ages, if the program has it.
+/// Returns the table that packets fill, with its ages, if the program has it.
 fn ages(store: &Store) -> Option<exact::State> {
     let Content::Kind { instance, .. } = &store.find("learned")?.content else { return None };
     let instance: &dyn Any = instance.as_ref();
@@ -363,16 +366,16 @@ fn parked_packets_move_in_snapshots_or_the_machine_refuses_to_park() {
     snapshots_move(&program, &empty(&program), with.into_iter());
 }
 
-/// Runs on from snapshots, on the machine that each was taken of and on others that it is given to.
+/// Continues from snapshots, on the machine of each snapshot and on other machines.
 fn snapshots_move(
     program: &Program,
     store: &Store,
     machines: impl Iterator<Item = Arc<dyn Configured>>,
 ) {
-    // Few enough at a time for the queue of the slowest machine.
+    // Few enough in a batch for the queue of the slowest machine.
     let packets = packets(900);
     let (before, after) = packets.split_at(500);
-    // Packets that leave a different state behind.
+    // These packets leave a different state behind.
     let other = &packets[..500];
     let mut golden = start(&golden::machine(), program, store.clone());
     run(golden.as_mut(), before);
@@ -403,10 +406,10 @@ fn snapshots_move(
         let snapshot = first.snapshot().expect("a snapshot");
         assert_like(of_golden.store(), snapshot.store(), name);
         runs_on(first.as_mut(), &format!("{name} itself"));
-        // The machine returns to golden's snapshot from a later state.
+        // The machine restores golden's snapshot from a later state.
         restore(first.as_mut(), &of_golden, &format!("{name} from golden's snapshot"));
         runs_on(first.as_mut(), &format!("{name} after golden's snapshot"));
-        // A machine without tables, which has run, takes over, and so does golden.
+        // A machine without tables that has already run restores the snapshot, and so does golden.
         for configured in [&machine, &golden::machine()] {
             let what = format!("{} after the snapshot of {name}", configured.name());
             let mut second = start(configured, program, empty(program));
@@ -417,8 +420,8 @@ fn snapshots_move(
     }
 }
 
-/// The number of the first output that differs, whatever the numbers of the packets are. Machines
-/// that do not keep dropped packets have no bytes.
+/// Returns the index of the first output that differs; packet numbers are not compared. Machines
+/// that do not keep dropped packets show no bytes of them.
 fn difference(expected: &Outputs, got: &Outputs) -> Option<usize> {
     let differs = |(expected, got): (Output<'_>, Output<'_>)| {
         let dropped = matches!(expected.verdict, Verdict::Dropped(_)) && got.bytes.is_empty();
@@ -448,7 +451,7 @@ fn windows_that_are_cut_and_grow_stay_in_their_memory() {
     stay_in_memory(examples());
 }
 
-/// Holds a machine to golden, with these tables and packets, and compares the state.
+/// Compares a machine with golden on these tables and packets, including the final state.
 fn agrees(machine: &Arc<dyn Configured>, program: &Program, store: &Store, packets: &[Packet]) {
     let name = machine.name();
     let contender = Contender::new(Arc::clone(machine), program, store, &options(), &|_| ());
@@ -470,7 +473,7 @@ fn stay_in_memory(machines: Vec<Arc<dyn Configured>>) {
     }
 }
 
-/// Prefixes of every length, and keys that leave their path at every bit.
+/// Tests prefixes of every length, and keys that leave their path at every bit.
 #[test]
 fn wide_prefixes_of_every_length_are_found() {
     const KEY: u128 = 0x2a00_1234_5678_9abc_def0_0fed_cba9_8765;
@@ -503,8 +506,8 @@ fn microengines_of_version_2_keep_what_every_machine_promises() {
     }
 }
 
-/// Runs random programs of the fuzzer on the machines that `takes` chooses. Returns the number that
-/// agreed and the refusals.
+/// Runs random programs of the fuzzer on the machines that `takes` selects. Returns the number of
+/// agreements and the refusals.
 fn random(
     seeds: std::ops::Range<u64>,
     takes: impl Fn(&dyn Configured) -> bool,
@@ -520,7 +523,7 @@ fn random(
         case.input.load(&mut store);
         for machine in &machines {
             let name = machine.name();
-            // The lines of this machine carry no packet without bytes.
+            // The lines of ixp carry no packet without bytes.
             let carried = |packet: &&Packet| machine.kind() != "ixp" || !packet.bytes.is_empty();
             let packets: Vec<Packet> = case.input.packets.iter().filter(carried).cloned().collect();
             let options = options();
@@ -566,7 +569,7 @@ fn more_random_programs_do_on_machines_what_they_do_on_golden() {
 }
 
 fn on_most_machines(seeds: std::ops::Range<u64>) {
-    // Those that refuse many have tests of their own.
+    // Kinds that refuse many programs have tests of their own.
     let takes = |machine: &dyn Configured| {
         !machine.capabilities().translates && !["xdp", "ixp", "raw"].contains(&machine.kind())
     };
@@ -576,7 +579,7 @@ fn on_most_machines(seeds: std::ops::Range<u64>) {
 
 #[test]
 fn random_programs_do_on_microengines_what_they_do_on_golden() {
-    // 102 takes two minutes on version 2.
+    // Seed 102 takes two minutes on version 2.
     on_microengines(103..115);
 }
 

@@ -1,6 +1,6 @@
-//! Random traffic through the address translator, with time, against a model of RFC 4787, RFC 5382
-//! and RFC 5508 that shares nothing with the engine: it keeps a list of mappings, and builds every
-//! packet that it expects from scratch.
+//! Tests the address translator with random timed traffic against a model of RFC 4787, RFC 5382 and
+//! RFC 5508. The model shares nothing with the engine: it keeps a list of mappings, and builds
+//! every expected packet from scratch.
 
 #[path = "nat_model/traffic.rs"]
 mod traffic;
@@ -54,7 +54,7 @@ fn send(program: &Program, engine: &mut Golden, arrival: &Arrival) -> Outcome {
     outcomes.remove(0)
 }
 
-/// The mappings of a table in one direction, as protocol, inside and outside endpoint.
+/// Returns the mappings of a table in one direction: protocol, inside and outside endpoint.
 fn halves(store: &Store, table: &str, from_inside: bool) -> Vec<[u128; 5]> {
     let slot = store.find(table).expect("a table of the translator");
     let Content::Kind { instance, .. } = &slot.content else { panic!("{table} is an engine") };
@@ -107,7 +107,7 @@ fn a_full_table_leaves_the_mappings_that_there_are() {
     compare_with_model(4, 5, 8_000);
 }
 
-/// Captures that are merged, or clocks that are set, give arrivals that are not in order.
+/// Merged captures, and clocks that are set, give arrival times that are not in order.
 #[test]
 fn both_halves_of_a_mapping_live_and_die_together_however_packets_are_stamped() {
     for mappings in [8, 4096] {

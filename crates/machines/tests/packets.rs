@@ -1,5 +1,6 @@
-//! The packet tests of the programs, `programs/tests/*.packets`, on every machine of the registry;
-//! and on golden and on single processors in forms of the program that no machine executes.
+//! Runs the packet tests of the programs, `programs/tests/*.packets`, on every machine of the
+//! registry; and on golden and on single processors in forms of the program that no machine
+//! executes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,13 +17,13 @@ use wireloom_net::Frame;
 use wireloom_offloads::Store;
 use wireloom_testkit::{TestFile, Tester};
 
-/// Each file is a test, so that they run side by side and fail by name.
+/// Makes a test of each file, so that they run in parallel and fail by name.
 macro_rules! files {
     ($($name:ident)*) => {
         $(#[test] fn $name() { run(stringify!($name)); })*
 
-        /// On machines whose models take long to build, `make test` runs
-        /// `nat_on_hardware`, `make test-all` all. The router is in hardware in the command's tests.
+        /// On machines whose models take long to build, `make test` runs only `nat_on_hardware`,
+        /// and `make test-all` runs all. The command's tests cover the router in hardware.
         mod every_file_on_hardware {
             $(#[test] #[ignore = "builds a model: make test-all"] fn $name() {
                 super::on_hardware(stringify!($name));
@@ -55,7 +56,7 @@ fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/tests")
 }
 
-/// The router with some protocols behaves as the engine for these does.
+/// The router with some protocols behaves like the engine of those protocols.
 #[test]
 fn virtual_routers_do_what_the_engines_of_their_protocols_do() {
     let all = ["ROUTE_IPV4", "ROUTE_IPV6", "ROUTE_MPLS"];
@@ -71,8 +72,8 @@ fn virtual_routers_do_what_the_engines_of_their_protocols_do() {
     }
 }
 
-/// Every kind whose machines are ready as soon as a program is compiled: those that a file is run
-/// on always.
+/// Returns whether a machine is ready as soon as a program is compiled. Every file always runs on
+/// such machines.
 fn is_quick(machine: &dyn Configured) -> bool {
     !machine.capabilities().translates
 }
@@ -102,7 +103,7 @@ fn examples() -> impl Iterator<Item = Arc<dyn Configured>> {
     REGISTRY.kinds().map(|kind| REGISTRY.find(kind.example()).expect("the example of a kind"))
 }
 
-/// A machine with the program and tables of a file, if it takes the program.
+/// Starts a machine with the program and tables of a file, if it accepts the program.
 fn on(
     machine: &Arc<dyn Configured>,
     tests: &TestFile,
@@ -175,7 +176,7 @@ impl<S: Compiled> Software for OneProcessor<S> {
     }
 }
 
-/// The program on one thread of a processor.
+/// Builds the program for one thread of a processor.
 fn processor<S: Compiled + 'static>(program: &ir::Program, tests: &TestFile) -> Box<dyn Machine> {
     let (whole, none) = (Partition::whole(), Elements::none());
     let built = build(program, &whole, &none, &BuildOptions::new(S::MACHINE));
@@ -190,8 +191,8 @@ fn loaded(program: &ir::Program, tests: &TestFile) -> Store {
     tests.store(program).unwrap_or_else(|problem| panic!("{problem}"))
 }
 
-/// Packets that the eight lines of ixp1200 do not bring: on another port, without bytes, and longer
-/// than a line card holds.
+/// Tests with packets that the eight lines of ixp1200 cannot bring: on another port, without bytes,
+/// or longer than a line card holds.
 const NOT_ON_LINES: [&str; 4] = [
     "a port that is not in the table",
     "no bytes at all",

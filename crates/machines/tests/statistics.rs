@@ -1,6 +1,7 @@
-//! What every machine of the registry reports of itself adds up: each packet that arrives is sent,
-//! handed to the cpu, dropped, lost or consumed, and counted once; no part is in use for more than
-//! all of the time; and the cycles of a thread by what it did are those of the run.
+//! Checks that the statistics of every machine of the registry add up. Each arriving packet is
+//! sent, handed to the control processor, dropped, lost or consumed, and counted once. No part is
+//! in use for more than the whole time. The cycles of a thread, by activity, sum to the cycles of
+//! the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -18,7 +19,7 @@ use wireloom_machines::REGISTRY;
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::Store;
 
-/// A machine of each kind, and some that lose packets or have other parts.
+/// Returns a machine of each kind, and machines that lose packets or have other parts.
 fn machines() -> Vec<Arc<dyn Configured>> {
     let described = |name: &str, text: &str| {
         let description = Description::parse(name, text).expect("a description");
@@ -48,7 +49,7 @@ fn machines_of(kinds: &[&str]) -> impl Iterator<Item = Arc<dyn Configured>> {
 }
 
 fn program(machine: &Arc<dyn Configured>) -> Program {
-    // A model of hardware takes long to build: the conformance suite has this one.
+    // A model of hardware takes long to build. This one exists already for the conformance suite.
     let file = if machine.capabilities().translates {
         "tests/conformance/state.loom"
     } else {
@@ -83,14 +84,14 @@ fn start(
     }
 }
 
-/// What became of packets: of each verdict the number of packets, and their bytes if they are shown.
+/// For each verdict the number of packets, and their bytes if the machine shows them.
 type Fates = BTreeMap<Verdict, (u64, Option<u64>)>;
 
 /// A run with its record.
 struct Ran {
     settled: Settled,
     fates: Fates,
-    /// Packets with an output.
+    /// The number of packets with an output.
     with_output: usize,
     record: Option<Record>,
     values: Value,
@@ -117,7 +118,7 @@ fn run(machine: &Arc<dyn Configured>, running: &mut dyn Machine, packets: &[Pack
     Ran { settled, fates, with_output: numbers.len(), record, values }
 }
 
-/// What golden does with these packets, without the bytes that the machine does not show.
+/// Returns golden's results for these packets, without the bytes that the machine does not show.
 fn expected(machine: &Arc<dyn Configured>, program: &Program, packets: &[Packet]) -> Ran {
     let golden = golden::machine();
     let mut running = start(&golden, program, &Options::default()).expect("golden needs no tool");
@@ -134,7 +135,7 @@ fn number(values: &Value, path: &str) -> Option<u64> {
     Some(value.as_u64().unwrap_or_else(|| panic!("{path} is {value}")))
 }
 
-/// Checks the counts of packets that a machine reports, each of which has one meaning everywhere.
+/// Checks the packet counts that a machine reports. Each has the same meaning on every machine.
 fn check_packets(name: &str, ran: &Ran) {
     let sent = ran.fates.iter().filter(|(verdict, _)| matches!(verdict, Verdict::Sent { .. }));
     let sent: u64 = sent.map(|(_, (count, _))| count).sum();
@@ -154,7 +155,8 @@ fn check_packets(name: &str, ran: &Ran) {
     }
 }
 
-/// Checks all shares of a record, and sums of cycles: `cycles_by` next to `cycles` or below it.
+/// Checks all shares of a record, and that the cycles in `cycles_by` sum to the `cycles` next to it
+/// or above it.
 fn check_values(path: &str, values: &Value, cycles: Option<u64>) {
     const SHARES: [&str; 10] = [
         "use",
@@ -194,7 +196,7 @@ fn check_values(path: &str, values: &Value, cycles: Option<u64>) {
     }
 }
 
-/// Checks the cycles of contexts, and the shares of engines, of a processor of microengines.
+/// Checks the cycles of contexts and the shares of engines, on a processor of microengines.
 fn check_microengines(name: &str, values: &Value) {
     let Some(engines) = values.pointer("/statistics/engines").and_then(Value::as_object) else {
         return;
@@ -214,7 +216,7 @@ fn check_microengines(name: &str, values: &Value) {
     }
 }
 
-/// A test for kinds of machines, so that they run side by side and fail by name.
+/// Makes a test for kinds of machines, so that they run in parallel and fail by name.
 macro_rules! kinds {
     ($($name:ident: [$($kind:literal),*],)*) => {
         $(
@@ -298,7 +300,7 @@ fn losses_of_the_warm_up_are_reported() {
         assert_eq!(line("measured from").is_some(), warm > 0);
         lost
     };
-    // All packets have arrived before 100 are done.
+    // All packets arrive before 100 have left.
     let all = lost(0);
     assert!(all > 100, "{all}");
     assert_eq!(lost(100), all);
@@ -324,7 +326,7 @@ fn rates_and_warm_ups_mean_the_same_on_network_processors() {
     agree_on_rates(&["np"]);
 }
 
-/// The numbers that all simulated machines report under one name.
+/// The numbers that all simulated machines report under the same name.
 const COMMON: [&str; 11] = [
     "from_us",
     "time_us",
@@ -339,8 +341,8 @@ const COMMON: [&str; 11] = [
     "latency_ns",
 ];
 
-/// Checks that packets come at the rate that is asked for, that the report says so under the same
-/// names on all machines of some kinds, and that a warm-up changes rates and not what happens.
+/// Checks on all machines of some kinds that packets arrive at the requested rate, that the report
+/// states it under the same names, and that a warm-up changes only rates and no outcomes.
 fn agree_on_rates(kinds: &[&str]) {
     const COUNT: u64 = 600;
     let packets = packets(COUNT);
@@ -351,7 +353,8 @@ fn agree_on_rates(kinds: &[&str]) {
             let mut running = start(&machine, &program, &options)?;
             Some(run(&machine, running.as_mut(), &packets))
         };
-        // All machines here carry that, and take a packet in much less than the time between two.
+        // All machines here carry this rate, and the time between two packets is much longer than a
+        // packet takes.
         let rate = Some(Rate::Mpps(0.1));
         let Some(whole) = ran(Options { rate, ..Options::default() }) else { continue };
         for key in COMMON {
@@ -375,7 +378,7 @@ fn agree_on_rates(kinds: &[&str]) {
         assert_eq!(warm.fates, whole.fates, "{name}");
         check_packets(name, &warm);
 
-        // More than any machine takes.
+        // A rate beyond every machine.
         let flood = |warm| {
             let (rate, buffer) = (Some(Rate::Mpps(200.0)), Some(4));
             ran(Options { rate, buffer, warm, ..Options::default() }).expect("it started")
@@ -411,8 +414,8 @@ fn levels_and_states_of_tiles_fit_their_parts() {
     fit_their_parts(&["raw"]);
 }
 
-/// Checks that a queue holds no more than it has places for, and that a part is in one state at a
-/// time, on all machines of some kinds that can be watched.
+/// Checks on all machines of some kinds that can be watched that a queue holds no more than its
+/// capacity, and that a part is in one state at a time.
 fn fit_their_parts(kinds: &[&str]) {
     let packets = packets(200);
     let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
@@ -443,7 +446,7 @@ fn fit_their_parts(kinds: &[&str]) {
                     _ => {}
                 }
             }
-            // That which has begun counts too.
+            // The cycle that has begun counts too.
             let cycles = watched.cycle() + 1;
             for (part, sum) in states {
                 let part = &parts[part].name;

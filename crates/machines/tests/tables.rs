@@ -1,4 +1,4 @@
-//! Tables of the programs that are refused when they are loaded.
+//! Tables of the programs that are refused on loading.
 
 use std::path::Path;
 

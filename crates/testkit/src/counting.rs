@@ -1,5 +1,5 @@
-//! How often golden's threads begin steps and call offloads: what the counts of machines are
-//! compared with.
+//! Counts of the steps that golden's threads begin and of the offloads that they call, for
+//! comparison with the counts of machines.
 
 use wireloom_bits::Bits;
 use wireloom_ir::{Golden, Moment, Observer, OffloadTarget, Op, OpKind, Program, Step};
@@ -7,8 +7,8 @@ use wireloom_machine::{Calls, Counts};
 use wireloom_net::Packet;
 use wireloom_offloads::{Config, Store, registry};
 
-/// Executes packets on golden and returns what a machine that counts must have counted; `like` says
-/// which of its methods tell what they found.
+/// Executes packets on golden and returns the counts that a machine must report. `like` tells for
+/// which methods the machine counts successful searches.
 pub fn counts_of_golden(
     program: &Program,
     store: Store,
@@ -23,11 +23,11 @@ pub fn counts_of_golden(
     counting.counts
 }
 
-/// Counts what golden's threads do, as an observer of them.
+/// An observer that counts steps and calls of golden's threads.
 struct Counting<'a> {
     program: &'a Program,
     paths: Vec<String>,
-    /// The path of the engine that executes, with a point at its end.
+    /// The path of the executing engine, with a point at its end.
     within: Vec<String>,
     counts: Counts,
 }
@@ -47,7 +47,7 @@ impl<'a> Counting<'a> {
         all[operation as usize].clone()
     }
 
-    /// The offload that a call names: its path, and its kind unless it is an engine.
+    /// Returns the path of the called offload, its kind unless it is an engine, and the method.
     fn called(&self, op: &Op, now: &Moment<'_>) -> Option<(String, Option<&'a Config>, usize)> {
         let OpKind::Call { offload, method, .. } = &op.kind else { return None };
         let offload = &self.program.engines[now.engine.index()].offloads[offload.index()];

@@ -1,4 +1,4 @@
-//! Common parts of tests: packets in a text notation, packet tests on any machine, and what golden
+//! Common parts of tests: packets in a text notation, packet tests on any machine, and golden's
 //! counts.
 
 mod counting;

@@ -1,4 +1,4 @@
-//! How what a machine did differs from what a test expects.
+//! Differences between a machine's output and a test's expectation.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use wireloom_offloads::Layout;
 
 use crate::notation::{Part, Written};
 
-/// What differs: a sentence, fields, or both.
+/// A difference: a sentence, fields, or both.
 #[derive(Clone, Debug)]
 pub struct Mismatch {
-    /// What the fields are of, or what is wrong; empty if the fields say it.
+    /// The subject of the fields, or the difference as a sentence. Empty if the fields are enough.
     pub what: String,
-    /// The fields as expected and as they came, those that agree included.
+    /// The expected and actual fields, including equal ones.
     pub fields: Vec<Compared>,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Compares an expected packet with an output, field by field.
+/// Compares an expected packet with an output field by field.
 pub fn packet_fields(expected: &Written, got: &Output<'_>) -> Vec<Compared> {
     let Verdict::Sent { .. } = got.verdict else { return Vec::new() };
     let (wanted, got) = (&expected.bytes, got.bytes);
@@ -62,7 +62,8 @@ pub fn packet_fields(expected: &Written, got: &Output<'_>) -> Vec<Compared> {
     fields
 }
 
-/// The name of an own header, numbered from the second of that name on.
+/// Returns the name of a header that the program declares. From the second header of a name on it
+/// has a number.
 fn own_name(packet: &Written, part: &Part) -> String {
     let before = packet.parts.iter().take_while(|other| other.offset < part.offset);
     match before.filter(|other| other.name == part.name).count() {
@@ -71,7 +72,7 @@ fn own_name(packet: &Written, part: &Part) -> String {
     }
 }
 
-/// The fields of a header that the program declares.
+/// Compares the fields of a header that the program declares.
 fn own_fields(name: &str, layout: &Layout, wanted: &[u8], got: &[u8]) -> Vec<Compared> {
     let width = layout.width();
     let value = |bytes: &[u8], field: &str, low: u32, field_width: u32| {
@@ -100,12 +101,12 @@ fn shown(layout: &Layout, field: &str, value: &Bits) -> String {
     }
 }
 
-/// The fields of standard layers, which may follow a header that the program declares.
+/// Compares the fields of standard layers, which may follow a header that the program declares.
 fn dissected(part: &Part, wanted: &[u8], got: &[u8]) -> Vec<Compared> {
     if part.offset == 0 {
         return dissect::compare(wanted, got).into_iter().map(Compared::from).collect();
     }
-    // Dissection begins with Ethernet, whose type says what follows; 0 stands for bytes.
+    // Dissection begins with Ethernet, whose type selects the next layer; 0 stands for bytes.
     let ethertype = match part.name.as_str() {
         "vlan" => 0x8100u16,
         "mpls" => 0x8847,

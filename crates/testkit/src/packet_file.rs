@@ -1,4 +1,4 @@
-//! Files of packet tests: `programs/tests/README.md` describes them.
+//! Files of packet tests. `programs/tests/README.md` describes them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,27 +15,23 @@ use crate::state::Entry;
 
 /// A file of packet tests.
 pub struct TestFile {
-    /// The file.
     pub path: PathBuf,
-    /// The engine.
+    /// The file of the program.
     pub program: PathBuf,
-    /// The table file.
     pub tables: Option<PathBuf>,
-    /// `--set NAME=VALUE`.
+    /// The constants of the program, as in `--set NAME=VALUE`.
     pub sets: Vec<(String, String)>,
-    /// The actions, in order.
     pub actions: Vec<Action>,
 }
 
-/// Something to do.
+/// An action of a test.
 pub struct Action {
-    /// Name of the test that it belongs to; empty before the first.
+    /// The name of the test; empty before the first test.
     pub test: String,
-    /// Number of that test in its file: two tests may have the same name.
+    /// The number of the test in its file. Two tests may have the same name.
     pub number: usize,
-    /// Line of the file, from 1.
+    /// The line in the file, from 1.
     pub line: usize,
-    /// The kind of action.
     pub kind: ActionKind,
 }
 
@@ -43,15 +39,14 @@ pub struct Action {
 pub enum ActionKind {
     /// Sends a packet to the engine and checks the outputs.
     Send(Packet, Vec<Expected>),
-    /// Looks whether a table has an entry with these fields, or none if there are no fields.
+    /// Checks that a table has an entry with these fields, or no entry if there are no fields.
     Table {
-        /// The time, in nanoseconds: entries whose age has passed then are absent.
+        /// The time in nanoseconds. Entries whose age has passed by then are absent.
         now_ns: u64,
-        /// Path of the offload.
+        /// The path of the offload.
         offload: String,
-        /// The entry's key.
         key: Key,
-        /// Fields of its value by name; `None` if there is to be no entry.
+        /// The fields of the entry's value by name; `None` if no entry is expected.
         fields: Option<Vec<(String, Literal)>>,
     },
 }
@@ -68,7 +63,7 @@ pub enum Expected {
 }
 
 impl TestFile {
-    /// The packets that the file sends, in order.
+    /// Returns the packets that the file sends, in order.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.actions.iter().filter_map(|action| match &action.kind {
             ActionKind::Send(packet, _) => Some(packet),
@@ -76,12 +71,12 @@ impl TestFile {
         })
     }
 
-    /// The program, with the constants that the file sets.
+    /// Returns the program, with the constants that the file sets.
     pub fn source(&self) -> Source {
         Source { set: self.sets.clone(), ..Source::of(&self.program) }
     }
 
-    /// The offloads of a program with the file's tables.
+    /// Returns the offloads of a program with the file's tables.
     ///
     /// # Errors
     /// If the table file is refused.
@@ -91,10 +86,10 @@ impl TestFile {
         loaded.map(|(store, _)| store).map_err(|error| error.message)
     }
 
-    /// Checks the names of offloads, fields and reasons that are expected.
+    /// Checks the names of the expected offloads, fields and reasons.
     ///
     /// # Errors
-    /// `FILE:LINE: what is wrong`.
+    /// `FILE:LINE:` and the mistake.
     pub fn check(&self, store: &Store, reasons: &[ReasonSet]) -> Result<(), String> {
         for Action { line, kind, .. } in &self.actions {
             let checked = match kind {
@@ -115,7 +110,7 @@ impl TestFile {
     /// Reads a file, and the headers that its program declares.
     ///
     /// # Errors
-    /// `FILE:LINE: what is wrong`, or the errors of the program.
+    /// `FILE:LINE:` and the mistake, or the errors of the program.
     pub fn read(path: &Path) -> Result<Self, String> {
         let text = wireloom_files::read_text(path, wireloom_files::MAX_TEXT_BYTES)
             .map_err(|e| format!("{}: {e}", path.display()))?;
@@ -146,7 +141,7 @@ impl TestFile {
         Ok(file)
     }
 
-    /// Reads a statement that says what is tested.
+    /// Reads a statement that selects the program, its tables or a constant.
     fn setting(&mut self, statement: &str) -> Result<(), String> {
         let beside = |name: &str| self.path.parent().unwrap_or(Path::new("")).join(name);
         match words(statement) {
@@ -162,7 +157,7 @@ impl TestFile {
     }
 }
 
-/// The state of reading the statements of a file.
+/// The state of parsing the statements of a file.
 struct Reading<'a> {
     headers: &'a Headers,
     names: HashMap<String, String>,
@@ -217,14 +212,14 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The first word of a statement, and the rest.
+/// Returns the first word of a statement, and the rest.
 fn words(statement: &str) -> (&str, &str) {
     let (word, rest) = statement.split_once(' ').unwrap_or((statement, ""));
     (word, rest.trim())
 }
 
-/// Returns the lines with contents and their numbers; lines that begin with a space continue the
-/// one before.
+/// Returns the nonempty lines and their numbers. A line that begins with a space continues the
+/// previous one.
 fn statements(text: &str) -> Vec<(usize, String)> {
     let mut out: Vec<(usize, String)> = Vec::new();
     for (i, line) in text.lines().enumerate() {
@@ -266,7 +261,7 @@ fn expectation(text: &str, headers: &Headers) -> Result<Expected, String> {
     })
 }
 
-/// `OFFLOAD ENTRY`, the entry as in table files.
+/// Parses `OFFLOAD ENTRY`, with the entry as in table files.
 fn table(text: &str, now_ns: u64) -> Result<ActionKind, String> {
     let (offload, entry) =
         text.split_once(' ').ok_or("write `expect table OFFLOAD KEY FIELD=VALUE ...`")?;
@@ -274,7 +269,7 @@ fn table(text: &str, now_ns: u64) -> Result<ActionKind, String> {
     Ok(ActionKind::Table { now_ns, offload: offload.to_owned(), key, fields: Some(fields) })
 }
 
-/// `OFFLOAD KEY`
+/// Parses `OFFLOAD KEY`.
 fn absent(text: &str, now_ns: u64) -> Result<ActionKind, String> {
     let (offload, key) = text.split_once(' ').ok_or("write `expect absent OFFLOAD KEY`")?;
     let (offload, key) = (offload.to_owned(), parse_key(key)?);
@@ -297,7 +292,7 @@ fn check_reason(expected: &Expected, sets: &[ReasonSet]) -> Result<(), String> {
 /// The reason of packets that took too many steps.
 pub(crate) const RUNAWAY: &str = "runaway";
 
-/// Whether the text names a member of a set of reasons: `NAME`, or `SET.NAME`.
+/// Returns whether the text names a member of a set of reasons: `NAME`, or `SET.NAME`.
 pub(crate) fn reason_is(text: &str, set: &str, name: &str) -> bool {
     text == name || text.strip_suffix(name).and_then(|rest| rest.strip_suffix('.')) == Some(set)
 }

@@ -1,4 +1,4 @@
-//! The entries of tables that tests expect.
+//! The table entries that tests expect.
 
 use wireloom_bits::Bits;
 use wireloom_machine::{Compared, fields_text, find_offload, key_text, value_text};
@@ -8,10 +8,10 @@ use wireloom_offloads::{Config, EntryKey, Env, Instance, Layout, Row, Store, reg
 
 use crate::mismatch::Mismatch;
 
-/// So many rows are listed of a table that lacks the expected one.
+/// The most rows that are listed of a table without the expected row.
 const LISTED: usize = 8;
 
-/// A place for an entry in the table of an offload.
+/// The place of an entry in the table of an offload.
 pub struct Entry<'a> {
     offload: &'a str,
     config: &'a Config,
@@ -23,7 +23,7 @@ pub struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// Finds the place of a key, at a time in nanoseconds.
+    /// Finds the place of a key. `now_ns` is the time in nanoseconds.
     ///
     /// # Errors
     /// If there is no such offload, or the key does not suit it.
@@ -37,7 +37,7 @@ impl<'a> Entry<'a> {
             .map_err(|error| format!("{}; {}", error.message, error.help.unwrap_or_default()))?;
         let layout = value_layout(config);
         let key = match (&layout, key) {
-            // State without a table is numbered.
+            // State without a table is indexed by number.
             (None, Key::Scalar(Literal::Number(index))) => {
                 EntryKey::Index(index.to_u64().ok_or("the index is out of range")?)
             }
@@ -47,20 +47,20 @@ impl<'a> Entry<'a> {
         Ok(Self { offload, config, instance, key, now_ns, layout })
     }
 
-    /// Checks a field that is expected, as far as that is known before the test.
+    /// Checks an expected field as far as possible before the test.
     ///
     /// # Errors
     /// If no value can have such a field.
     pub fn check(&self, (name, literal): &(String, Literal)) -> Result<(), String> {
         match self.width(name) {
             Some(width) => self.value(name, width, literal).map(|_| ()),
-            // Rows of numbered state may have more fields than entries of their tables.
+            // Rows of indexed state may have more fields than entries of their tables.
             None if matches!(self.key, EntryKey::Index(_)) => Ok(()),
             None => Err(self.no_field(name, &self.layout.fields)),
         }
     }
 
-    /// Compares the entry with what is expected of it.
+    /// Compares the entry with the expected fields; `None` expects no entry.
     ///
     /// # Errors
     /// If it differs.
@@ -79,7 +79,7 @@ impl<'a> Entry<'a> {
             (Some(fields), Some(row)) => {
                 self.compare_fields(fields, row, format!("{} {key}", self.offload))
             }
-            // Rows of numbered state that are zero are left out.
+            // Indexed state lists no rows that are zero.
             (Some(fields), None) if matches!(self.key, EntryKey::Index(_)) => {
                 let row = Row { key: self.key.clone(), fields: self.zeros(fields) };
                 self.compare_fields(fields, &row, format!("{} {key}", self.offload))
@@ -96,7 +96,7 @@ impl<'a> Entry<'a> {
     ) -> Result<(), Mismatch> {
         let compared = expected.iter().map(|(name, literal)| {
             let named = row.fields.iter().find(|(own, _)| own == name);
-            // Rows of arrays name a scalar, which entries of table files write without a name.
+            // Rows of arrays name a scalar; entries of table files write it without a name.
             let scalar = if name.is_empty() { row.fields.first() } else { None };
             let (_, got) = named
                 .or(scalar.filter(|_| row.fields.len() == 1))
@@ -110,7 +110,8 @@ impl<'a> Entry<'a> {
         if fields.iter().all(Compared::same) { Ok(()) } else { Err(Mismatch { what, fields }) }
     }
 
-    /// The rows that there are at the time. State that nothing has touched since may hold others.
+    /// Returns the rows at the expected time. The state itself may still hold rows that have
+    /// expired since the last access.
     fn rows(&self) -> Vec<Row> {
         let kind = registry::kind(&self.config.kind);
         let expire = kind.and_then(|kind| kind.methods.iter().position(|m| m.name == "expire"));
@@ -135,7 +136,7 @@ impl<'a> Entry<'a> {
 
     fn zeros(&self, fields: &[(String, Literal)]) -> Vec<(String, Bits)> {
         let own = self.layout.fields.iter().map(|(name, width)| (name.clone(), Bits::zero(*width)));
-        // State without a table has words, whose name is not known here.
+        // State without a table has words, whose names are not known here.
         let words = fields.iter().filter(|_| self.layout.fields.is_empty());
         own.chain(words.map(|(name, _)| (name.clone(), Bits::zero(64)))).collect()
     }
@@ -145,7 +146,7 @@ impl<'a> Entry<'a> {
         format!("{}: there is no field `{name}`{}", self.offload, suggest(name, names))
     }
 
-    /// Says that there is no entry, and which others there are.
+    /// Formats the error that there is no entry, and lists the existing entries.
     fn missing(&self, key: &str, rows: &[Row]) -> String {
         let mut what = format!("{} has no entry {key}; ", self.offload);
         what += &match rows.len() {

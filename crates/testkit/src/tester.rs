@@ -1,4 +1,4 @@
-//! A machine under packet tests.
+//! Packet tests on a machine.
 
 use wireloom_ir::{self as ir, Output, Reason, Verdict};
 use wireloom_machine::{Compared, Machine, Outputs, Wanted};
@@ -8,19 +8,19 @@ use crate::mismatch::{Mismatch, packet_fields};
 use crate::packet_file::{Action, ActionKind, Expected, RUNAWAY, reason_is};
 use crate::state::Entry;
 
-/// A machine and its expected outputs.
+/// A machine, and the reasons of its program.
 pub struct Tester {
     machine: Box<dyn Machine>,
     reasons: Vec<ir::ReasonSet>,
 }
 
 impl Tester {
-    /// Creates a tester of a machine with a program that has these reasons.
+    /// Creates a tester. `reasons` belong to the machine's program.
     pub fn new(machine: Box<dyn Machine>, reasons: Vec<ir::ReasonSet>) -> Self {
         Self { machine, reasons }
     }
 
-    /// Executes the actions of a file, in order, and returns those that failed, with the difference.
+    /// Executes the actions of a file in order. Returns the failed ones, each with the difference.
     pub fn failures<'a>(&mut self, actions: &'a [Action]) -> Vec<(&'a Action, Mismatch)> {
         let failed = |action: &'a Action| Some((action, self.act(&action.kind).err()?));
         actions.iter().filter_map(failed).collect()
@@ -49,7 +49,7 @@ impl Tester {
         Ok(outputs)
     }
 
-    /// Compares outputs with those that are expected, in order. The first difference counts.
+    /// Compares outputs with the expected ones in order. Reports the first difference.
     fn compare(&self, expected: &[Expected], outputs: &Outputs) -> Result<(), Mismatch> {
         let count = expected.len().max(outputs.len());
         let differs = |&index: &usize| match (expected.get(index), outputs.at(index)) {
@@ -91,7 +91,7 @@ impl Tester {
         }
     }
 
-    /// The set and the name of a reason of the program.
+    /// Returns the set and the name of a reason of the program.
     fn named(&self, reason: Reason) -> Option<(&str, &str)> {
         let Reason::Program(set, value) = reason else { return None };
         let set = &self.reasons[set.index()];

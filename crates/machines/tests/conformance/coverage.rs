@@ -1,5 +1,5 @@
-//! Each feature that a machine accepts is in a program that runs on it here. The page of features
-//! names the others, with the reason for which the machine refuses them.
+//! Runs each feature that a machine accepts, in a program on that machine. The page of features
+//! lists the other features, with the machine's reason for refusing them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -31,7 +31,7 @@ these machines; others of a kind may refuse more (`np-pipeline`).
 `make pages` writes this page from the registry of offload kinds and from what the machines say.
 ";
 
-/// A test for each kind of machines, so that they run side by side and fail by name.
+/// Makes a test for each kind of machines, so that they run in parallel and fail by name.
 macro_rules! kinds {
     ($($(#[$how:meta])* $name:ident: $kind:literal,)*) => {
         $(
@@ -74,7 +74,7 @@ fn examples_of(kind: &'static str) -> impl Iterator<Item = Arc<dyn Configured>> 
 
 /// Runs all features that a kind of machines accepts.
 fn cover(kind: &'static str) {
-    // The machines behind wires run the code of the first one.
+    // The machines with wires run the same code as the first one.
     for machine in examples_of(kind).take(1) {
         let accepts = |(_, program): &&(Feature, Program)| refused(&machine, program).is_none();
         let accepted: Vec<&Feature> =
@@ -92,7 +92,7 @@ fn carry_extreme_packets(kind: &'static str) {
     }
 }
 
-/// Runs features in as few programs as the machine has room for.
+/// Runs features in as few programs as fit the machine.
 fn run_together(machine: &Arc<dyn Configured>, features: &[&Feature]) {
     let program = program(features);
     if features.len() > 1 && !machine.refusals(&program).is_empty() {
@@ -104,7 +104,7 @@ fn run_together(machine: &Arc<dyn Configured>, features: &[&Feature]) {
     let input = Input::random(&program.lowered, 3);
     let mut store = empty(&program);
     input.load(&mut store);
-    // Few, for machines that are simulated.
+    // Few packets, since some machines are simulated.
     let mut packets = input.packets;
     packets.truncate(24);
     let after = packets.last().map_or(0, |packet| packet.arrival_ns);
@@ -112,7 +112,7 @@ fn run_together(machine: &Arc<dyn Configured>, features: &[&Feature]) {
     agrees(machine, &program, &store, &packets);
 }
 
-/// What random programs are made of is in the features too.
+/// Checks that the features include every part of random programs.
 #[test]
 fn the_features_are_all_that_programs_are_made_of() {
     let known: BTreeSet<String> =
@@ -126,7 +126,7 @@ fn the_features_are_all_that_programs_are_made_of() {
     assert_eq!(missing, BTreeSet::new());
 }
 
-/// The sorts of operations in a program, and the methods that it calls.
+/// Returns the kinds of operations in a program, and the methods that it calls.
 fn parts(program: &Ir) -> BTreeSet<String> {
     let mut parts = BTreeSet::new();
     for engine in &program.engines {
@@ -154,7 +154,7 @@ fn parts(program: &Ir) -> BTreeSet<String> {
     parts
 }
 
-/// The name of a value's variant.
+/// Returns the name of a value's variant.
 fn variant(value: &impl std::fmt::Debug) -> String {
     let text = format!("{value:?}");
     text.split(['(', ' ']).next().unwrap_or_default().to_owned()
@@ -171,7 +171,7 @@ fn the_page_of_features_says_what_machines_refuse() {
     assert!(page == expected, "{PAGE} is out of date: make pages");
 }
 
-/// The table of features and machines, and the reasons.
+/// Returns the table of features and machines, with the reasons of refusals.
 fn page() -> String {
     let machines: Vec<Arc<dyn Configured>> =
         REGISTRY.kinds().map(|kind| REGISTRY.find(kind.example()).expect("an example")).collect();

@@ -1,5 +1,5 @@
-//! What a program can use of a machine, derived from the registry of offload kinds and from the
-//! language, and programs that use it.
+//! The features that a program can use on a machine, derived from the registry of offload kinds and
+//! from the language, and programs that use them.
 
 use std::sync::{Arc, LazyLock};
 
@@ -8,7 +8,7 @@ use wireloom_machine::{Configured, Program, Refusal};
 use wireloom_offloads::Kind;
 use wireloom_offloads::registry::{KINDS, Method, ReplyType, ValueType};
 
-/// Something that a program can use, as a step of an engine.
+/// A feature that a program can use, as a step of an engine.
 #[derive(Clone, Debug)]
 pub struct Feature {
     /// The name in docs/machines/features.md.
@@ -21,10 +21,10 @@ pub struct Feature {
     body: String,
 }
 
-/// The width of keys, and that of values, in the features that call each method.
+/// The width of keys and of values in the features that call each method.
 const KEY: u32 = 32;
 const VALUE: u32 = 32;
-/// Widths of addresses of IPv6, and of what needs more than two words on every machine.
+/// The width of IPv6 addresses, and a width that needs more than two words on every machine.
 const WIDE: [u32; 2] = [128, 160];
 
 /// Returns all features: calls of offloads by kind and method, then the others.
@@ -53,7 +53,7 @@ fn features() -> Vec<Feature> {
     calls.chain(of_the_language()).collect()
 }
 
-/// The calls of methods of one offload.
+/// Returns the features that call the methods of one offload.
 fn calls(
     kind: &Kind,
     variant: &str,
@@ -66,7 +66,7 @@ fn calls(
     let types = types.iter().filter(|(has, _)| *has).map(|(_, width)| format!("u{width}"));
     let params = kind.params.iter().filter(|param| param.default.is_none());
     let params = params.map(|param| {
-        // Small, so that packets meet, and in range.
+        // A small value in range, so that packets hit the same entries.
         let value = 64.clamp(param.range.0, param.range.1);
         format!("{} = {value}", param.name)
     });
@@ -85,7 +85,7 @@ fn calls(
     let feature = |method: &Method| {
         let args = method.args.iter().map(|(_, ty)| match (ty, width(*ty)) {
             (ValueType::Bool, _) => "p.small == 1".to_owned(),
-            // An offset, a length, an index or a key: small, so that it is often in range.
+            // An offset, a length, an index or a key. It is small, so that it is often in range.
             (ValueType::Key, width) | (_, width @ ..=32) => format!("(u{width})p.small[4:0]"),
             (_, width) => format!("(u{width})p.number"),
         });
@@ -104,7 +104,7 @@ fn calls(
     methods.iter().map(feature).collect()
 }
 
-/// Features that are not calls of kinds: name, declarations of the file and of the engine, and
+/// Features other than calls of kinds: name, declarations in the file and in the engine, and
 /// statements.
 const OTHERS: &[(&str, &str, &str, &str)] = &[
     ("`drop`", "", "", "if (p.small == 1) drop(WHY);"),
@@ -205,7 +205,7 @@ fn of_the_language() -> impl Iterator<Item = Feature> {
     })
 }
 
-/// Each feature with a program of its own.
+/// Each feature, with a program of its own.
 pub static ALONE: LazyLock<Vec<(Feature, Program)>> = LazyLock::new(|| {
     let alone = |feature| {
         let program = program(&[&feature]);
@@ -214,12 +214,12 @@ pub static ALONE: LazyLock<Vec<(Feature, Program)>> = LazyLock::new(|| {
     features().into_iter().map(alone).collect()
 });
 
-/// Whether a machine refuses the program of a feature, and why.
+/// Returns the reason if a machine refuses the program of a feature.
 pub fn refused(machine: &Arc<dyn Configured>, program: &Program) -> Option<Refusal> {
     machine.refusals(program).into_iter().next()
 }
 
-/// Whether a machine refuses an offload of a kind, whatever a program does with it.
+/// Returns whether a machine refuses an offload of a kind in every program.
 pub fn is_refused(machine: &Arc<dyn Configured>, kind: &str) -> bool {
     let calls = format!("`{kind}.");
     let mut of_kind = ALONE.iter().filter(|(feature, _)| feature.name.starts_with(&calls));

@@ -1,5 +1,5 @@
-//! `native` behind wires: each frame arrives at a live port over virtual Ethernet, and what is sent
-//! leaves through one. The other ends see exactly what the machine says.
+//! `native` with wires: each frame arrives at a live port over virtual Ethernet, and sent packets
+//! leave through a live port. The other ends see exactly the outputs of the machine.
 //!
 //! ```text
 //!   peer0 ── port0 ─> machine ─> port1 ── peer1
@@ -33,15 +33,15 @@ use wireloom_offloads::{Store, Update};
 
 use wire::{Wire, interface_index};
 
-/// Ports with a wire. Frames of others go to the machine directly, as do those that no wire
-/// carries.
+/// The number of ports with a wire. Frames of other ports go to the machine directly, and so do
+/// frames that no wire carries.
 const PORTS: u16 = 4;
-/// The lengths of frames that are carried.
+/// The lengths of frames that a wire carries.
 const LENGTHS: std::ops::RangeInclusive<usize> = 14..=3000;
-/// How long a frame may take to the machine, or from there.
+/// The longest time for a frame to reach the machine, or to return from it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The machines, one for each way of exchanging frames; none without the rights.
+/// Returns the machines, one for each way of exchanging frames; none without the rights.
 pub fn machines() -> Vec<Arc<dyn Configured>> {
     let machine = |(io, name)| match with_wires(io, |_| Ok(())) {
         Ok(()) => {
@@ -102,7 +102,7 @@ impl Configured for OverWires {
     }
 }
 
-/// The wires of this thread, and what forwards between them.
+/// The wires of this thread, and the forwarder between them.
 struct Wires {
     forwarder: Forwarder,
     peers: Vec<u32>,
@@ -110,7 +110,7 @@ struct Wires {
     stop: Stop,
     attention: Attention,
     bell: Bell,
-    /// Told before each frame: rings if none follows for too long.
+    /// Gets a message before each frame, and rings the bell if no other message follows in time.
     watchdog: Sender<()>,
 }
 
@@ -118,7 +118,7 @@ thread_local! {
     static WIRES: RefCell<Vec<(Io, Wires)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Works with the wires of this thread, which are made first if there are none.
+/// Works with the wires of this thread. Creates them first if there are none.
 fn with_wires<T>(io: Io, work: impl FnOnce(&mut Wires) -> Result<T>) -> Result<T> {
     WIRES.with_borrow_mut(|all| {
         if all.iter().all(|(way, _)| *way != io) {
@@ -138,7 +138,7 @@ impl Wires {
         if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
             return Err(failed("a network namespace", &std::io::Error::last_os_error()));
         }
-        // The kernel itself sends nothing.
+        // With IPv6 disabled the kernel itself sends no frames.
         std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")
             .map_err(|error| failed("disable_ipv6", &error))?;
         let links: String = (0..PORTS)
@@ -170,7 +170,7 @@ impl Wires {
             loop {
                 match told.recv_timeout(PATIENCE) {
                     Ok(()) => {}
-                    // Nobody listens if no frame is under way.
+                    // If no frame is under way, nobody listens to the bell.
                     Err(RecvTimeoutError::Timeout) => alarm.ring(),
                     Err(RecvTimeoutError::Disconnected) => break,
                 }
@@ -187,7 +187,7 @@ impl Wires {
         })
     }
 
-    /// Sends a frame to the machine, and sees to it that what the machine sends arrives.
+    /// Sends a frame to the machine, and checks that the machine's outputs arrive.
     fn carry(&mut self, machine: &mut InSoftware<Native>, frame: Frame<'_>) -> Result<Relayed> {
         let failed = |error: std::io::Error| Error::new(format!("a wire: {error}"));
         let _ = self.watchdog.send(());
@@ -206,7 +206,7 @@ impl Wires {
             let arrived = loop {
                 let arrived = self.wire.receive(deadline).map_err(failed)?;
                 let arrived = arrived.ok_or_else(|| Error::new("a frame did not arrive"))?;
-                // The ports themselves receive too.
+                // The socket also receives the frames at the ports themselves; these are skipped.
                 if let Some(peer) = self.peers.iter().position(|at| *at == arrived.interface) {
                     break (Verdict::Sent { port: peer as u16 }, arrived.bytes);
                 }
@@ -271,11 +271,11 @@ impl Machine for Live {
     }
 }
 
-/// What left the machine for a frame.
+/// The outputs of the machine for a frame, and the settled packets.
 type Relayed = (Outputs, Settled);
 
-/// The machine at the ports: it takes the next frame as the one that was sent, with the time of
-/// that, and pauses forwarding.
+/// The machine at the ports. It expects the frame that was sent, gives it that frame's arrival
+/// time, and pauses forwarding.
 struct Relay<'a> {
     machine: &'a mut InSoftware<Native>,
     frame: Frame<'a>,

@@ -1,4 +1,4 @@
-//! Random packets from both sides, most of them about mappings that exist or have existed.
+//! Random packets from both sides, mostly about present or past mappings.
 
 use std::net::Ipv4Addr;
 
@@ -11,12 +11,12 @@ pub const EXTERNAL: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 /// The MAC addresses of a frame from either side.
 pub const STATIONS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]];
 
-/// A packet that arrives.
+/// An arriving packet.
 #[derive(Clone, Debug)]
 pub struct Arrival {
     pub time_ns: u64,
     pub is_from_inside: bool,
-    /// VLAN tags.
+    /// The number of VLAN tags.
     pub tags: usize,
     pub content: Content,
 }
@@ -32,7 +32,7 @@ impl Arrival {
         u16::from(!self.is_from_inside)
     }
 
-    /// The frame.
+    /// Returns the bytes of the frame.
     pub fn bytes(&self) -> Vec<u8> {
         let packet = match &self.content {
             Content::Datagram(datagram) => datagram.bytes(),
@@ -41,13 +41,13 @@ impl Arrival {
         self.frame(STATIONS, &packet)
     }
 
-    /// A frame with a packet, and the tags that this one has.
+    /// Returns a frame with a packet, and with this arrival's VLAN tags.
     pub fn frame(&self, [to, from]: [[u8; 6]; 2], packet: &[u8]) -> Vec<u8> {
         let tags = [0x81, 0, 0, 5].repeat(self.tags);
         [&to[..], &from, &tags, &[8, 0], packet].concat()
     }
 
-    /// Length of the link header, in bytes.
+    /// Returns the length of the link header, in bytes.
     pub fn link(&self) -> usize {
         14 + 4 * self.tags
     }
@@ -63,7 +63,7 @@ impl Traffic {
         Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, time_ns: 0 }
     }
 
-    /// A random number below `limit` (xorshift64*, Vigna 2016).
+    /// Returns a random number below `limit` (xorshift64*, Vigna 2016).
     pub fn below(&mut self, limit: u64) -> u64 {
         self.state ^= self.state >> 12;
         self.state ^= self.state << 25;
@@ -106,7 +106,7 @@ impl Traffic {
         (Ipv4Addr::new(192, 0, 2, self.pick(&[1, 2])), self.pick(&[53, 80, 5000]))
     }
 
-    /// An outside endpoint that is, or was, or may never have been that of a mapping.
+    /// Returns an outside endpoint of a present or past mapping, or sometimes an arbitrary one.
     fn outside(&mut self, protocol: u8, model: &Translator) -> Endpoint {
         let known: Vec<Endpoint> = model.outside_endpoints(protocol).collect();
         if known.is_empty() || self.one_in(8) {
@@ -115,7 +115,7 @@ impl Traffic {
         self.pick(&known)
     }
 
-    /// A datagram whose ends are still to be chosen.
+    /// Returns a datagram whose endpoints are still to be chosen.
     fn datagram(&mut self) -> Datagram {
         let nowhere = (Ipv4Addr::UNSPECIFIED, 0);
         let protocol = self.pick(&[TCP, UDP, UDP, ICMP]);

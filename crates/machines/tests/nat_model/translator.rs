@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use crate::traffic::{Arrival, Content, EXTERNAL, STATIONS};
 use crate::wire::{Datagram, Endpoint, ICMP, IcmpError, TCP, UDP, Wrong};
 
-/// What became of a packet.
+/// The outcome of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Sent(u16, Vec<u8>),
@@ -19,12 +19,12 @@ struct Mapping {
     protocol: u8,
     inside: Endpoint,
     outside: Endpoint,
-    /// When the last packet was sent from inside; `None` if the mapping is static.
+    /// The time of the last packet sent from inside; `None` if the mapping is static.
     refreshed_ns: Option<u64>,
 }
 
 pub struct Translator {
-    /// Also those that have expired, until their endpoints are needed again.
+    /// The mappings, including expired ones until their endpoints are needed again.
     mappings: Vec<Mapping>,
     size: usize,
     tcp_age_ns: u64,
@@ -34,7 +34,7 @@ pub struct Translator {
 }
 
 impl Translator {
-    /// A translator with the static mapping of `programs/tests/nat.tables`.
+    /// Creates a translator with the static mapping of `programs/tests/nat.tables`.
     pub fn new(size: usize, tcp_age_ns: u64, udp_age_ns: u64) -> Self {
         let server = Mapping {
             protocol: TCP,
@@ -45,12 +45,12 @@ impl Translator {
         Self { mappings: vec![server], size, tcp_age_ns, udp_age_ns, seen: BTreeSet::new() }
     }
 
-    /// The outside endpoints of all mappings that there are and were.
+    /// Returns the outside endpoints of all present and past mappings.
     pub fn outside_endpoints(&self, protocol: u8) -> impl Iterator<Item = Endpoint> {
         self.mappings.iter().filter(move |m| m.protocol == protocol).map(|m| m.outside)
     }
 
-    /// Whether the traffic has led to every outcome that a test relies on.
+    /// Returns whether the traffic has led to every outcome on which a test relies.
     pub fn has_seen_everything(&self) -> bool {
         let kinds = [
             "mapped",
@@ -68,10 +68,10 @@ impl Translator {
         full && kinds.iter().all(|kind| self.seen.contains(*kind))
     }
 
-    /// Compares what an engine did with a packet with what it had to do, and follows it.
+    /// Compares the engine's outcome for a packet with the required one, and updates the model.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The difference, as a sentence.
     pub fn judge(&mut self, arrival: &Arrival, outcome: &Outcome) -> Result<(), String> {
         let (kind, expected) = match &arrival.content {
             Content::Datagram(datagram) if arrival.is_from_inside => {
@@ -107,7 +107,8 @@ impl Translator {
         self.live(now_ns, protocol).find(|m| m.outside == outside).map(|m| m.inside)
     }
 
-    /// A datagram from inside (RFC 4787 REQ-1 to 4, 6 and 9; RFC 5382 REQ-1; RFC 5508 REQ-1).
+    /// Handles a datagram from inside (RFC 4787 REQ-1 to 4, 6 and 9; RFC 5382 REQ-1; RFC 5508
+    /// REQ-1).
     fn outbound(
         &mut self,
         arrival: &Arrival,
@@ -155,7 +156,8 @@ impl Translator {
         })
     }
 
-    /// The outside endpoint that the engine has chosen for a new mapping, which must be allowed.
+    /// Returns the outside endpoint that the engine has chosen for a new mapping, and checks that
+    /// it is allowed.
     fn choice(
         &self,
         arrival: &Arrival,
@@ -184,7 +186,7 @@ impl Translator {
         }
     }
 
-    /// A datagram from outside (RFC 4787 REQ-8: endpoint-independent filtering).
+    /// Handles a datagram from outside (RFC 4787 REQ-8: endpoint-independent filtering).
     fn inbound(&self, arrival: &Arrival, datagram: &Datagram) -> (&'static str, Outcome) {
         match self.of_outside(arrival.time_ns, datagram.protocol, datagram.to) {
             None => ("inbound", refused("NO_MAPPING")),
@@ -198,7 +200,7 @@ impl Translator {
         }
     }
 
-    /// An ICMP error (RFC 5508 REQ-3 to 7).
+    /// Handles an ICMP error (RFC 5508 REQ-3 to 7).
     fn error(&self, arrival: &Arrival, error: &IcmpError) -> (&'static str, Outcome) {
         let (now_ns, link, about) = (arrival.time_ns, arrival.link(), &error.about);
         match error.wrong {
@@ -244,7 +246,7 @@ impl Translator {
     }
 }
 
-/// Whether a datagram from inside makes a mapping: not a TCP reset, nor an ICMP reply.
+/// Returns whether a datagram from inside makes a mapping. A TCP reset or an ICMP reply does not.
 fn makes_mapping(datagram: &Datagram) -> bool {
     match datagram.protocol {
         TCP => datagram.kind & 0x04 == 0,

@@ -1,4 +1,4 @@
-//! Datagrams of the model: built whole, with every checksum summed anew.
+//! Datagrams of the model. Each is built whole, with every checksum computed anew.
 
 use std::net::Ipv4Addr;
 
@@ -8,22 +8,22 @@ pub const ICMP: u8 = 1;
 pub const TCP: u8 = 6;
 pub const UDP: u8 = 17;
 
-/// Bytes of a packet that an engine can write.
+/// Bytes at the start of a packet that an engine can read and write.
 const WINDOW: usize = 128;
 
-/// An address and a port; for ICMP queries the identifier.
+/// An address and a port; for ICMP queries, the identifier instead of the port.
 pub type Endpoint = (Ipv4Addr, u16);
 
-/// A datagram of TCP, UDP or an ICMP query.
+/// A TCP or UDP datagram, or an ICMP query.
 #[derive(Clone, Debug)]
 pub struct Datagram {
     pub protocol: u8,
     pub from: Endpoint,
-    /// The port is not used by ICMP.
+    /// ICMP ignores the port.
     pub to: Endpoint,
     /// TCP flags, or the ICMP type.
     pub kind: u8,
-    /// UDP without a checksum.
+    /// Whether a UDP datagram has no checksum.
     pub is_unsummed: bool,
     /// IPv4 options, in words.
     pub options: usize,
@@ -44,7 +44,7 @@ pub struct IcmpError {
     pub wrong: Option<Wrong>,
 }
 
-/// Which checksum of an error is wrong.
+/// The checksum of an error that is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
     Icmp,
@@ -52,7 +52,7 @@ pub enum Wrong {
 }
 
 impl Datagram {
-    /// The whole datagram.
+    /// Returns the bytes of the datagram.
     pub fn bytes(&self) -> Vec<u8> {
         let ports = [self.from.1.to_be_bytes(), self.to.1.to_be_bytes()].concat();
         let (mut segment, checksum_at) = match self.protocol {
@@ -88,11 +88,11 @@ impl Datagram {
 }
 
 impl IcmpError {
-    /// The whole error, about `translated`: what the datagram that it embeds is on this side of the
-    /// translator. `link` is the length of the link header before it.
+    /// Returns the bytes of the error. `translated` is the embedded datagram as it appears on this
+    /// side of the translator. `link` is the length of the link header.
     ///
-    /// A TCP checksum that is not wholly embedded, or that an engine cannot write, is that of the
-    /// datagram on the side that the error comes from.
+    /// A TCP checksum that is not wholly embedded, or that an engine cannot write, keeps the value
+    /// from the side where the error comes from.
     pub fn bytes(&self, translated: &Datagram, link: usize) -> Vec<u8> {
         let keep = self.about.header() + self.embedded;
         let (before, mut embedded) = (self.about.bytes(), translated.bytes());
@@ -114,7 +114,7 @@ impl IcmpError {
         ipv4(ICMP, self.from, self.to, self.options, &message)
     }
 
-    /// Whether the ports of the embedded datagram are within what an engine can read.
+    /// Returns whether an engine can read the ports of the embedded datagram.
     pub fn shows_ports(&self, link: usize) -> bool {
         link + 20 + 4 * self.options + 8 + self.about.header() + 8 <= WINDOW
     }

@@ -1,10 +1,11 @@
-//! Packets as people write them: `eth(dst=.., src=..) / ipv4(src=.., dst=..) / udp(src=1, dst=2) /
+//! Packets in a text notation: `eth(dst=.., src=..) / ipv4(src=.., dst=..) / udp(src=1, dst=2) /
 //! "data" | pad 60`.
 //!
 //! Layers are in wire order. Omitted fields are computed from the layers after it: types, lengths,
-//! checksums. Every field can be given, also with a wrong value. `programs/tests/README.md` lists
-//! the layers and their fields. This code is independent of the code under test, so that one checks
-//! the other. A packet has at most [`MAX_BYTES`]; values that do not fit their fields are errors.
+//! checksums. Every field can be given, even with a wrong value. `programs/tests/README.md` lists
+//! the layers and their fields. This code is independent of the code under test, so that each
+//! checks the other. A packet has at most [`MAX_BYTES`]; values that do not fit their fields are
+//! errors.
 
 mod own;
 mod standard;
@@ -16,10 +17,10 @@ use wireloom_offloads::populate::suggest;
 use values::{Fields, hex, length, string};
 pub use values::{number, time};
 
-/// The longest packet.
+/// The longest packet, in bytes.
 pub const MAX_BYTES: usize = 65_535;
 
-/// The headers that a program declares, by name: they are layers too.
+/// The headers that a program declares, by name. They are layers too.
 pub type Headers = [(String, Layout)];
 
 /// A packet that was written as layers.
@@ -27,25 +28,26 @@ pub type Headers = [(String, Layout)];
 pub struct Written {
     /// The bytes of the packet.
     pub bytes: Vec<u8>,
-    /// The parts of the packet in order: those that can be dissected without the text, and own headers.
+    /// The parts of the packet in order: declared headers, and the standard layers between them,
+    /// which can be dissected without the text.
     pub parts: Vec<Part>,
 }
 
-/// A part of a packet: a header that the program declares, or layers in between.
+/// A part of a packet: a header that the program declares, or the layers between two such headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Where it begins, in bytes.
+    /// The offset of the first byte.
     pub offset: usize,
-    /// The name of its first layer; empty for bytes.
+    /// The name of the part's first layer; empty for bytes.
     pub name: String,
     /// The fields of a header that the program declares.
     pub layout: Option<Layout>,
 }
 
-/// The port and the packet, of `PORT LAYERS`.
+/// Parses `PORT LAYERS`. Returns the port and the packet.
 ///
 /// # Errors
-/// If the text is invalid, a sentence that says why.
+/// If the text is invalid. The error is a sentence with the reason.
 pub fn port_and_packet(text: &str, headers: &Headers) -> Result<(u16, Written), String> {
     let (port, packet) =
         text.trim().split_once(' ').ok_or("write a port and a packet: PORT LAYERS")?;
@@ -53,10 +55,10 @@ pub fn port_and_packet(text: &str, headers: &Headers) -> Result<(u16, Written), 
     Ok((port, build(packet.trim(), headers)?))
 }
 
-/// The packet that layers describe.
+/// Builds the packet that layers describe.
 ///
 /// # Errors
-/// If the text is invalid, a sentence that says why.
+/// If the text is invalid. The error is a sentence with the reason.
 pub fn build(text: &str, headers: &Headers) -> Result<Written, String> {
     let mut parts = split(text, '|').into_iter();
     let layers = parts.next().unwrap_or_default();
@@ -107,7 +109,7 @@ fn split(text: &str, at: char) -> Vec<&str> {
 enum Layer {
     Header(String, Fields),
     Bytes(Vec<u8>),
-    /// Bytes that no length counts, as Ethernet's padding.
+    /// Bytes that no length field counts, like Ethernet's padding.
     Trailer(Vec<u8>),
 }
 
@@ -137,11 +139,11 @@ impl Layer {
     }
 }
 
-/// Puts the layers together from the last to the first.
+/// Assembles the layers from the last to the first.
 fn assemble(layers: &[Layer], headers: &Headers) -> Result<Written, String> {
     let mut body = Vec::new();
     let mut trailer = Vec::new();
-    // How many bytes there are from the beginning of each layer on, the last layer first.
+    // The number of bytes from the beginning of each layer to the end, last layer first.
     let mut ends = Vec::new();
     for (i, layer) in layers.iter().enumerate().rev() {
         match layer {
@@ -192,13 +194,13 @@ fn header(
     }
 }
 
-/// The fields of a layer that is a header of the program.
+/// Returns the layout of a layer that is a header of the program.
 fn own_layout<'a>(name: &str, headers: &'a Headers) -> Option<&'a Layout> {
     let found = headers.iter().find(|(own, _)| own == name)?;
     (!standard::NAMES.contains(&name)).then_some(&found.1)
 }
 
-/// Divides layers, with their offsets, into parts: each header of the program is one.
+/// Divides layers, with their offsets, into parts. Each header of the program is a part of its own.
 fn parts<'a>(layers: impl Iterator<Item = (&'a Layer, usize)>, headers: &Headers) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for (layer, offset) in layers {
@@ -228,8 +230,7 @@ mod tests {
             "eth(dst=02:00:00:00:00:01, src=02:00:00:00:00:02) / ipv4(src=192.168.0.1, dst=192.168.0.199, id=0, df=1, \
              proto=17, length=115)",
         );
-        // The header of the example in most textbooks: 4500 0073 0000 4000 4011 b861 c0a8 0001 c0a8
-        // 00c7.
+        // The example header of most textbooks: 4500 0073 0000 4000 4011 b861 c0a8 0001 c0a8 00c7.
         let expected =
             hex("020000000001 020000000002 0800 4500007300004000 4011b861 c0a80001 c0a800c7");
         assert_eq!(packet, expected);

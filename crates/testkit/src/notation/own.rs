@@ -7,7 +7,7 @@ use wireloom_offloads::populate::{field_value, suggest};
 
 use super::values::Fields;
 
-/// Returns the bytes of a header. Fields that are not given are zero.
+/// Returns the bytes of a header. Omitted fields are zero.
 pub(super) fn header(layout: &Layout, fields: &mut Fields) -> Result<Vec<u8>, String> {
     let mut packed = Bits::zero(layout.width());
     let mut low = layout.width();

@@ -1,16 +1,17 @@
-//! Headers of common protocols: what is not given is computed from the layers after it.
+//! Headers of common protocols. Omitted fields are computed from the layers after the header.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::Layer;
 use super::values::{Fields, hex, mac};
 
-/// The names of the layers. A header of the program with one of these names is not reachable.
+/// The names of the layers. A program's header with one of these names cannot be used.
 pub(super) const NAMES: [&str; 9] =
     ["eth", "vlan", "mpls", "ipv4", "ipv6", "tcp", "udp", "icmp", "icmpv6"];
 
-/// Returns the bytes of one header. `next` is the name of the next layer, `body` the bytes of all
-/// layers after it, `around` the layer before it, whose addresses a transport checksum covers.
+/// Returns the bytes of one header. `next` is the name of the next layer and `body` the bytes of
+/// all layers after it. `around` is the layer before it, whose addresses a transport checksum
+/// covers.
 pub(super) fn header(
     name: &str,
     fields: &mut Fields,
@@ -142,7 +143,7 @@ fn put_checksum(
     Ok(())
 }
 
-/// The EtherType of a layer; 0 if it has none, so that the test says it.
+/// Returns the EtherType of a layer; 0 if it has none, so that the test must give it.
 pub(super) fn ethertype(next: &str) -> u64 {
     match next {
         "ipv4" => 0x0800,
@@ -153,7 +154,7 @@ pub(super) fn ethertype(next: &str) -> u64 {
     }
 }
 
-/// The IP protocol number of a layer; 255 (reserved) if it has none.
+/// Returns the IP protocol number of a layer; 255 (reserved) if it has none.
 fn protocol(next: &str) -> u64 {
     match next {
         "icmp" => 1,
@@ -186,14 +187,14 @@ fn pseudo_header(around: Option<&Layer>, protocol: u8, length: usize) -> Result<
     Ok(out)
 }
 
-/// RFC 1071, the plain way.
+/// Computes the checksum of RFC 1071 in the plain way.
 pub(super) fn checksum(pseudo_header: &[u8], parts: &[&[u8]]) -> u16 {
     let bytes: Vec<u8> =
         pseudo_header.iter().chain(parts.iter().copied().flatten()).copied().collect();
     let words =
         bytes.chunks(2).map(|w| u64::from(w[0]) << 8 | w.get(1).copied().map_or(0, u64::from));
     let sum: u64 = words.sum();
-    // Modulo 0xffff, with 0xffff rather than 0 for a sum that is not zero.
+    // Modulo 0xffff; a nonzero sum gives 0xffff and not 0.
     let folded = if sum == 0 { 0 } else { (sum - 1) % 0xffff + 1 };
     !(folded as u16)
 }

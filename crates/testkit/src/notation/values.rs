@@ -2,7 +2,7 @@
 
 use super::MAX_BYTES;
 
-/// Parses a number, decimal or after `0x`.
+/// Parses a number, in decimal or in hexadecimal after `0x`.
 ///
 /// # Errors
 /// If the text is no number.
@@ -24,7 +24,7 @@ pub(super) fn length(text: &str) -> Result<usize, String> {
 /// Parses a time, such as `10s`, `1.5s` or `250ms` (also `us` and `ns`), as nanoseconds.
 ///
 /// # Errors
-/// If the text is no time, is finer than a nanosecond or has more than 64 bits of them.
+/// If the text is no time, is finer than a nanosecond, or exceeds 64 bits of nanoseconds.
 pub fn time(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u32); 4] = [("ns", 0), ("us", 3), ("ms", 6), ("s", 9)];
     let wrong = || format!("`{text}` is no time; write it as 10s, 1.5s, 250ms, 3us or 7ns");
@@ -91,7 +91,7 @@ pub(super) fn string(text: &str) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// The text between the parentheses of a layer.
+/// The fields between the parentheses of a layer, as text.
 #[derive(Clone)]
 pub(super) struct Fields(pub(super) Vec<(String, String)>);
 
@@ -120,7 +120,7 @@ impl Fields {
         Some(self.0.remove(at).1)
     }
 
-    /// Takes a field of this many bits; `default` if it is not given.
+    /// Takes a field of this many bits. Returns `default` if the field is omitted.
     pub(super) fn number(&mut self, name: &str, bits: u32, default: u64) -> Result<u64, String> {
         let value = self.take(name).map_or(Ok(default), |text| number(&text))?;
         if value >> bits != 0 {
