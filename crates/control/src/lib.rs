@@ -45,7 +45,6 @@ pub use tracing;
 
 use wireloom_machine::Result;
 
-/// Logs the result of a reload.
 fn log_reload(reloaded: &Result<Reloaded>) {
     match reloaded {
         Ok(reloaded) => tracing::info!(

@@ -53,12 +53,10 @@ pub struct Memory {
 /// Packets above the limit of a reason.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Policed {
-    /// The name of the reason.
     pub reason: String,
     pub packets: u64,
 }
 
-/// An offload.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Offload {
     /// The path of the offload.
@@ -75,7 +73,6 @@ pub struct Offload {
 /// A step of the program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stepped {
-    /// The name of the step.
     pub step: String,
     /// How often a packet began the step.
     pub packets: u64,
@@ -84,7 +81,6 @@ pub struct Stepped {
 /// A method of an offload.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Called {
-    /// The name of the method.
     pub method: String,
     pub calls: u64,
     /// How often a search found an entry, or returned a value other than the miss value. `None` if

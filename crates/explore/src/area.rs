@@ -28,7 +28,6 @@ pub struct TooSmall {
     pub part: String,
     /// The resources of which the part has too few.
     pub lacks: Vec<Overrun>,
-    /// A remedy.
     pub remedy: String,
 }
 

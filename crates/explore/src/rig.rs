@@ -56,7 +56,6 @@ impl Loaded {
         Self { program, store }
     }
 
-    /// Returns the program and the store.
     pub fn into_parts(self) -> (Program, Store) {
         (self.program, self.store)
     }

@@ -35,7 +35,6 @@ impl Default for Limits {
 /// The most bytes that are read after a request, so that the client sees the response.
 const LONGEST_REST: u64 = 64 << 10;
 
-/// A response.
 pub struct Response {
     pub status: u16,
     /// Header fields. Length and connection are added.

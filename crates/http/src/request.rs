@@ -4,7 +4,6 @@ use std::io::{self, Read};
 
 use crate::{Limits, Response};
 
-/// A request.
 #[derive(Debug, Default)]
 pub struct Request {
     /// The method, such as `GET`.

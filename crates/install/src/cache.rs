@@ -230,7 +230,6 @@ impl Cache {
     }
 }
 
-/// Bytes of a digest.
 const DIGEST_BYTES: usize = 32;
 
 /// Marks an entry as used by setting the time of its list. If the time cannot be changed, the entry

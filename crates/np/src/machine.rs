@@ -29,7 +29,6 @@ use crate::simulation::{
     Settings, Simulation, Source, Use,
 };
 
-/// The kind `np`.
 pub static KIND: &dyn Kind = &NpKind;
 
 const NAME: &str = "np";

@@ -63,7 +63,6 @@ pub struct Group {
     pub bars: Vec<Bar>,
 }
 
-/// A bar.
 #[derive(Clone, Debug)]
 pub struct Bar {
     /// The index of the series.

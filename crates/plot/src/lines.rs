@@ -27,7 +27,6 @@ pub struct Lines {
     pub limits: Vec<Limit>,
 }
 
-/// A line.
 #[derive(Clone, Debug)]
 pub struct Line {
     name: String,

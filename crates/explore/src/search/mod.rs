@@ -54,7 +54,6 @@ pub struct Kind {
 /// A candidate configuration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Candidate {
-    /// The name of the machine.
     pub machine: String,
     /// The index of the kind in [`Wanted::kinds`].
     pub kind: usize,
@@ -108,7 +107,6 @@ impl Wanted<'_> {
 /// The result of a search.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
-    /// The number of all shapes.
     pub shapes: usize,
     /// The number of candidates whose bound reaches the wanted rate.
     pub possible: usize,

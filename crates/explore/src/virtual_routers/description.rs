@@ -30,9 +30,7 @@ const FRAME_BITS: f64 = 512.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
-    /// IPv4.
     Ipv4,
-    /// IPv6.
     Ipv6,
     /// Label switching.
     Mpls,

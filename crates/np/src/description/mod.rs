@@ -116,7 +116,6 @@ enum Auto {
     Auto,
 }
 
-/// The clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clock {

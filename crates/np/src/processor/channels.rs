@@ -32,7 +32,6 @@ pub struct ChannelUse {
     pub offload: String,
     /// Words in the memory.
     pub words: usize,
-    /// Bits in a word.
     pub word_bits: usize,
     /// Bursts of two words that a request reads and writes.
     pub reads: usize,

@@ -14,7 +14,6 @@ use crate::description::{Machine, Place};
 
 /// The address kind of entries that are accessed by burst, in a memory outside the chip.
 pub(crate) const BURST: &str = "burst";
-/// Bits in a register.
 const REGISTER_BITS: u32 = 32;
 
 /// A block of registers, and the control targets that are accessed through it.

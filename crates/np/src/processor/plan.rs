@@ -113,7 +113,6 @@ pub struct Channel {
     pub slots: usize,
     /// Number of slots that the service uses.
     pub used: usize,
-    /// Bits in a word.
     pub word_bits: usize,
     /// Words in the memory part.
     pub words: usize,

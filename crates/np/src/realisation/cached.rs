@@ -18,7 +18,6 @@ use crate::processor::{Channel, Image, NpError, Plan, Service};
 
 /// The address bit with which a write sets the seed of the caches. The bits below it are the seed.
 const SEED: u32 = 1 << 31;
-/// Bits of a seed.
 const SEED_BITS: u32 = 31;
 
 /// A [`Direct`] table with caches.

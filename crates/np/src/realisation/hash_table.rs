@@ -34,7 +34,6 @@ const EXPIRY_CYCLES: usize = 16;
 /// One-bit flags above the key of an entry that is read from `wl_exact_table`.
 const FLAGS: [&str; 3] = ["used", "live", "static"];
 
-/// Returns the number of chains.
 fn chains(service: &Service) -> usize {
     service.elements().next_power_of_two().max(2)
 }

@@ -21,7 +21,6 @@ use crate::processor::wires::vector;
 use crate::processor::{Channel, Image, NpError, Plan, Processor, Service, channel_latency, rig};
 use crate::simulation::Operation;
 
-/// A trie.
 pub(super) struct Trie;
 
 impl Realisation for Trie {

@@ -40,7 +40,6 @@ pub(crate) const STANDARD: [&str; 5] = [
     "-DVL_USER_FINISH=1",
 ];
 
-/// Build options.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
     /// Whether waves can be written. Such a model is slower, and each instance of a module is

@@ -69,7 +69,6 @@ pub struct Meter {
 pub struct Distribution {
     /// The minimum.
     pub least: u64,
-    /// The mean.
     pub mean: f64,
     /// The 50th percentile.
     pub p50: u64,
@@ -93,7 +92,6 @@ pub struct Bin {
     pub from: u64,
     /// The largest number of cycles in the bin.
     pub to: u64,
-    /// Number of packets.
     pub packets: u64,
 }
 

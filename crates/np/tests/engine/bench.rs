@@ -25,7 +25,6 @@ pub struct Left {
 /// The configuration of an engine for a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Number of threads.
     pub threads: u32,
     /// Number of the scheduler in the templates.
     pub scheduler: u32,

@@ -16,7 +16,6 @@ pub struct About<'a> {
     pub checked: &'a [&'a str],
 }
 
-/// Returns the page.
 pub fn page(module: &Module, about: &About) -> String {
     let name = &module.name;
     let mut page = format!("# {name}\n\n");

@@ -21,7 +21,6 @@ pub(super) const LENGTH_BITS: u32 = 16;
 /// it no automaton is built. The number of distinct prefixes is about the number of states needed.
 const MOST_BEGINNINGS: usize = 4;
 
-/// Returns the number of bits of a state number.
 pub(super) fn state_bits(service: &Service) -> u32 {
     service.rule.states.trailing_zeros()
 }
