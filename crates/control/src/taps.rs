@@ -495,7 +495,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts packets in a table, and drops those of more than 60 bytes.
+    /// Counts packets in a table, and drops packets of more than 60 bytes.
     const SOURCE: &str = "\
         enum Reason : u8 { TOO_LONG = 3 };\n\
         engine e() {\n\

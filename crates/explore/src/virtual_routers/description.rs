@@ -1,14 +1,14 @@
 //! The list of virtual routers, a TOML file.
 //!
 //! ```toml
-//! like = "np-virtual"              # what the machines are like in all but their shape
+//! like = "np-virtual"              # the base machine: every setting except the shape
 //! set = { NEXT_HOPS = 1024 }       # file-level constants of the program, for all routers
 //!
 //! [[router]]
 //! name = "red"
 //! protocols = ["ipv4", "mpls"]
 //! rate = "10 Gb/s"                 # of frames of 64 bytes; or "15 Mpps"
-//! tables = ["red.tables"]          # from where this file is
+//! tables = ["red.tables"]          # paths relative to this file
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
