@@ -1,5 +1,5 @@
-//! Embeds the page of the monitor, if `make page` has built it: a build without npm works, and its
-//! monitor says what to do.
+//! Embeds the page of the monitor, if `make page` has built it. A build without npm works too; its
+//! monitor then says how to build the page.
 
 use std::path::Path;
 use std::{env, fs};

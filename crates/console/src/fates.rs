@@ -16,12 +16,10 @@ pub struct Tally {
     outputs: u64,
 }
 
-/// Packets and bytes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Count {
-    /// The number of packets.
     pub packets: u64,
-    /// The number of bytes, link headers included; `None` if the machine does not show its drops.
+    /// Bytes, link headers included; `None` if the machine does not report its drops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
 }
@@ -44,7 +42,7 @@ impl Count {
         self.bytes = self.bytes.zip(other.bytes).map(|(own, other)| own + other);
     }
 
-    /// Formats the numbers that are known.
+    /// Formats the packets, and the bytes if they are known.
     pub fn text(&self) -> String {
         let packets = counted(self.packets, "packet");
         self.bytes.map_or(packets.clone(), |bytes| format!("{packets}, {}", counted(bytes, "byte")))
@@ -57,12 +55,12 @@ impl Count {
 }
 
 impl Tally {
-    /// Counts one output. `bytes` is `None` if the machine does not show them.
+    /// Counts one output. `bytes` is `None` if the machine does not report the length.
     pub fn count(&mut self, verdict: Verdict, bytes: Option<usize>) {
         self.add(verdict, 1, bytes.map(|bytes| bytes as u64));
     }
 
-    /// Counts outputs, and the bytes of all of them if these are known.
+    /// Counts outputs. `bytes` is their sum, `None` if it is unknown.
     pub fn add(&mut self, verdict: Verdict, packets: u64, bytes: Option<u64>) {
         self.counts.entry(verdict).or_default().add(Count { packets, bytes });
         self.outputs += packets;
@@ -90,23 +88,20 @@ impl Tally {
     }
 }
 
-/// The verdicts on packets.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Fates {
-    /// By port, in ascending order.
+    /// Sent packets by port, in ascending order.
     pub sent: Vec<Sent>,
-    /// To the control processor, by reason, most frequent first.
+    /// Packets to the control processor by reason, most frequent first.
     pub cpu: Vec<Reasoned>,
-    /// Dropped, by reason, most frequent first.
+    /// Dropped packets by reason, most frequent first.
     pub dropped: Vec<Reasoned>,
 }
 
 /// Packets sent to one port.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sent {
-    /// The port.
     pub port: u16,
-    /// The counts.
     #[serde(flatten)]
     pub count: Count,
 }
@@ -114,9 +109,8 @@ pub struct Sent {
 /// Packets with the same reason.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Reasoned {
-    /// The reason's name.
+    /// The name of the reason.
     pub reason: String,
-    /// The counts.
     #[serde(flatten)]
     pub count: Count,
 }
@@ -137,8 +131,8 @@ impl Fates {
         format!("{table}\n")
     }
 
-    /// Adds the counts of another time: a program may have been replaced in between, so reasons are
-    /// the same if their names are.
+    /// Adds the counts of another period. The program may have been replaced in between, so reasons
+    /// are matched by name.
     pub fn add(&mut self, other: &Self) {
         for sent in &other.sent {
             match self.sent.iter_mut().find(|own| own.port == sent.port) {
@@ -166,7 +160,7 @@ impl Fates {
         }
     }
 
-    /// Returns the counts, each with the name of the place that its packets went to.
+    /// Returns the counts, each with the name of its destination.
     pub fn rows(&self) -> Vec<(String, Count)> {
         let sent = self.sent.iter().map(|sent| (format!("port {}", sent.port), sent.count));
         let reasons = |place: &'static str, reasons: &'_ [Reasoned]| {
@@ -236,7 +230,7 @@ mod tests {
         assert_eq!(dropped, [("NO_ROUTE", 3, Some(180)), ("EXPIRED", 1, Some(60))]);
         assert_eq!((fates.sent[0].port, fates.sent[0].count.packets), (2, 2));
 
-        // Another program numbers its reasons otherwise.
+        // Another program numbers its reasons differently.
         let mut sum = fates.clone();
         let named = |reason: &str, packets| Reasoned {
             reason: reason.into(),

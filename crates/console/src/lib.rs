@@ -21,7 +21,8 @@ pub use progress::{Working, bar};
 pub use staged::Staged;
 pub use wireloom_machine::{counted, thousands};
 
-/// Makes the offloads of a program and loads table files into them; a terminal shows which.
+/// Creates the offloads of a program and loads table files into them. On a terminal, the progress
+/// line names the activity.
 ///
 /// # Errors
 /// As [`wireloom_machine::load_store`].

@@ -1,22 +1,22 @@
-//! Memory of this process, as the kernel counts it.
+//! Memory of this process, as counted by the kernel.
 
-/// Resident memory at its highest so far, in KiB; 0 if the kernel does not say.
+/// Peak resident memory so far, in KiB; 0 if the kernel does not report it.
 pub fn peak_kib() -> u64 {
     status("VmHWM:")
 }
 
-/// Resident memory now, in KiB; 0 if the kernel does not say.
+/// Current resident memory in KiB; 0 if the kernel does not report it.
 pub fn resident_kib() -> u64 {
     status("VmRSS:")
 }
 
-/// Returns a number of /proc/self/status; 0 if it is missing.
+/// Returns a number from /proc/self/status; 0 if it is missing.
 fn status(name: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     field(&text, name).unwrap_or(0)
 }
 
-/// The number of the line that begins with `name` (proc(5)).
+/// Returns the number on the line that begins with `name` (proc(5)).
 fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
@@ -35,8 +35,8 @@ mod tests {
         assert_eq!(field(text, "Name:"), None);
     }
 
-    // The amount is not checked: other tests of this process allocate and free memory at the same
-    // time.
+    // The amount is not checked because other tests of this process allocate and free memory at the
+    // same time.
     #[test]
     fn this_process_uses_memory() {
         let block = std::hint::black_box(vec![1u8; 1 << 20]);

@@ -16,8 +16,8 @@ use serde::Serialize;
 use wireloom_files::ResultPipe;
 use wireloom_machine::{Error, Result};
 
-/// Writes text to standard output. If the reader has exited (`| head`), the process ends quietly; if
-/// the text cannot be written for another reason, such as a full disk, it ends with status 2.
+/// Writes text to standard output. If the reader has exited (`| head`), the process ends quietly;
+/// if the text cannot be written for another reason, such as a full disk, it ends with status 2.
 pub fn print(text: &str) {
     if let Err(error) = result_to_standard_output(text.as_bytes()) {
         note(format!("error: standard output: cannot be written: {error}"));
@@ -25,10 +25,10 @@ pub fn print(text: &str) {
     }
 }
 
-/// Writes to standard output, of a command that goes on without it.
+/// Writes to standard output, for a command that continues without it.
 ///
 /// # Errors
-/// If nobody reads it any more, or it cannot be written.
+/// If the reader has exited, or the text cannot be written.
 pub fn try_print(text: &str) -> io::Result<()> {
     write_whole(wireloom_files::standard_output()?.lock(), text.as_bytes())
 }
@@ -42,19 +42,20 @@ fn write_whole(mut out: impl Write, bytes: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// Writes a line to standard error: warnings, errors, and what is not the result. Standard error
-/// may be closed.
+/// Writes a line to standard error: warnings, errors and everything else that is not the result.
+/// Standard error may be closed.
 pub fn note(text: impl AsRef<str>) {
     let _ = writeln!(io::stderr().lock(), "{}", text.as_ref());
 }
 
-/// Whether text on standard error may have colours: it is a terminal that knows them (`TERM` is not
-/// `dumb`), and the user has not refused them (`NO_COLOR` is not set, or empty).
+/// Whether text on standard error may be coloured: standard error is a terminal that supports
+/// colours (`TERM` is not `dumb`), and the user has not refused them (`NO_COLOR` is not set, or
+/// empty).
 pub fn has_colors() -> bool {
     io::stderr().is_terminal() && colors_are_wanted()
 }
 
-/// Whether text on standard output may have styles, as [`has_colors`] says of standard error.
+/// Whether text on standard output may be styled, by the rules of [`has_colors`].
 pub fn is_styled() -> bool {
     io::stdout().is_terminal() && colors_are_wanted()
 }
@@ -73,12 +74,13 @@ pub fn say(text: impl AsRef<str>) {
     print(&format!("{}\n", text.as_ref()));
 }
 
-/// A rule under the heads and nothing else: it copies well and reads well without colour.
+/// A rule under the heads and no other lines, so that a table copies well and reads well without
+/// colour.
 const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// A table for people. On a terminal its columns become narrower, but no narrower than their longest
-/// word.
+/// A table for people. On a terminal its columns become narrower, but no narrower than their
+/// longest word.
 #[derive(Clone, Debug)]
 pub struct Table(comfy_table::Table);
 
@@ -109,7 +111,7 @@ impl fmt::Display for Table {
 }
 
 impl Table {
-    /// The characters of the longest word in a column.
+    /// Returns the length in characters of the longest word in a column.
     fn longest_word(&self, column: usize) -> u16 {
         let rows = self.0.header().into_iter().chain(self.0.row_iter());
         let cells = rows.filter_map(|row| row.cell_iter().nth(column));
@@ -139,7 +141,7 @@ pub fn table(heads: &[&str], numeric: &[usize]) -> Table {
     Table(table)
 }
 
-/// Formats a rate with three significant digits and a unit that suits it.
+/// Formats a rate with three significant digits and a suitable unit.
 pub fn packet_rate(packets_per_second: f64) -> String {
     let (rate, unit) = match packets_per_second {
         rate if rate >= 999_500.0 => (rate / 1e6, "Mpps"),
@@ -154,18 +156,18 @@ pub fn packet_rate(packets_per_second: f64) -> String {
     format!("{rate:.digits$} {unit}")
 }
 
-/// The least width that text is fitted into: columns of a few letters cannot be read, lines that
-/// the terminal wraps can.
+/// The least width, in characters, to which text is fitted. Columns of a few letters are
+/// unreadable, while lines that the terminal wraps are readable.
 const LEAST_WIDTH: u16 = 60;
 
-/// The width in characters that text is fitted into, if standard output is a terminal that knows its
-/// width.
+/// Returns the width in characters to which text is fitted; `None` if standard output is not a
+/// terminal that reports its width.
 pub fn width() -> Option<u16> {
     comfy_table::Table::new().width().filter(|width| *width > 0).map(|width| width.max(LEAST_WIDTH))
 }
 
-/// Fits a text into the terminal, if standard output is one: lines that are too long go on in further
-/// lines, at the indentation of what they say after a name and two spaces. Words stay whole.
+/// Fits text to the terminal, if standard output is one. Long lines are wrapped between words; a
+/// line of a name, two spaces and a description continues at the column of the description.
 pub fn fitted(text: &str) -> String {
     match width() {
         Some(width) => wrapped(text, usize::from(width)),
@@ -173,7 +175,7 @@ pub fn fitted(text: &str) -> String {
     }
 }
 
-/// Fits a text into so many columns, as [`fitted`] does.
+/// Fits text to a width in characters, as [`fitted`] does.
 pub fn wrapped(text: &str, width: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -181,7 +183,7 @@ pub fn wrapped(text: &str, width: usize) -> String {
             Some(content) => (content, "\n"),
             None => (line, ""),
         };
-        // Lines of tables are fitted already.
+        // Tables are fitted already.
         if content.chars().count() <= width || content.contains('─') {
             out.push_str(line);
             continue;
@@ -219,9 +221,8 @@ pub fn wrapped(text: &str, width: usize) -> String {
 /// The destination of JSON: a file, or standard output for `-`.
 #[derive(Clone, Debug)]
 pub enum JsonTarget {
-    /// Standard output; nothing else is written there then.
+    /// Standard output. Nothing else may be written there then.
     Stdout,
-    /// A file.
     File(PathBuf),
 }
 
@@ -231,12 +232,12 @@ impl From<&OsStr> for JsonTarget {
     }
 }
 
-/// Whether standard output takes text for people, which it does not if JSON goes there.
+/// Whether standard output takes text for people: not if it takes JSON.
 pub fn for_people(json: Option<&JsonTarget>) -> bool {
     !matches!(json, Some(JsonTarget::Stdout))
 }
 
-/// Writes a report as JSON, if it is wanted.
+/// Writes a report as JSON, if `target` is given.
 ///
 /// # Errors
 /// As [`write_json`].

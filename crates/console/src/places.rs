@@ -1,6 +1,6 @@
-//! The files that a subcommand reads and writes: checked before any work, so that no output
-//! overwrites an input or another output, and so that long work does not end without a place for
-//! its result.
+//! The files that a subcommand reads and writes. They are checked before any work, so that no
+//! output overwrites an input or another output, and so that long work does not end without a place
+//! for its result.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -19,10 +19,10 @@ pub struct Places {
     written: Vec<(&'static str, PathBuf)>,
 }
 
-/// What two names have in common if they are names of one file.
+/// The identity of a file: two names with equal identities name one file.
 #[derive(PartialEq, Eq)]
 enum Identity {
-    /// Standard input of a file that is read, standard output of one that is written.
+    /// Standard input for a file that is read, standard output for one that is written.
     Standard,
     /// Device and inode.
     Existing(u64, u64),
@@ -31,14 +31,14 @@ enum Identity {
 }
 
 impl Places {
-    /// Adds files that are read; `-` is standard input.
+    /// Adds input files; `-` is standard input.
     #[must_use]
     pub fn reads<P: AsRef<Path>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
         self.read.extend(paths.into_iter().map(|path| path.as_ref().to_owned()));
         self
     }
 
-    /// Adds a file that an option, if it is given, has written; `-` is standard output.
+    /// Adds the output file of an option, if the option is given; `-` is standard output.
     #[must_use]
     pub fn writes(mut self, option: &'static str, path: Option<&Path>) -> Self {
         self.written.extend(path.map(|path| (option, path.to_owned())));
@@ -55,8 +55,8 @@ impl Places {
         self.writes("--json", path)
     }
 
-    /// Prints a text for people: on standard output, unless an output goes there. Then it goes to
-    /// standard error, or nowhere if that output is the same report as JSON.
+    /// Prints text for people on standard output, unless an output goes there. Then the text goes
+    /// to standard error, or nowhere if that output is the same report as JSON.
     pub fn tell(&self, text: &str) {
         match self.written.iter().find(|(_, path)| is_standard_stream(path)) {
             None => output::print(&output::fitted(text)),
@@ -65,12 +65,12 @@ impl Places {
         }
     }
 
-    /// Checks that all outputs can be written, and are neither inputs nor equal. Inputs are those
-    /// that were added, and every file that the process has read so far: so it is to be called
-    /// before anything is read, and again when all is read.
+    /// Checks that all outputs can be written, that none is an input and that no two are equal.
+    /// Inputs are the files that were added and every file that the process has read so far. Call
+    /// it before anything is read, and again after everything is read.
     ///
     /// # Errors
-    /// The first output that is not so, or that standard input is to be read twice.
+    /// If an output fails the check, or standard input would be read twice.
     pub fn check(&self) -> Result {
         if self.read.iter().filter(|path| is_standard_stream(path)).count() > 1 {
             return Err(Error::new("-: standard input can be read once only"));
@@ -87,7 +87,7 @@ impl Places {
                 try_to_write(option, path)?;
                 continue;
             };
-            // A file that was read may have named others.
+            // A file that was read may have named further inputs.
             let is_read = || wireloom_files::was_read(path);
             if inputs.iter().flatten().any(|input| *input == own) || is_read() {
                 let message = format!("{}: {option} would overwrite an input", path.display());
@@ -105,8 +105,8 @@ impl Places {
     }
 }
 
-/// Which file a path names; `None` for devices and pipes, into which anything may be written, and
-/// for files in folders that do not exist.
+/// Returns the identity of a file; `None` for devices and pipes, which any number of outputs may
+/// share, and for files in folders that do not exist.
 fn identity(path: &Path) -> Option<Identity> {
     if is_standard_stream(path) {
         return Some(Identity::Standard);
@@ -125,15 +125,15 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Tries whether a file can be written, without a trace of it.
+/// Tries whether a file can be written, and leaves no trace of the attempt.
 fn try_to_write(option: &str, path: &Path) -> Result {
     let tried = match fs::metadata(path) {
         _ if is_standard_stream(path) => wireloom_files::standard_output().map(drop),
-        // To open a pipe for writing waits for its reader.
+        // Opening a pipe for writing blocks until a reader opens it.
         Ok(about) if is_pipe(&about) => Ok(()),
         Ok(about) if about.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
         Ok(about) if !about.is_file() => fs::File::options().write(true).open(path).map(drop),
-        // A file is written next to its place.
+        // A file is written next to its place first.
         Ok(_) | Err(_) => TemporaryFile::beside(path).map(drop),
     };
     tried.map_err(|error| {

@@ -11,10 +11,11 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use crate::output;
 
-/// How often long work reports what it is doing, without a terminal.
+/// The interval between reports of long work when standard error is not a terminal.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Creates a bar over this number of packets, or a count of them and their rate if it is unknown.
+/// Creates a progress bar over this number of packets. If the number is unknown, it shows a count
+/// and a rate.
 pub fn bar(packets: Option<u64>) -> ProgressBar {
     let (bar, template) = match packets {
         Some(packets) => {
@@ -24,14 +25,14 @@ pub fn bar(packets: Option<u64>) -> ProgressBar {
     };
     let style = ProgressStyle::with_template(template).expect("a valid template");
     bar.set_style(style.with_key("rate", |state: &ProgressState, out: &mut dyn Write| {
-        // Text in memory takes all of it.
+        // Writing to memory cannot fail.
         let _ = out.write_str(&output::packet_rate(state.per_sec()));
     }));
     bar
 }
 
-/// Work without steps to count: a spinner on a terminal, removed when it is dropped; else a line on
-/// standard error each half minute. Of work within work, the line names the innermost.
+/// Work without countable steps. A terminal shows a spinner until this is dropped; otherwise
+/// standard error gets a line each half minute. The line names the innermost of nested activities.
 pub struct Working {
     bar: ProgressBar,
     /// The number of the activity, if there is no terminal.
@@ -94,14 +95,14 @@ impl Activities {
         self.under_way.retain(|(own, ..)| *own != number);
     }
 
-    /// What the line of this moment says.
+    /// Returns the progress line of this moment: the innermost activity and its duration so far.
     fn line(&self, now: Instant) -> Option<String> {
         let (_, what, begun) = self.under_way.last()?;
         Some(format!("{what}: {} s so far", now.duration_since(*begun).as_secs()))
     }
 }
 
-/// The activities, and the thread that tells of them while there are any.
+/// The activities, and the thread that reports them while there are any.
 #[derive(Default)]
 struct Told {
     activities: Activities,

@@ -1,7 +1,7 @@
 //! Folders that a subcommand writes: files are made next to their place and moved into it when all
 //! are complete.
 //!
-//! The folder itself lists the files of a build, so that the next build removes them and leaves
+//! The folder itself lists the files of a build, so that the next build removes these and leaves
 //! everything else alone.
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use wireloom_files::TemporaryFolder;
 use crate::output;
 use wireloom_machine::{Error, Result};
 
-/// The list: a path a line, relative to the folder.
+/// The file that lists a build's files: one path per line, relative to the folder.
 const LIST: &str = ".wireloom-files";
 
 /// A folder under construction.
@@ -24,13 +24,13 @@ pub struct Staged {
 }
 
 impl Staged {
-    /// Begins a folder for `place`; its current contents stay until [`Self::install`].
+    /// Begins a folder for `place`, whose current contents stay until [`Self::install`].
     ///
     /// # Errors
-    /// If there can be no folder.
+    /// If the temporary folder cannot be created.
     pub fn at(place: &Path) -> Result<Self> {
-        // Files are moved, so both places have to be on one file system: inside the folder if it
-        // exists, else next to it.
+        // Files are moved, so both places have to be on one file system: the new folder is inside
+        // `place` if that exists, else next to it.
         let here = |path: &&Path| path.as_os_str().is_empty() || path.exists();
         let near = place.ancestors().find(here).filter(|path| !path.as_os_str().is_empty());
         let near = near.unwrap_or(Path::new("."));
@@ -41,8 +41,7 @@ impl Staged {
         Ok(Self { place: place.to_owned(), made })
     }
 
-    /// Writes a folder of these files, whose names may have folders in them, and says which files
-    /// it has.
+    /// Writes a folder of these files and reports how many it has. File names may contain folders.
     ///
     /// # Errors
     /// As [`Self::at`], [`Self::write_all`] and [`Self::install`].
@@ -62,7 +61,7 @@ impl Staged {
         self.made.path()
     }
 
-    /// Writes a file, whose name may have folders in it.
+    /// Writes a file. Its name may contain folders.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -73,7 +72,7 @@ impl Staged {
         output::write_file(&path, contents.as_ref())
     }
 
-    /// Writes files, whose names may have folders in them.
+    /// Writes files. Their names may contain folders.
     ///
     /// # Errors
     /// If one cannot be written.
@@ -81,12 +80,12 @@ impl Staged {
         files.iter().try_for_each(|(name, text)| self.write(name, text))
     }
 
-    /// Puts the folder into its place: the files that the last build made there go, these come, all
-    /// others stay.
+    /// Installs the folder: removes the files of the last build, moves the new ones in and leaves
+    /// all others alone.
     ///
     /// # Errors
-    /// If a file that no build has made is in the way: then nothing has changed. If the files
-    /// cannot be moved.
+    /// If a file that no build has made is in the way; nothing is changed then. If the files cannot
+    /// be moved.
     pub fn install(self) -> Result {
         let Self { place, made } = self;
         let failed = cannot_be_made(&place);
@@ -107,8 +106,8 @@ impl Staged {
     }
 }
 
-/// Moves the new files over the old ones. Meanwhile the list names both, so that an interrupted
-/// build leaves no unlisted files.
+/// Moves the new files over the old ones. Until that is done, the list names both, so that an
+/// interrupted build leaves no unlisted files.
 fn replace(
     place: &Path,
     made: &Path,
@@ -122,7 +121,7 @@ fn replace(
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        // Folders that are empty now, up to the first that is not.
+        // Remove folders that are empty now, up to the first that is not.
         for folder in file.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
             if fs::remove_dir(place.join(folder)).is_err() {
                 break;
@@ -143,7 +142,7 @@ fn list(place: &Path, files: &BTreeSet<PathBuf>) -> io::Result<()> {
     fs::write(place.join(LIST), text)
 }
 
-/// The files that the last build has made in a folder: none outside it, whatever the list says.
+/// Returns the files that the last build made in a folder. Paths outside the folder are ignored.
 fn listed(place: &Path) -> BTreeSet<PathBuf> {
     let text = fs::read_to_string(place.join(LIST)).unwrap_or_default();
     let inside = |file: &PathBuf| {
@@ -153,7 +152,7 @@ fn listed(place: &Path) -> BTreeSet<PathBuf> {
     text.lines().map(PathBuf::from).filter(inside).collect()
 }
 
-/// Returns all files in a folder, by their paths in it.
+/// Returns all files in a folder, as paths relative to it.
 fn files(folder: &Path) -> io::Result<BTreeSet<PathBuf>> {
     let mut found = BTreeSet::new();
     let mut open = vec![folder.to_owned()];
@@ -170,7 +169,7 @@ fn files(folder: &Path) -> io::Result<BTreeSet<PathBuf>> {
     Ok(found)
 }
 
-/// Returns the failure of a folder.
+/// Returns the error for a folder that cannot be made.
 fn cannot_be_made(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
     move |error| Error::new(format!("{}: cannot be made: {error}", path.display()))
 }
@@ -179,7 +178,7 @@ fn cannot_be_made(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
 mod tests {
     use super::*;
 
-    /// Makes files whose texts are their names.
+    /// Builds files whose contents are their names.
     fn build(place: &Path, names: &[&str]) -> Result {
         let staged = Staged::at(place)?;
         for name in names {

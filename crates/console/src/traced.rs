@@ -1,4 +1,4 @@
-//! The report on one packet.
+//! The report on one packet, as the `trace` subcommand prints it.
 
 use serde::Serialize;
 use wireloom_ir::{Output, Program};
@@ -8,23 +8,22 @@ use wireloom_net::{Packet, dissect};
 
 use crate::{output, thousands};
 
-/// What is known of a traced packet.
+/// The inputs of a report: a traced packet and its outputs.
 pub struct Subject<'a> {
-    /// The program.
     pub program: &'a Program,
     /// The packet as it arrived.
     pub packet: Packet,
-    /// Its way on golden, and what left golden.
+    /// The packet's path on golden, and golden's outputs.
     pub traced: (Trace, Outputs),
-    /// The machine, and what left it.
+    /// The machine and its outputs, if the packet was also run on one.
     pub machine: Option<(Running, Outputs)>,
     /// Whether the machine lost the packet at its input.
     pub is_lost: bool,
-    /// The outputs of golden, from 0, that the machine dropped in full queues.
+    /// Indices, from 0, of the golden outputs that the machine dropped in full queues.
     pub lost_outputs: Vec<usize>,
 }
 
-/// What happened to a packet.
+/// The report on a packet.
 #[derive(Serialize)]
 pub struct Report {
     program: String,
@@ -43,7 +42,7 @@ pub struct Report {
     machine: Option<MachineReport>,
 }
 
-/// A packet that left golden.
+/// An output of golden.
 #[derive(Serialize)]
 struct OutputReport {
     verdict: String,
@@ -52,7 +51,7 @@ struct OutputReport {
     fields: Vec<FieldReport>,
 }
 
-/// A field of the packet as it arrived and as it left.
+/// A field on arrival and on departure.
 #[derive(Serialize)]
 struct FieldReport {
     field: String,
@@ -60,19 +59,18 @@ struct FieldReport {
     left: Option<String>,
 }
 
-/// What another machine did with the packet.
+/// The path of the packet on another machine.
 #[derive(Serialize)]
 struct MachineReport {
     machine: String,
     /// Whether the machine lost the packet at its input.
     lost: bool,
-    /// The outputs of golden, from 0, that it dropped in full queues of its own.
+    /// Indices, from 0, of the golden outputs that the machine dropped in full queues.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lost_outputs: Vec<usize>,
     outputs: Vec<MachineOutput>,
-    /// The fields in which an output differs from golden's, for each output that does.
+    /// For each output that differs from golden's, the fields that differ.
     differences: Vec<Vec<Compared>>,
-    /// The packet's times.
     #[serde(skip_serializing_if = "Option::is_none")]
     passage: Option<Passage>,
 }
@@ -85,8 +83,7 @@ struct MachineOutput {
 }
 
 impl Report {
-    /// Creates the report on a packet.
-    /// Of the machine's events, it keeps so many.
+    /// Creates the report on a packet. It keeps at most `most` of the machine's events.
     pub fn new(program: String, number: u64, subject: Subject<'_>, most: u64) -> Self {
         let Subject {
             program: ir,
@@ -119,12 +116,12 @@ impl Report {
         }
     }
 
-    /// Whether the machine did something else than golden.
+    /// Whether the machine's outputs differ from golden's.
     pub fn differs(&self) -> bool {
         self.machine.as_ref().is_some_and(|machine| !machine.differences.is_empty())
     }
 
-    /// Formats the report for people, in lines of about so many characters.
+    /// Formats the report for people, in lines of about `width` characters.
     pub fn text(&self, width: usize) -> String {
         let mut out = format!(
             "packet {} (counted from 0): from port {}, {} bytes, at {} ns\n\n{}",
@@ -179,7 +176,7 @@ impl MachineReport {
         kept.for_each(|(_, output)| golden.keep(output));
         let count = if lost { 0 } else { golden.len().max(got.len()) };
         let compared = (0..count).filter_map(|index| {
-            // Golden numbers the packets that the machine has accepted.
+            // Golden numbers only the packets that the machine accepted.
             let got = got.at(index);
             let expected = golden.at(index).map(|output| Output {
                 sequence: got.map_or(output.sequence, |got| got.sequence),
@@ -206,7 +203,7 @@ impl MachineReport {
         }
     }
 
-    /// Keeps so many events.
+    /// Keeps at most `most` events.
     fn cut(mut self, most: u64) -> Self {
         if let Some(passage) = &mut self.passage {
             let more = (passage.milestones.len() as u64).saturating_sub(most);
@@ -320,7 +317,7 @@ mod tests {
             let lost = (lost, Vec::new());
             MachineReport::new(&program.lowered, &machine, lost, &sent(1, 0, &[0; 60]), got)
         };
-        // Golden has not seen the packets that the machine lost, so it numbers them otherwise.
+        // Golden does not see the packets that the machine lost, so its numbers differ.
         let same = report(false, &sent(1, 7, &[0; 60]));
         assert!(same.differences.is_empty() && same.text().contains("no difference"));
         let other = report(false, &sent(2, 7, &[0; 60]));

@@ -1,28 +1,28 @@
-//! Samples of a run in bounded memory: fine ones of late, coarse ones from its beginning.
+//! Samples of a run in bounded memory: fine ones of its end, coarse ones back to its beginning.
 //!
-//! Machines count the cycles of a long event at once, when it begins or ends. A part is in use or in a
-//! state for no more than the cycles of an interval, so what is more goes to the next ones.
+//! Machines count the cycles of a long event all at once, when it begins or ends. The history
+//! limits the time in use and in a state to the cycles of an interval, and carries the excess to
+//! the next intervals.
 //!
-//! Samples grow only, so the difference of any two says exactly what happened between them. Level
-//! 0 keeps every sample, each further level every fourth of the one before; a level that is full
-//! forgets its oldest.
+//! Sampled values never decrease, so the difference of any two samples is exactly what happened
+//! between them. Level 0 keeps every sample, and each further level every fourth of the one before.
+//! A full level forgets its oldest sample.
 
 use std::collections::VecDeque;
 
 use wireloom_machine::watch::{Measure, MeasureKind};
 
-/// Samples of a level.
+/// The most samples of a level.
 const ROWS: usize = 2048;
-/// Samples of a level for each of the next one.
+/// The number of samples of a level per sample of the next one.
 const STEP: u64 = 4;
 
-/// A sample: what has been counted up to a cycle.
+/// A sample: the counts up to a cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The cycle.
     pub cycle: u64,
-    /// The value of each measure. Fills of queues are summed over cycles, so that differences are
-    /// mean fills times cycles; cycles in use and in states grow by no more than the cycles.
+    /// The value of each measure. Queue fills are summed over cycles, so a difference is a mean
+    /// fill times cycles. Cycles in use and in states grow by no more than the elapsed cycles.
     pub values: Box<[u64]>,
 }
 
@@ -30,7 +30,7 @@ pub struct Row {
 #[derive(Clone, Debug)]
 pub struct History {
     kinds: Vec<MeasureKind>,
-    /// The last value of each measure, as the machine gave it.
+    /// The last value of each measure, as the machine reported it.
     now: Vec<u64>,
     sums: Vec<u64>,
     last: u64,
@@ -51,7 +51,7 @@ impl History {
         }
     }
 
-    /// Adds a sample. One of the same cycle as the last only updates what is [now](Self::now).
+    /// Adds a sample. A sample of the same cycle as the last one only updates [`Self::now`].
     pub fn push(&mut self, cycle: u64, values: &[u64]) {
         self.now.clear();
         self.now.extend_from_slice(values);
@@ -70,7 +70,8 @@ impl History {
         let mut number = self.count;
         for level in 0.. {
             if level == self.levels.len() {
-                // It begins where the run does: the level before it has not forgotten that yet.
+                // A new level begins with the first sample of the run, which the level before still
+                // has.
                 let first = self.levels[level - 1].front().cloned();
                 self.levels.push(first.into_iter().collect());
             }
@@ -88,23 +89,22 @@ impl History {
         self.count += 1;
     }
 
-    /// The last value of each measure, as the machine gave it.
+    /// The last value of each measure, as the machine reported it.
     pub fn now(&self) -> &[u64] {
         &self.now
     }
 
-    /// Samples that are kept.
+    /// The number of samples that are kept.
     pub fn len(&self) -> usize {
         self.levels.iter().map(VecDeque::len).sum()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Samples of the cycles between two, at most `most` (2 or more), and those around them: from
-    /// the finest level that has the first cycle.
+    /// Returns samples that cover the cycles `from..to`, from the finest level that reaches back to
+    /// `from`. It returns about `most` (2 or more) of them, evenly chosen.
     pub fn rows(&self, from: u64, to: u64, most: usize) -> Vec<&Row> {
         let has = |rows: &VecDeque<Row>| rows.front().is_some_and(|row| row.cycle <= from);
         let finest = self.levels.iter().position(has).unwrap_or(self.levels.len() - 1);
@@ -183,7 +183,7 @@ mod tests {
             assert!(grown[0] <= cycles && grown[1] <= cycles, "{grown:?} in {cycles}");
             assert_eq!(grown[2], 4 * cycles, "a queue holds no more than it has places for");
         }
-        // All of it is told in the end, and counts are as they come.
+        // The whole event is accounted for at the end, and counts are passed through unchanged.
         assert_eq!(rows.last().map(|row| (row.values[0], row.values[3])), Some((1000, 7000)));
     }
 

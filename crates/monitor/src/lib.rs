@@ -1,7 +1,7 @@
 //! Watches and steps simulated machines.
 //!
-//! A [`Session`] has a machine that can be watched ([`wireloom_machine::watch`]) with its packets,
-//! breakpoints and history. A [`Debugger`] is a session with commands and answers as text; a
+//! A [`Session`] is a machine that can be watched ([`wireloom_machine::watch`]) with its packets,
+//! breakpoints and history. A [`Debugger`] is a session with commands and answers as text. A
 //! [`Server`] shows it to a page in a browser.
 
 mod debugger;
@@ -15,11 +15,11 @@ pub use history::{History, Row};
 pub use server::Server;
 pub use session::{Ended, Left, Session, Verdicts};
 
-/// Lets the signals that ask a process to end interrupt the run instead. A second one ends the
+/// Makes the signals that ask a process to end interrupt the run instead. A second signal ends the
 /// process.
 ///
 /// # Errors
-/// If the system refuses it.
+/// If the system refuses the handlers.
 #[cfg(unix)]
 pub fn interrupt_on_signals(
     interrupt: &std::sync::Arc<std::sync::atomic::AtomicBool>,
@@ -27,7 +27,8 @@ pub fn interrupt_on_signals(
     use signal_hook::consts::{SIGINT, SIGTERM};
     for (signal, status) in [(SIGINT, 130), (SIGTERM, 143)] {
         let flag = std::sync::Arc::clone;
-        // The shutdown is registered first, so that it sees the flag of an earlier signal only.
+        // The shutdown is registered first, so that it sees the flag only if an earlier signal set
+        // it.
         signal_hook::flag::register_conditional_shutdown(signal, status, flag(interrupt))
             .and_then(|_| signal_hook::flag::register(signal, flag(interrupt)))
             .map_err(|error| {

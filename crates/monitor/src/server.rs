@@ -1,9 +1,9 @@
 //! Serves a session to a page in a browser on this computer.
 //!
-//! Only the loopback interface is listened to. The address has a random token, without which
-//! nothing is answered, and requests that other sites make a browser send are refused by their
-//! `Host` and `Origin`. The machine stays on the thread that called [`Server::run`]; requests are
-//! jobs for it.
+//! The server listens on the loopback interface only. The address contains a random token, and
+//! requests without it are refused. Requests that other sites make a browser send are refused by
+//! their `Host` and `Origin`. The machine stays on the thread that called [`Server::run`], and
+//! requests are jobs for it.
 
 mod api;
 mod runner;
@@ -21,14 +21,13 @@ use crate::debugger::Debugger;
 use api::{Ask, Reply};
 use runner::Runner;
 
-/// The page, with `__NONCE__` for the nonce of its script and style.
+/// The page. `__NONCE__` is replaced by the nonce of its script and style.
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.html"));
-/// How long a machine that does not run waits for a request before it looks at its interrupt.
+/// The time that a paused machine waits for a request before it checks its interrupt.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 type Job = Box<dyn FnOnce(&mut Runner) + Send>;
 
-/// A server that listens.
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
@@ -36,7 +35,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens on a port of the loopback interface; the system chooses one if it is 0.
+    /// Listens on a port of the loopback interface; the system chooses one if `port` is 0.
     ///
     /// # Errors
     /// If the port is in use.
@@ -49,7 +48,6 @@ impl Server {
         Ok(Self { listener, address, token })
     }
 
-    /// The address of the page.
     pub fn url(&self) -> String {
         format!("http://{}/{}/", self.address, self.token)
     }
@@ -76,13 +74,12 @@ impl Server {
                 None => runner.advance(),
             }
         }
-        // Who still waits for an answer gets one: the machine has ended.
+        // Callers that still wait get a reply: the machine has ended.
         drop((waiting, serving));
         Ok(())
     }
 }
 
-/// Answers a request.
 fn answer(request: &Request, token: &str, port: u16, jobs: &Sender<Job>) -> Response {
     let reply = if !is_ours(request, port) {
         Reply::error(403, "this address is for a browser on this computer")
@@ -119,8 +116,8 @@ fn answer(request: &Request, token: &str, port: u16, jobs: &Sender<Job>) -> Resp
     response
 }
 
-/// Whether a request was made for this address and, if a page made it, by a page of ours: a page
-/// elsewhere whose name leads here has another `Host`.
+/// Whether a request was made for this address and, if a page made it, by our own page. A page
+/// elsewhere whose name resolves to this address has another `Host`.
 fn is_ours(request: &Request, port: u16) -> bool {
     let hosts = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
     let is_here = |host: &str| hosts.iter().any(|here| here == host);
@@ -128,7 +125,7 @@ fn is_ours(request: &Request, port: u16) -> bool {
     request.field("host").is_some_and(is_here) && request.field("origin").is_none_or(is_page)
 }
 
-/// Asks the machine.
+/// Passes a request to the machine and waits for the reply.
 fn asked(request: &Request, name: &str, jobs: &Sender<Job>) -> Reply {
     let Ok(body) = String::from_utf8(request.body.clone()) else {
         return Reply::error(400, "the command is no text");

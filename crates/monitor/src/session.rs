@@ -1,4 +1,4 @@
-//! A machine that is watched: its packets, breakpoints and history.
+//! A watched machine with its packets, breakpoints and history.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,68 +15,65 @@ use wireloom_machine::{Error, Machine, Result};
 use crate::history::{History, Row};
 use crate::sources;
 
-/// Packets on the lines and in the machine below which it gets more.
+/// The machine gets more packets while fewer than this are in it and on its lines.
 const LOW: u64 = 256;
-/// Cycles between two samples, unless others are asked for.
+/// The default number of cycles between two samples.
 pub const GRAIN: u64 = 64;
 /// Cycles between two samples while no packet is in the machine.
 const IDLE: u64 = 1 << 20;
-/// Packets that have left of which is kept what became of them.
+/// The number of departed packets whose verdicts are kept.
 const LEFT: usize = 256;
-/// Cycles without a packet that leaves after which a run with packets ends.
+/// A run with packets ends after this number of cycles in which no packet leaves.
 const PATIENCE: u64 = 4_000_000;
 
-/// Says in words what became of a packet.
+/// Describes a verdict in words.
 pub type Verdicts = Box<dyn Fn(Verdict) -> String>;
 
-/// What became of a packet.
+/// A departed packet.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Left {
-    /// Its number.
+    /// The number of the packet.
     pub packet: u64,
-    /// What became of it, in words.
+    /// The verdict in words.
     pub verdict: String,
-    /// Its length when it left.
+    /// The length of the packet on departure.
     pub bytes: usize,
 }
 
 /// Why a run has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It has gone as far as it should.
+    /// The run reached its goal or its limit of cycles.
     Done {
-        /// The thread that it ended at.
+        /// The thread at which it ended.
         thread: Option<usize>,
     },
-    /// The breakpoint of this number.
+    /// The run reached a breakpoint.
     Breakpoint {
-        /// Its number.
+        /// The number of the breakpoint.
         number: u32,
-        /// The thread that it ended at.
+        /// The thread at which it ended.
         thread: Option<usize>,
     },
     /// Every packet has left.
     Finished,
-    /// Packets are in the machine, and none has left for long.
+    /// Packets are in the machine, and none has left for a long time.
     Stuck,
-    /// The cycles have passed in which something should have happened.
+    /// The goal was not reached within the given cycles.
     Late,
-    /// Someone interrupted it.
+    /// The user interrupted the run.
     Interrupted,
 }
 
-/// A breakpoint of a user.
+/// A numbered breakpoint.
 #[derive(Clone, Debug)]
 pub struct Numbered {
-    /// Its number.
     pub number: u32,
-    /// What the user said.
+    /// The command that set it, as the user wrote it.
     pub text: String,
-    /// What it means.
     pub breakpoint: Breakpoint,
 }
 
-/// A watched machine.
 pub struct Session {
     machine: Box<dyn Machine>,
     source: Box<dyn Source>,
@@ -88,25 +85,24 @@ pub struct Session {
     history: History,
     left: VecDeque<Left>,
     interrupt: Arc<AtomicBool>,
-    /// What never changes of the machine.
+    /// The constant description of the machine's parts.
     pub parts: Vec<Part>,
-    /// What is measured of its parts.
+    /// The measures of the parts.
     pub measures: Vec<Measure>,
-    /// Its programs, with the texts of their sources.
+    /// The programs, with the texts of their sources.
     pub listings: Vec<Listing>,
-    /// Its memories.
     pub memories: Vec<Memory>,
-    /// Its signals.
+    /// The signals by number, with their names.
     pub signals: Vec<(u32, String)>,
-    /// The names of its threads.
+    /// The names of the threads.
     pub names: Vec<String>,
-    /// Its clock, in cycles a second.
+    /// The clock frequency in Hz.
     pub hertz: f64,
 }
 
 impl Session {
-    /// Watches a machine that runs these packets; `verdict` says in words what became of one. A
-    /// run ends when `interrupt` becomes true.
+    /// Watches a machine that runs these packets; `verdict` describes a verdict in words. A run
+    /// ends when `interrupt` becomes true.
     ///
     /// # Errors
     /// If the machine cannot be watched, or the packets cannot be read.
@@ -155,7 +151,7 @@ impl Session {
         self.machine.watch().expect("a machine that could be watched still can")
     }
 
-    /// Gives the machine packets, if it has few.
+    /// Supplies packets while the machine has few.
     fn feed(&mut self) -> Result {
         while self.has_more && self.watched().to_come() < LOW {
             let batch = self.source.next_batch()?;
@@ -176,7 +172,7 @@ impl Session {
         self.history.push(cycle, &values);
     }
 
-    /// Takes what has left.
+    /// Records the packets that have left.
     fn collect(&mut self) -> Result {
         let (left, verdict) = (&mut self.left, &self.verdict);
         let mut sink = |output: Output<'_>| {
@@ -193,10 +189,11 @@ impl Session {
         watched.collect(&mut sink).map(|_| ())
     }
 
-    /// Runs until a goal, or without one as long as packets leave, and at most `most` cycles.
+    /// Runs until the goal is reached, or without a goal as long as packets leave, and for at most
+    /// `most` cycles.
     ///
     /// # Errors
-    /// If the program does something without a meaning, or packets cannot be read.
+    /// If the program performs an undefined operation, or packets cannot be read.
     pub fn run(&mut self, goal: Option<Goal>, most: u64) -> Result<Ended> {
         let mut left = goal.map_or(most, |goal| goal.cycles().min(most));
         let mut wanted = match goal {
@@ -218,7 +215,7 @@ impl Session {
             let within = (grain - from % grain).min(left);
             let before = counted(watched, goal);
             let part = match goal {
-                // Without a packet little happens: one sample is enough.
+                // Little happens without a packet, so one sample is enough.
                 None | Some(Goal::Cycles(_) | Goal::Packets { .. }) if !is_busy => {
                     Goal::Arrival { within: left.min(IDLE) }
                 }
@@ -242,7 +239,7 @@ impl Session {
                 Why::Goal if matches!(part, Goal::Instructions { .. } | Goal::Packets { .. }) => {
                     return Ok(Ended::Done { thread });
                 }
-                // It gets more, unless it has many that do not get on.
+                // The machine gets more packets, unless it already has many that make no progress.
                 Why::Silent if self.has_more && self.watched().to_come() < LOW => {}
                 Why::Silent => {
                     return Ok(if is_empty { Ended::Finished } else { Ended::Stuck });
@@ -267,58 +264,55 @@ impl Session {
         }
     }
 
-    /// Changes the number of cycles between two samples.
     pub fn set_grain(&mut self, cycles: u64) {
         self.grain = cycles.max(1);
     }
 
-    /// The cycle.
+    /// The current cycle.
     pub fn cycle(&mut self) -> u64 {
         self.watched().cycle()
     }
 
-    /// Packets that are in the machine or on its lines, and that have left or were lost.
+    /// Packets in the machine or on its lines, and packets that have left or were lost.
     pub fn packets(&mut self) -> (u64, u64) {
         let watched = self.watched();
         (watched.to_come(), watched.done())
     }
 
-    /// The threads and what they do now.
+    /// The threads and their current state.
     pub fn threads(&mut self) -> Vec<Thread> {
         self.watched().threads()
     }
 
-    /// The registers of a thread.
     pub fn registers(&mut self, thread: usize) -> Vec<RegisterValue> {
         self.watched().registers(thread)
     }
 
-    /// The queues that hold something, of a machine that names both ends of its queues.
+    /// The non-empty queues; `None` if the machine does not name both ends of its queues.
     pub fn queues(&mut self) -> Option<Vec<HeldQueue>> {
         self.watched().queues()
     }
 
-    /// Words of a memory.
     pub fn read(&mut self, memory: usize, address: u64, count: usize) -> Vec<u32> {
         self.watched().read(memory, address, count)
     }
 
-    /// What has left of late, the last at the end.
+    /// The packets that left last, oldest first.
     pub fn left(&self) -> impl DoubleEndedIterator<Item = &Left> {
         self.left.iter()
     }
 
-    /// The last value of each measure.
+    /// The last value of each measure, as the machine reported it.
     pub fn now(&self) -> &[u64] {
         self.history.now()
     }
 
-    /// Samples of these cycles.
+    /// Returns samples of these cycles: see [`History::rows`].
     pub fn rows(&self, from: u64, to: u64, most: usize) -> Vec<&Row> {
         self.history.rows(from, to, most)
     }
 
-    /// Whether events are kept.
+    /// Sets whether events are kept.
     pub fn keep_events(&mut self, keep: bool) {
         self.watched().keep_events(keep);
     }
@@ -343,13 +337,12 @@ impl Session {
         self.breakpoints.len() < count
     }
 
-    /// The breakpoints.
     pub fn breakpoints(&self) -> &[Numbered] {
         &self.breakpoints
     }
 }
 
-/// What a goal counts.
+/// Returns the count that a goal advances: instructions or packets.
 fn counted(watched: &dyn Watched, goal: Option<Goal>) -> u64 {
     match goal {
         Some(Goal::Instructions { thread: Some(thread), .. }) => {
@@ -363,7 +356,7 @@ fn counted(watched: &dyn Watched, goal: Option<Goal>) -> u64 {
     }
 }
 
-/// The name of a thread: the numbers of its engine and of itself there.
+/// The name of a thread: the numbers of its engine and of the thread within it.
 fn name(parts: &[Part], part: usize) -> String {
     let among = |part: usize, kind: PartKind| {
         let within = parts[part].within;

@@ -3,7 +3,7 @@
 use wireloom_install::embedded;
 use wireloom_machine::watch::Listing;
 
-/// Adds the texts of sources that are files, as far as they can be read.
+/// Reads the texts of sources that are files, as far as they can be read.
 pub fn add(listings: &mut [Listing]) {
     for source in listings.iter_mut().flat_map(|listing| &mut listing.sources) {
         if source.text.is_none() {

@@ -1,4 +1,4 @@
-//! Sessions of the debugger: commands and what it answers.
+//! Debugger sessions: commands and their answers.
 
 mod support;
 
@@ -9,7 +9,7 @@ use support::{metered_session, session, session_of};
 use wireloom_machine::watch::{Goal, MeasureKind, PartKind};
 use wireloom_monitor::{Answer, Debugger};
 
-/// Executes commands; the text is what a script shows.
+/// Executes commands and returns the text that a script would show.
 fn ran(packets: usize, commands: &str) -> String {
     let mut debugger = Debugger::new(session(packets, &Arc::new(AtomicBool::new(false))));
     let mut out = debugger.greeting();
@@ -191,7 +191,7 @@ fn the_states_of_threads_and_engines_add_up_to_the_cycles() {
                 .filter(|(measure, _)| measure.part == part && measure.kind == MeasureKind::State);
             states.map(|(_, value)| value).sum()
         };
-        // Engine 0 and its contexts; the others have no program.
+        // Engine 0 and its contexts; the other engines have no program.
         let engine = session.parts.iter().position(|part| part.kind == PartKind::Engine);
         let engine = engine.expect("an engine");
         let contexts = session.parts.iter().enumerate();

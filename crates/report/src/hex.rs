@@ -1,16 +1,16 @@
-//! The bytes of a packet as two machines have it, next to each other.
+//! The bytes of a packet on two machines, next to each other.
 
 use maud::{Markup, html};
 
-/// Bytes of a line.
+/// Bytes per line.
 const LINE: usize = 16;
-/// Equal lines that are shown before and after a line that differs.
+/// Equal lines that are shown before and after a differing line.
 const AROUND: usize = 2;
-/// Lines that are shown at most.
+/// The most lines that are shown.
 const LINES: usize = 256;
 
-/// Renders both packets as lines of 16 bytes. Bytes that differ, or that only one of them has, are
-/// marked. Of equal lines those next to differing ones are shown.
+/// Renders both packets as lines of 16 bytes. Bytes that differ, or that only one packet has, are
+/// marked. Equal lines are shown only near differing ones.
 pub fn markup(expected: Option<&[u8]>, got: Option<&[u8]>) -> Markup {
     let (left, right) = (expected.unwrap_or_default(), got.unwrap_or_default());
     let longest = left.len().max(right.len());
@@ -57,7 +57,8 @@ fn part(bytes: &[u8], line: usize) -> &[u8] {
     &bytes[from..(from + LINE).min(bytes.len())]
 }
 
-/// A line of bytes; those that the other packet has not in this place are marked.
+/// Renders a line of bytes and marks each byte that the other packet does not have at this
+/// position.
 fn bytes(own: &[u8], other: &[u8], line: usize) -> Markup {
     html! {
         @for (index, byte) in part(own, line).iter().enumerate() {

@@ -1,8 +1,8 @@
-//! Reports as one HTML page that needs nothing else: no network, no scripts, no fonts.
+//! Self-contained HTML reports: one page, without network access, scripts or fonts.
 //!
-//! A [`Page`] has sections, and a section has blocks: facts, tables, plots, a packet as two
-//! machines have it. All text is escaped. A page's content security policy forbids scripts and
-//! everything that would be fetched.
+//! A [`Page`] has sections, and a section has blocks: facts, tables, plots, and a packet as two
+//! machines output it. All text is escaped. A page's content security policy forbids scripts and
+//! fetches.
 
 mod hex;
 mod style;
@@ -14,7 +14,6 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 pub use style::SHEET;
 
-/// A page.
 #[derive(Clone, Debug)]
 pub struct Page {
     title: String,
@@ -29,14 +28,12 @@ struct Outcome {
     text: String,
 }
 
-/// A part of a page with a heading.
 #[derive(Clone, Debug)]
 pub struct Section {
     heading: String,
     blocks: Vec<Block>,
 }
 
-/// A piece of a section.
 #[derive(Clone, Debug)]
 enum Block {
     Paragraph(String),
@@ -47,11 +44,10 @@ enum Block {
     Bytes { expected: Option<Vec<u8>>, got: Option<Vec<u8>> },
 }
 
-/// A table.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     heads: Vec<String>,
-    /// Which columns have numbers, which are aligned on the right.
+    /// Indices of the columns that hold numbers, which are right-aligned.
     numeric: Vec<usize>,
     rows: Vec<(bool, Vec<String>)>,
 }
@@ -62,7 +58,7 @@ impl Page {
         Self { title: title.into(), result: None, sections: Vec::new() }
     }
 
-    /// States the result, good or bad, in a sentence below the title.
+    /// Sets the result, good or bad: a sentence below the title.
     pub fn state(&mut self, is_good: bool, text: impl Into<String>) {
         self.result = Some(Outcome { is_good, text: text.into() });
     }
@@ -101,7 +97,6 @@ impl Section {
         Self { heading: heading.into(), blocks: Vec::new() }
     }
 
-    /// Adds a paragraph.
     #[must_use]
     pub fn paragraph(self, text: impl Into<String>) -> Self {
         self.with(Block::Paragraph(text.into()))
@@ -117,29 +112,28 @@ impl Section {
         self.with(Block::Facts(facts.collect()))
     }
 
-    /// Adds a table.
     #[must_use]
     pub fn table(self, table: Table) -> Self {
         self.with(Block::Table(table))
     }
 
     /// Adds a picture: an SVG document of our own making, whose text is escaped already. The
-    /// description is for those who cannot see it.
+    /// description is for readers who cannot see it.
     #[must_use]
     pub fn picture(self, svg: &str, description: impl Into<String>) -> Self {
-        // Inside HTML, the elements are SVG without a namespace, which looks like an address.
+        // Inside HTML, SVG elements need no namespace, and the namespace looks like an address.
         let svg = svg.replacen(r#" xmlns="http://www.w3.org/2000/svg""#, "", 1);
         self.with(Block::Picture { svg, description: description.into() })
     }
 
-    /// Adds text with the line breaks and blanks that it has.
+    /// Adds text that keeps its line breaks and blanks.
     #[must_use]
     pub fn preformatted(self, text: impl Into<String>) -> Self {
         self.with(Block::Preformatted(text.into()))
     }
 
-    /// Adds the bytes of a packet as golden and as another machine have it, those that differ
-    /// marked. `None`: that machine has no such packet.
+    /// Adds the bytes of a packet from golden and from another machine, with differing bytes
+    /// marked. `None` means that the machine has no such packet.
     #[must_use]
     pub fn bytes(self, expected: Option<Vec<u8>>, got: Option<Vec<u8>>) -> Self {
         self.with(Block::Bytes { expected, got })
@@ -178,7 +172,7 @@ impl Block {
 }
 
 impl Table {
-    /// Creates a table with these heads; the columns named in `numeric` are aligned on the right.
+    /// Creates a table with these heads; `numeric` holds the indices of the right-aligned columns.
     pub fn new<H: Into<String>>(heads: impl IntoIterator<Item = H>, numeric: &[usize]) -> Self {
         let heads = heads.into_iter().map(Into::into).collect();
         Self { heads, numeric: numeric.to_vec(), rows: Vec::new() }
@@ -189,7 +183,7 @@ impl Table {
         self.rows.push((false, cells.into_iter().map(Into::into).collect()));
     }
 
-    /// Adds a row that is marked.
+    /// Adds a marked row.
     pub fn marked_row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.rows.push((true, cells.into_iter().map(Into::into).collect()));
     }

@@ -1,7 +1,7 @@
-//! The style sheet, and the policy of what a page may do.
+//! The style sheet, and the content security policy of a page.
 
-/// Nothing is fetched and nothing is executed; styles are those in the page. The elements are
-/// closed, as XML asks for and HTML allows, so that a page is well-formed XML too.
+/// The policy permits no fetches and no scripts; styles are those in the page. The elements are
+/// closed, as XML requires and HTML allows, so that a page is well-formed XML too.
 pub const META: &str = concat!(
     r#"<meta charset="utf-8"/>"#,
     r#"<meta name="viewport" content="width=device-width, initial-scale=1"/>"#,
@@ -9,8 +9,8 @@ pub const META: &str = concat!(
     r#"content="default-src 'none'; style-src 'unsafe-inline'"/>"#,
 );
 
-/// Light or dark as the reader's system is; black on white on paper. Pictures are drawn on white:
-/// in the dark they are inverted, with their hues kept.
+/// Light or dark, following the reader's system; black on white on paper. Pictures are drawn on
+/// white; in dark mode they are inverted, with their hues kept.
 pub const SHEET: &str = "
 :root { color-scheme: light dark; --ink: #1f2933; --faint: #52606d; --paper: #ffffff;
   --rule: #cbd2d9; --panel: #f5f7fa; --good: #14692e; --bad: #a51111; --mark: #ffe08a; }

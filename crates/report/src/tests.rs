@@ -1,4 +1,4 @@
-//! Properties of pages: they are well-formed, they need nothing else, and text stays text.
+//! Properties of pages: they are well-formed and self-contained, and text stays text.
 
 use super::*;
 
@@ -38,8 +38,8 @@ fn hostile_text_is_text_everywhere() {
         count += usize::from(node.is_text() && node.text() == Some(HOSTILE));
         count += node.attributes().filter(|attribute| attribute.value() == HOSTILE).count();
     }
-    // Title, its heading, the result, the section's heading, paragraph, two facts, six cells, the
-    // preformatted text, the picture's description.
+    // The title, its heading, the result, the section's heading, the paragraph, two facts, six
+    // cells, the preformatted text and the picture's description.
     assert_eq!(count, 4 + 1 + 2 + 6 + 1 + 1, "{page}");
 }
 
@@ -52,7 +52,8 @@ fn a_page_needs_no_network() {
     assert!(page.contains("default-src 'none'"), "{page}");
 }
 
-/// The lines of the table of bytes: offset, golden's, the machine's, with marked bytes in brackets.
+/// Returns the lines of the byte table: offset, golden's bytes and the machine's, with marked bytes
+/// in brackets.
 fn lines(expected: Option<&[u8]>, got: Option<&[u8]>) -> Vec<String> {
     let owned = |bytes: Option<&[u8]>| bytes.map(<[u8]>::to_vec);
     let mut page = Page::new("t");

@@ -3,7 +3,7 @@
 use wireloom_machine::watch::Access;
 use wireloom_machine::{Error, Result};
 
-/// What `help` shows.
+/// The text of `help`.
 pub const HELP: &str = "\
 Breakpoints
   break SPOT [in PROGRAM] [thread T]
@@ -38,18 +38,15 @@ Looking
 Numbers are decimal or begin with 0x. Names of commands can be cut short: b, br, c, n, s, t, w, l, q.
 ";
 
-/// A place in a program, as a user says it.
+/// A place in a program, as a user writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spot {
-    /// An address.
     Address(u64),
-    /// A label.
     Label(String),
-    /// A line of a file.
+    /// A file and a line in it.
     Line(String, u32),
 }
 
-/// A command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     Break { spot: Spot, program: Option<String>, thread: Option<String> },
@@ -79,7 +76,7 @@ pub enum Command {
     Quit,
 }
 
-/// Names of commands with the fewest letters that say them, and their form.
+/// Names of commands, each with the length of its shortest abbreviation and its syntax.
 const NAMES: [(&str, usize, &str); 25] = [
     (
         "break",
@@ -116,10 +113,10 @@ const NAMES: [(&str, usize, &str); 25] = [
 const MOST: u64 = 4096;
 
 impl Command {
-    /// Reads a command; nothing if the line is empty or a comment (`#`).
+    /// Parses a command; `None` if the line is empty or a comment (`#`).
     ///
     /// # Errors
-    /// If it is no command.
+    /// If the line is not a command.
     pub fn parse(line: &str) -> Result<Option<Self>> {
         let line = line.split_once(" #").map_or(line, |(before, _)| before).trim();
         if line.is_empty() || line.starts_with('#') {
@@ -224,7 +221,7 @@ impl Command {
     }
 }
 
-/// A number, decimal or hexadecimal.
+/// Parses a decimal or hexadecimal number.
 fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),

@@ -1,4 +1,4 @@
-//! The debugger: commands and their answers as text, the same for the same run.
+//! The debugger: commands and their answers as text, reproducible from run to run.
 
 mod command;
 mod show;
@@ -11,7 +11,7 @@ use command::{Command, Spot};
 
 use crate::session::{Ended, Session};
 
-/// The most cycles of `step` and `next`: what they wait for may never come.
+/// The most cycles of `step` and `next`, whose goal may never be reached.
 const WITHIN: u64 = 10_000_000;
 
 /// The answer to a command.
@@ -19,11 +19,11 @@ const WITHIN: u64 = 10_000_000;
 pub enum Answer {
     /// Text to show.
     Text(String),
-    /// The user is done.
+    /// The user asked to leave.
     Quit,
 }
 
-/// A session with a thread that commands are about.
+/// A session, and the thread that commands apply to.
 pub struct Debugger {
     session: Session,
     thread: usize,
@@ -31,14 +31,14 @@ pub struct Debugger {
 }
 
 impl Debugger {
-    /// Debugs a session. Commands are about its first thread that has a program.
+    /// Debugs a session. Commands apply to its first thread that has a program.
     pub fn new(mut session: Session) -> Self {
         let threads = session.threads();
         let runs = threads.iter().position(|thread| thread.state != "stopped");
         Self { session, thread: runs.unwrap_or_default(), traces: false }
     }
 
-    /// What is said first.
+    /// Returns the first lines that the debugger shows.
     pub fn greeting(&mut self) -> String {
         let threads = self.session.threads();
         let run = threads.iter().filter(|thread| thread.state != "stopped").count();
@@ -50,12 +50,11 @@ impl Debugger {
         )
     }
 
-    /// The session.
     pub fn session(&mut self) -> &mut Session {
         &mut self.session
     }
 
-    /// The number of the thread that commands are about.
+    /// The index of the thread that commands apply to.
     pub fn thread(&self) -> usize {
         self.thread
     }
@@ -71,7 +70,7 @@ impl Debugger {
         matches!(Command::parse(line), Ok(Some(Continue | Cycles(_) | Next(_) | Step { .. })))
     }
 
-    /// Runs some cycles. Returns why the run has ended, if it should not go on.
+    /// Runs some cycles. Returns the reason if the run should not continue.
     ///
     /// # Errors
     /// If the machine fails.
@@ -215,7 +214,7 @@ impl Debugger {
         Ok(self.add(line, Breakpoint::Memory { memory, first, last, access }))
     }
 
-    /// The program that a command is about: that of a thread.
+    /// Returns the program of a thread.
     fn listing(&mut self, thread: usize) -> Result<usize> {
         let listing = self.session.threads()[thread].listing;
         let name = &self.session.names[thread];
@@ -225,11 +224,11 @@ impl Debugger {
         })
     }
 
-    /// The programs in which a spot is looked for, that of the current thread first.
+    /// Returns the programs in which a spot is searched, the current thread's program first.
     fn own_first(&mut self, spot: &Spot) -> Result<Vec<usize>> {
         let own = self.listing(self.thread);
         let Ok(own) = own else {
-            // Only a number needs the thread's own program.
+            // Only an address needs the thread's own program.
             let all: Vec<usize> = (0..self.session.listings.len()).collect();
             let is_enough = !matches!(spot, Spot::Address(_)) && !all.is_empty();
             return if is_enough { Ok(all) } else { own.map(|own| vec![own]) };
@@ -247,8 +246,8 @@ impl Debugger {
         })
     }
 
-    /// The addresses of a spot, in the first of these programs that has it. A number is an address
-    /// of the first.
+    /// Returns the addresses of a spot, in the first of these programs that has it. A numeric
+    /// address refers to the first program.
     fn addresses(&self, spot: &Spot, order: &[usize]) -> Result<(usize, Vec<u64>)> {
         let own = order[0];
         let listings = &self.session.listings;
@@ -343,7 +342,7 @@ impl Debugger {
         Ok(out)
     }
 
-    /// Why a run has ended, in a line. Commands are about the thread that it ended at from now on.
+    /// Says in a line why a run has ended. Later commands apply to the thread at which it ended.
     fn ended(&mut self, ended: &Ended) -> String {
         if let Ended::Breakpoint { thread: Some(thread), .. }
         | Ended::Done { thread: Some(thread) } = ended
@@ -420,7 +419,7 @@ impl Debugger {
     }
 }
 
-/// A place in a source, for people.
+/// Formats a source position for people.
 fn place_text(session: &Session, listing: usize, place: Place) -> Option<(String, String)> {
     let listing = session.listings.get(listing)?;
     let source = listing.sources.get(place.source)?;

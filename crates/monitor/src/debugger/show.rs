@@ -1,4 +1,4 @@
-//! Answers of the debugger.
+//! Formats the answers of the debugger.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use wireloom_machine::{Error, Result};
 use super::place_text;
 use crate::session::Session;
 
-/// Where a thread is.
+/// Formats the position of a thread.
 pub fn place(session: &mut Session, thread: usize) -> String {
     let now = session.threads()[thread].clone();
     let name = &session.names[thread];
@@ -38,7 +38,7 @@ pub fn place(session: &mut Session, thread: usize) -> String {
     out
 }
 
-/// All threads with a program.
+/// Lists all threads that have a program.
 pub fn threads(session: &mut Session, current: usize) -> String {
     let mut out = String::new();
     for (number, thread) in session.threads().iter().enumerate() {
@@ -65,7 +65,7 @@ pub fn threads(session: &mut Session, current: usize) -> String {
     if out.is_empty() { "no thread has a program\n".to_owned() } else { out }
 }
 
-/// Instructions with the lines of their sources.
+/// Lists instructions with their source lines.
 pub fn listing(
     session: &mut Session,
     number: usize,
@@ -93,7 +93,7 @@ pub fn listing(
     let instructions = listing.instructions.iter().enumerate();
     for (address, instruction) in instructions.skip(from as usize).take(count) {
         let address = address as u64;
-        // Loom C is above what comes from it; microcode is next to it.
+        // Loom C is above the code generated from it; microcode is next to it.
         for place in instruction.places.iter().skip(1).rev() {
             if last[place.source] != Some(place.line)
                 && let Some((name, text)) = place_text(session, number, *place)
@@ -115,13 +115,13 @@ pub fn listing(
     out
 }
 
-/// The labels of a program.
+/// Lists the labels of a program.
 pub fn labels(listing: Option<&Listing>) -> String {
     let Some(listing) = listing else { return "the thread has no program\n".to_owned() };
     listing.labels.iter().map(|(label, address)| format!("{address:>5} {label}\n")).collect()
 }
 
-/// The sources of all programs, with the lines that have instructions as ranges.
+/// Lists the sources of all programs, with the lines that have instructions as ranges.
 pub fn sources(listings: &[Listing]) -> String {
     let mut out = String::new();
     for listing in listings {
@@ -147,7 +147,7 @@ pub fn sources(listings: &[Listing]) -> String {
     out
 }
 
-/// Registers, of these names or all.
+/// Lists the registers with these names, or all registers.
 ///
 /// # Errors
 /// If there is no such register.
@@ -171,7 +171,7 @@ pub fn registers(registers: &[RegisterValue], names: &[String]) -> Result<String
     Ok(out)
 }
 
-/// Words of a memory, eight a line or fewer.
+/// Formats words of a memory, at most eight per line.
 pub fn memory(words: &[u32], address: u64, words_at: usize) -> String {
     let mut out = String::new();
     let each = 8 / words_at;
@@ -185,8 +185,8 @@ pub fn memory(words: &[u32], address: u64, words_at: usize) -> String {
     out
 }
 
-/// What waits in queues. Where a machine names both ends of its queues, those that hold something
-/// are shown instead of how much the queues of an engine hold together.
+/// Lists the fill of queues. If a machine names both ends of its queues, each non-empty queue is
+/// listed instead of the total of each engine.
 pub fn queues(session: &mut Session) -> String {
     let held = session.queues();
     let is_shown = |part: &Part| part.kind != PartKind::Queue || held.is_none();
@@ -205,7 +205,7 @@ pub fn queues(session: &mut Session) -> String {
     out
 }
 
-/// Shares of time in which parts were in use since the beginning.
+/// Lists the shares of time in which parts were in use since the beginning.
 pub fn used(session: &mut Session) -> String {
     let cycles = session.cycle().max(1);
     let mut out = String::new();
@@ -217,20 +217,20 @@ pub fn used(session: &mut Session) -> String {
             MeasureKind::State if is_engine && measure.name == "busy" => {}
             _ => continue,
         }
-        // The cycles of an event that has begun may be to come.
+        // An event is counted when it begins, so the value may run ahead of time.
         let share = (*value).min(cycles) as f64 / cycles as f64;
         let _ = writeln!(out, "{:<16} {:>6.1} %", part.name, 100.0 * share);
     }
     out
 }
 
-/// The mean power of each part since the beginning, if the machine tells its energy.
+/// Lists the mean power of each part since the beginning, if the machine reports its energy.
 pub fn power(session: &mut Session) -> String {
     let seconds = session.cycle() as f64 / session.hertz;
     let mut out = String::new();
     for (measure, value) in session.measures.iter().zip(session.now()) {
         if measure.kind == MeasureKind::Energy {
-            // Picojoules.
+            // The value is in picojoules.
             let milliwatts = if seconds > 0.0 { *value as f64 * 1e-9 / seconds } else { 0.0 };
             let name = &session.parts[measure.part].name;
             let _ = writeln!(out, "{name:<24} {milliwatts:>10.3} mW");
@@ -239,7 +239,7 @@ pub fn power(session: &mut Session) -> String {
     if out.is_empty() { "this machine tells no energy\n".to_owned() } else { out }
 }
 
-/// What became of the last packets.
+/// Lists the verdicts on the last packets.
 pub fn packets(session: &mut Session) -> String {
     const SHOWN: usize = 16;
     let (to_come, done) = session.packets();
@@ -254,7 +254,6 @@ pub fn packets(session: &mut Session) -> String {
     out
 }
 
-/// The breakpoints.
 pub fn breakpoints(session: &Session) -> String {
     let all = session.breakpoints().iter();
     let out: String =
@@ -262,7 +261,6 @@ pub fn breakpoints(session: &Session) -> String {
     if out.is_empty() { "there are no breakpoints\n".to_owned() } else { out }
 }
 
-/// Events.
 pub fn events(events: &[Event], names: &[String]) -> String {
     let mut out = String::new();
     for event in events {

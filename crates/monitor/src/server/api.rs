@@ -1,4 +1,4 @@
-//! What a page can ask, and the answers.
+//! The requests of a page and their replies.
 
 use std::collections::HashMap;
 
@@ -9,19 +9,18 @@ use wireloom_machine::watch::Breakpoint;
 use super::runner::Runner;
 use crate::session::Session;
 
-/// The most intervals of a history, and words of a memory, in an answer.
+/// The most history intervals, and the most memory words, in a reply.
 const MOST: usize = 4096;
-/// Packets that have left, in an answer.
+/// The most departed packets in a reply.
 const LEFT: usize = 24;
 
-/// An answer.
+/// A reply to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// The status of HTTP.
+    /// The HTTP status.
     pub status: u16,
-    /// The type of the body.
+    /// The media type of the body.
     pub kind: &'static str,
-    /// The body.
     pub body: String,
 }
 
@@ -39,30 +38,30 @@ impl Reply {
     }
 }
 
-/// A question or an order.
+/// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// What never changes.
+    /// The constant description of the machine.
     Machine,
-    /// What is now, with the registers of a thread.
+    /// The current state, with the registers of a thread.
     State { thread: usize },
-    /// What happened in some cycles.
+    /// The history of some cycles, as at most `points` samples.
     History { from: u64, to: u64, points: usize },
     /// Words of a memory.
     Memory { memory: usize, address: u64, count: usize },
     /// A command of the debugger.
     Command(String),
-    /// Run, at a speed in cycles a second.
+    /// Run, at a speed in cycles per second, or at full speed.
     Run { speed: Option<u64> },
-    /// Stop running.
+    /// Pause the run.
     Pause,
 }
 
 impl Ask {
-    /// Reads a question.
+    /// Parses a request.
     ///
     /// # Errors
-    /// If there is no such question, as an answer.
+    /// If there is no such request: the reply that says so.
     pub fn parse(is_post: bool, name: &str, query: &str, body: String) -> Result<Self, Reply> {
         let values: HashMap<&str, &str> =
             query.split('&').filter_map(|pair| pair.split_once('=')).collect();
@@ -100,7 +99,7 @@ impl Ask {
 }
 
 impl Runner {
-    /// Answers a question.
+    /// Executes a request.
     pub fn answer(&mut self, ask: Ask) -> Reply {
         match ask {
             Ask::Machine => machine(self.session()),
@@ -170,7 +169,7 @@ impl Runner {
     }
 }
 
-/// What never changes of a machine.
+/// Describes the constant parts of a machine.
 fn machine(session: &mut Session) -> Reply {
     let parts: Vec<usize> = session.threads().iter().map(|thread| thread.part).collect();
     let named = session.names.iter().zip(parts);
@@ -186,7 +185,7 @@ fn machine(session: &mut Session) -> Reply {
     }))
 }
 
-/// What happened between samples.
+/// Lists the differences between samples.
 fn history(session: &Session, from: u64, to: u64, points: usize) -> Reply {
     let rows = session.rows(from, to, points);
     let cycles: Vec<u64> = rows.iter().map(|row| row.cycle).collect();

@@ -7,27 +7,27 @@ use wireloom_machine::Result;
 use crate::debugger::{Answer, Debugger};
 use crate::session::Session;
 
-/// How long the machine runs before it looks for requests.
+/// The time that the machine runs before it looks for requests.
 const TURN: Duration = Duration::from_millis(20);
 /// Cycles of the first turn.
 const FIRST: u64 = 1024;
-/// The most cycles of a command that a page gives: what takes longer is a run.
+/// The most cycles of one page command; longer work must be started as a run.
 const LONGEST: u64 = 2_000_000;
 
-/// A debugger whose machine runs or not.
+/// A debugger whose machine can run between requests.
 pub struct Runner {
     debugger: Debugger,
     running: bool,
     speed: Option<u64>,
-    /// When the run began, and at which cycle, to keep its speed.
+    /// The time and the cycle at which the run began, to keep its speed.
     began: (Instant, u64),
-    /// Cycles that take about a turn.
+    /// The number of cycles that take about one turn.
     cycles: u64,
     said: String,
 }
 
 impl Runner {
-    /// Creates one whose machine does not run.
+    /// Creates a runner whose machine is paused.
     pub fn new(debugger: Debugger) -> Self {
         Self {
             debugger,
@@ -39,12 +39,11 @@ impl Runner {
         }
     }
 
-    /// Whether the machine runs.
     pub fn is_running(&self) -> bool {
         self.running
     }
 
-    /// The speed, in cycles a second.
+    /// The target speed in cycles per second; `None` for full speed.
     pub fn speed(&self) -> Option<u64> {
         self.speed
     }
@@ -54,17 +53,16 @@ impl Runner {
         &self.said
     }
 
-    /// The thread that the last run ended at.
+    /// The thread at which the last run ended.
     pub fn thread(&self) -> usize {
         self.debugger.thread()
     }
 
-    /// The session.
     pub fn session(&mut self) -> &mut Session {
         self.debugger.session()
     }
 
-    /// Lets the machine run.
+    /// Lets the machine run, at `speed` cycles per second if given.
     pub fn start(&mut self, speed: Option<u64>) {
         self.running = true;
         self.speed = speed;
@@ -72,12 +70,12 @@ impl Runner {
         self.said.clear();
     }
 
-    /// Stops the machine.
     pub fn pause(&mut self) {
         self.running = false;
     }
 
-    /// Executes a command. A machine that runs goes on after it, unless the command runs it too.
+    /// Executes a command. A running machine continues afterwards, unless the command itself runs
+    /// it.
     ///
     /// # Errors
     /// If the command is wrong, or the machine fails.
@@ -96,7 +94,7 @@ impl Runner {
         }
     }
 
-    /// Runs for a turn, if the machine runs.
+    /// Runs the machine for one turn, unless it is paused.
     pub fn advance(&mut self) {
         if !self.running {
             return;

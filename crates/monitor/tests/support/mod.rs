@@ -13,7 +13,7 @@ use wireloom_monitor::Session;
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::Store;
 
-/// Packets that come in one batch.
+/// Packets that are returned in one batch.
 struct Given {
     packets: Vec<Packet>,
     has_given: bool,
@@ -27,14 +27,14 @@ impl Source for Given {
     }
 }
 
-/// A packet of 60 bytes: the first byte says what becomes of it.
+/// A packet of 60 bytes; the first byte selects its verdict.
 fn packet(number: usize) -> Packet {
     let mut bytes: Vec<u8> = (0..60).map(|at| (at * 7 + number) as u8).collect();
     bytes[0] = [0xaa, 0xdd, 0xcc][number % 3];
     Packet { ingress: (number % 4) as u16, arrival_ns: 0, bytes }
 }
 
-/// The forwarder of the tests of `ixp` on one engine, with this number of packets.
+/// The test forwarder of `ixp` on one engine, with this number of packets.
 pub fn session(packets: usize, interrupt: &Arc<AtomicBool>) -> Session {
     let (file, text) = forwarder();
     session_of(file, text, packets, interrupt)
@@ -58,7 +58,7 @@ pub fn session_of(
     watched(processor.expect("a machine"), file, text, packets, interrupt)
 }
 
-/// The same forwarder on a machine that accounts for its energy.
+/// The test forwarder on a machine that accounts for its energy.
 pub fn metered_session(packets: usize, interrupt: &Arc<AtomicBool>) -> Session {
     let (file, text) = forwarder();
     let (spec, programs) = programs_of(file, &text);
@@ -67,7 +67,7 @@ pub fn metered_session(packets: usize, interrupt: &Arc<AtomicBool>) -> Session {
     watched(processor.expect("a machine"), file, text, packets, interrupt)
 }
 
-/// A machine with its program on one engine.
+/// A machine with the program on one engine.
 fn programs_of(file: &str, text: &str) -> (Spec, Vec<(Program, u8)>) {
     let mut none = |file: &Path| Err(format!("{} is not there", file.display()));
     let image = wireloom_microcode::assemble(file, text, &Default::default(), &mut none);
