@@ -1,5 +1,5 @@
-//! Counts of executed instructions and simulated misses, function by function: a command under
-//! Valgrind's callgrind.
+//! Counts of executed instructions and simulated cache misses by function, from a command that runs
+//! under Valgrind's callgrind.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -10,16 +10,15 @@ use std::process::{Command, Stdio};
 
 use wireloom_machine::{Error, Result};
 
-/// What a function did itself, without the functions that it calls.
+/// The costs of a function itself, without the functions that it calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Instructions.
     pub instructions: u64,
-    /// Accesses to data that miss the simulated first-level cache.
+    /// Data accesses that miss the simulated first-level cache.
     pub first_misses: u64,
-    /// Those that miss the last-level one too.
+    /// Data accesses that miss the last-level cache too.
     pub last_misses: u64,
-    /// Branches that the simulated predictor gets wrong.
+    /// Branches that the simulated predictor mispredicts.
     pub mispredictions: u64,
 }
 
@@ -32,11 +31,11 @@ impl AddAssign for Counts {
     }
 }
 
-/// Runs a command under callgrind, and counts what it does while it is in the function `inside`. The
-/// functions are named as the program's symbols are.
+/// Runs a command under callgrind and counts the costs while the function `inside` runs. Functions
+/// have the names of the program's symbols.
 ///
 /// # Errors
-/// If there is no Valgrind, the command fails, or it never is in that function.
+/// If Valgrind is missing, the command fails, or it never calls that function.
 pub fn counted(
     command: &[&OsStr],
     environment: &[(&str, &str)],
@@ -76,8 +75,8 @@ pub fn counted(
     Ok(counts)
 }
 
-/// Reads callgrind's format (the manual's chapter "Callgrind Format Specification"): by function, its
-/// own counts.
+/// Parses callgrind's output (the manual's chapter "Callgrind Format Specification") into each
+/// function's own counts.
 fn parse(text: &str) -> Result<BTreeMap<String, Counts>, String> {
     let mut names: BTreeMap<&str, &str> = BTreeMap::new();
     let mut events: Vec<&str> = Vec::new();
@@ -92,7 +91,7 @@ fn parse(text: &str) -> Result<BTreeMap<String, Counts>, String> {
         } else if let Some(name) = line.strip_prefix("cfn=") {
             resolved(name, &mut names);
         } else if line.starts_with("calls=") {
-            // What follows is the cost of the call, which is the callee's own.
+            // The next line is the inclusive cost of the call, which belongs to the callee.
             is_of_call = true;
         } else if line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first)) {
             if std::mem::take(&mut is_of_call) {
@@ -101,7 +100,7 @@ fn parse(text: &str) -> Result<BTreeMap<String, Counts>, String> {
             let costs: Result<Vec<u64>, _> =
                 line.split_whitespace().skip(1).map(str::parse).collect();
             let costs = costs.map_err(|_| format!("line {}: `{line}`", number + 1))?;
-            // Events at the end that are zero are left out.
+            // Trailing events that are zero are omitted.
             let of = |event: &str| {
                 let at = events.iter().position(|name| *name == event);
                 at.and_then(|at| costs.get(at)).copied().unwrap_or(0)
@@ -118,7 +117,7 @@ fn parse(text: &str) -> Result<BTreeMap<String, Counts>, String> {
     Ok(counts)
 }
 
-/// The name in `(ID) NAME`, which is written out where it comes first.
+/// Resolves `(ID) NAME`, in which the name is written out only at its first occurrence.
 fn resolved<'a>(text: &'a str, names: &mut BTreeMap<&'a str, &'a str>) -> &'a str {
     match text.split_once(' ') {
         Some((id, name)) => {

@@ -1,5 +1,5 @@
 //! The native router while a control plane in another thread changes its tables, next to the same
-//! router while nobody does.
+//! router without changes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -17,36 +17,38 @@ use super::Settings;
 use super::processors::{Pinned, allowed};
 use super::workload::packets;
 
-/// Changes a second that a sample has at least.
+/// The fewest changes per second that a valid sample has.
 pub const CHANGES: f64 = 50_000.0;
-/// What the control plane aims at: the system does not always let it go on in time.
+/// The target rate of the control plane, above `CHANGES` because the system sometimes delays it.
 const PACE: f64 = 1.02 * CHANGES;
-/// How long the control plane rests between two looks at the clock.
+/// The time that the control plane sleeps between two looks at the clock.
 const REST: Duration = Duration::from_micros(200);
-/// The time that a rate is measured for.
+/// The duration of a rate measurement.
 const MEASURED: Duration = Duration::from_millis(500);
-/// Packets that the machine is offered at once, as ports do.
+/// Packets that the machine is offered at once, as by ports.
 const OFFERED: usize = 256;
-/// Of the 606,138 routes, every so-manieth is changed; after so many of them a next hop.
+/// One in this many of the 606,138 routes is changed. A next hop changes after each
+/// `ROUTES_PER_HOP` routes.
 const SPACING: usize = 61;
 const ROUTES_PER_HOP: usize = 9;
-/// Samples that the control plane may miss because the system has other work.
+/// Samples that may be discarded because other work of the system delayed the control plane.
 const TRIES: usize = 20;
 
 /// Destination and source address of the frames to a next hop: the first twelve bytes of a frame,
-/// the first byte lowest.
+/// with the first byte lowest.
 type Link = u128;
 /// The bits of a [`Link`].
 const LINK: u128 = (1 << 96) - 1;
 
-/// The bit by which the addresses of a next hop change, in both.
+/// The bit that is flipped in both addresses of a changed next hop.
 const CHANGED_BIT: u32 = 24;
 
-/// Returns the function that measures once: the rate of the router with the demonstration's tables
-/// while 50,000 times a second a route gets another next hop, or a next hop other addresses, as a
-/// multiple of its rate without changes, both of processor time. Packets and changes have a processor
-/// each, if there are two. Every frame must have both addresses of before or both of
-/// after, and those of the port that it is sent to.
+/// Returns the function that takes one sample: the rate of the router with the demonstration's
+/// tables during 50,000 changes per second, as a multiple of its rate without changes, both per
+/// second of processor time. A change gives a route another next hop, or a next hop other
+/// addresses. Packets and changes each have a processor if there are two. Every frame must have
+/// both addresses from before or both from after a change, and addresses of the port to which it is
+/// sent.
 ///
 /// # Errors
 /// If a file is missing, or the compiler fails.
@@ -77,7 +79,7 @@ pub fn sampler(settings: &Settings) -> Result<impl FnMut() -> Result<f64>> {
                 });
                 let rate = changes.rate(&mut machine, &frames);
                 ends.store(true, Ordering::Relaxed);
-                // Those that wait are made, so that the thread can end.
+                // Pending changes are applied, so that the thread can end.
                 machine.offer(&frames[..OFFERED], &mut |_| {});
                 (rate, changing.join().expect("it does not panic"))
             });
@@ -93,15 +95,15 @@ pub fn sampler(settings: &Settings) -> Result<impl FnMut() -> Result<f64>> {
     })
 }
 
-/// The changes, to be made in this order again and again.
+/// The changes, applied in this order again and again.
 struct Changes {
     updates: Vec<Update>,
-    /// What frames may have as addresses, by their port.
+    /// The addresses that frames may have, by port.
     links: Vec<Vec<Link>>,
 }
 
 impl Changes {
-    /// Changes of entries that are there.
+    /// Builds changes of existing entries.
     fn of(store: &mut Store) -> Result<Self> {
         let mut links: Vec<Vec<Link>> = Vec::new();
         let mut hops = Vec::new();
@@ -133,7 +135,8 @@ impl Changes {
                 routes.push([&other, &row].map(|row| update("destinations4", table, row)));
             }
         });
-        // All routes get another next hop, then their own again; next hops change in between.
+        // All routes get another next hop, then their original one again; next hops change in
+        // between.
         let mut updates = Vec::new();
         for time in 0..2 {
             for (index, routes) in routes.chunks(ROUTES_PER_HOP).enumerate() {
@@ -145,7 +148,7 @@ impl Changes {
         Ok(Self { updates, links })
     }
 
-    /// Makes changes from `next` on until the end is asked for. Returns how many a second.
+    /// Makes changes from `next` on until `ends` is set. Returns the rate in changes per second.
     fn make(&self, control: &Control, next: &mut usize, ends: &AtomicBool) -> f64 {
         let begin = Instant::now();
         let mut made = 0u64;
@@ -162,8 +165,9 @@ impl Changes {
         made as f64 / begin.elapsed().as_secs_f64()
     }
 
-    /// Million packets a second of processor time: that of this thread. Other programs, and the control
-    /// plane if there are fewer than two cores for it, take time of the clock, but none of this.
+    /// Measures the rate in million packets per second of this thread's processor time. Other
+    /// programs, and the control plane if it has no core of its own, take wall-clock time but none
+    /// of this.
     fn rate(&self, machine: &mut Native, frames: &[Frame<'_>]) -> Result<f64> {
         let (mut packets, mut torn) = (0u64, None);
         let begin = processor_time();
@@ -189,7 +193,6 @@ impl Changes {
     }
 }
 
-/// The processor time of this thread.
 #[cfg(target_os = "linux")]
 fn processor_time() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
@@ -197,7 +200,7 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// The time of the clock, where the system has no other.
+/// The wall-clock time, on systems without a thread clock.
 #[cfg(not(target_os = "linux"))]
 fn processor_time() -> Duration {
     static BEGIN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
@@ -211,14 +214,14 @@ fn instance<'a>(store: &'a mut Store, path: &str) -> Result<&'a dyn Instance> {
     }
 }
 
-/// A field of a row.
+/// Returns a field of a row.
 fn field(row: &Row, name: &str) -> Result<u128> {
     let found = row.fields.iter().find(|(field, _)| field == name);
     let missing = || Error::new(format!("the router's tables have no field {name}"));
     found.map(|(_, value)| u128::from(value.low_u64())).ok_or_else(missing)
 }
 
-/// A row with other values in its fields.
+/// Returns a row with changed field values.
 fn with_fields(row: &Row, change: impl Fn(&str, u128) -> u128) -> Row {
     let fields = row.fields.iter().map(|(name, value)| {
         let changed = change(name, u128::from(value.low_u64()));

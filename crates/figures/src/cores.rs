@@ -14,11 +14,11 @@ use super::Settings;
 use super::processors::{Pinned, allowed};
 use super::workload::packets;
 
-/// Passes over the packets in a sample, which takes a second or two.
+/// Passes over the packets in a sample; a sample takes a second or two.
 const PASSES: usize = 32;
 
-/// Returns the function that measures once on two cores and once on one, the same packets: million
-/// packets a second.
+/// Returns the function that takes one sample: million packets per second for the same packets on
+/// two cores and on one.
 ///
 /// # Errors
 /// If a file is missing, or the compiler fails.
@@ -35,7 +35,7 @@ pub fn sampler(settings: &Settings) -> Result<impl FnMut() -> Result<[f64; 2]>> 
     })
 }
 
-/// A native machine with the tables of the demonstration.
+/// Starts a native machine with the tables of the demonstration.
 ///
 /// # Errors
 /// If a file is missing, or the compiler fails.
@@ -47,18 +47,17 @@ pub fn machine(settings: &Settings, source: &Source) -> Result<Native> {
     Ok(Native::new(library, store))
 }
 
-/// What left a machine. The peer sums the same of each packet: what happened to it, where it left, and
-/// its length.
+/// The outputs of a machine. The peer computes the same sum over each packet's verdict, port and
+/// length.
 #[derive(Default)]
 pub struct Left {
-    /// Packets.
     pub count: usize,
-    /// The sum, which no one needs but which makes the loop look at each packet.
+    /// A sum that is not reported; it only makes the loop look at each packet.
     pub sum: u64,
 }
 
 impl Left {
-    /// Adds a packet, in two pieces.
+    /// Adds a packet whose bytes are in two pieces.
     pub fn add(&mut self, output: Output<'_>, rest: &[u8]) {
         let (verdict, port) = match output.verdict {
             Verdict::Sent { port } => (1, port),
@@ -70,8 +69,9 @@ impl Left {
     }
 }
 
-/// The rate of machines that execute so many packets together, again and again, each in a thread on a processor of its own: from
-/// the first one's begin to the last one's end.
+/// Returns the rate, in million packets per second, of machines that together execute `count`
+/// packets [`PASSES`] times, each in a thread on a processor of its own. The time is from the first
+/// thread's begin to the last one's end.
 fn mpps(count: usize, work: Vec<(&mut Native, &[Frame<'_>])>) -> f64 {
     let ready = &Barrier::new(work.len());
     let times: Vec<(Instant, Instant)> = thread::scope(|scope| {

@@ -15,33 +15,32 @@ use super::{
 };
 use wireloom_machine::{Error, Result};
 
-/// A figure.
 pub struct Figure {
     /// The name on the command line.
     pub name: &'static str,
-    /// A sentence on the contents of the figure.
+    /// One sentence on the contents of the figure.
     pub what: &'static str,
     /// The values that `--on` accepts.
     pub choice: Choice,
-    /// Makes it.
+    /// Makes the figure.
     pub make: fn(&Settings) -> Result<Drawn>,
-    /// How docs/figures keeps its numbers.
+    /// The form in which docs/figures keeps the numbers.
     pub kept: Kept,
 }
 
-/// How docs/figures keeps the numbers of a figure, and pages show them.
+/// The form in which docs/figures keeps the numbers of a figure and pages show them.
 pub struct Kept {
-    /// How long it takes to measure them.
+    /// The time that measuring them takes.
     pub cost: Cost,
-    /// The program that is measured, with its constants where they are not the program's own.
+    /// The measured program, with its constants where they are not the program's own.
     pub built: &'static str,
-    /// Fields of the data whose contents name the rows: parts of the keys, in this order.
+    /// Fields of the data that name the rows. Their contents are parts of the keys, in this order.
     pub names: &'static [&'static str],
-    /// Fields of the data that are not kept.
+    /// Fields of the data that are left out.
     pub skip: &'static [&'static str],
-    /// Programs on whose versions the numbers depend.
+    /// Programs whose versions affect the numbers.
     pub tools: &'static [&'static str],
-    /// Tables that pages can have.
+    /// Tables that pages can include.
     pub tables: &'static [PageTable],
 }
 
@@ -49,7 +48,7 @@ pub struct Kept {
 pub enum Choice {
     /// `--on` is not accepted.
     None,
-    /// Some of the machines, or configurations, that it has.
+    /// Some of these machines or configurations.
     Some(fn() -> Vec<String>),
     /// Any network processor.
     Any,
@@ -58,7 +57,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Refuses values that the benchmark of that name does not accept.
+    /// Refuses values that the benchmark `name` does not accept.
     ///
     /// # Errors
     /// If `--on` names a machine that the benchmark cannot measure.
@@ -89,19 +88,18 @@ impl Choice {
     }
 }
 
-/// A figure, made.
+/// The result of making a figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Drawn {
     /// Tables for people.
     #[serde(skip)]
     pub text: String,
-    /// The numbers.
     pub data: Value,
-    /// The plot, as SVG.
+    /// The plot as SVG.
     #[serde(skip)]
     pub svg: String,
-    /// Results that violate an invariant or miss a goal, a sentence each. Everything in a figure is
-    /// simulated or computed and equal on every computer, except in those that
+    /// Results that violate an invariant or miss a goal, one sentence each. All numbers are
+    /// simulated or computed, and equal on every computer, except in the figures that
     /// [`publish::MEASURED`](super::publish::MEASURED) names.
     pub faults: Vec<String>,
 }

@@ -1,5 +1,5 @@
-//! The workloads with a million flows: flow counting and address translation. Packets come in
-//! random order, a new one in each pass, so that nothing of a flow is in a cache by chance.
+//! The workloads with a million flows: flow counting and address translation. Packets arrive in
+//! random order, a new one in each pass, so that no flow is in a cache by chance.
 
 use std::net::Ipv4Addr;
 use std::time::Instant;
@@ -18,28 +18,28 @@ use wireloom_offloads::kinds::random::splitmix64;
 use super::Settings;
 use super::registry::scratch;
 
-/// Flows, and packets of a pass.
+/// The number of flows, and of packets in a pass.
 const FLOWS: usize = 1_000_000;
-/// Bytes of a frame of 64 bytes without its check sequence.
+/// Bytes of a 64-byte frame without its check sequence.
 const BYTES: usize = 60;
 /// External addresses of the address translator.
 const ADDRESSES: u32 = 64;
-/// Nanoseconds between packets: those of the goal, 5 Mpps.
+/// Nanoseconds between packets at the rate of the goal, 5 Mpps.
 const GAP_NS: u64 = 200;
 
-/// A machine and packets of many flows.
+/// A machine, and packets of many flows.
 pub struct Flows {
     machine: Running,
-    /// The packets, arrival port and bytes; each pass takes some of them.
+    /// The packets as arrival port and bytes. Each pass takes some of them.
     kinds: Vec<(u16, [u8; BYTES])>,
-    /// The bytes of a pass, in their order.
+    /// The bytes of a pass, in order of arrival.
     bytes: Vec<u8>,
     draws: u64,
     now_ns: u64,
 }
 
 impl Flows {
-    /// `flowcount` on a machine, with a packet of each flow.
+    /// Runs `flowcount` on a machine, with one packet kind per flow.
     ///
     /// # Errors
     /// If a file is missing, or the machine does not start.
@@ -51,7 +51,7 @@ impl Flows {
         Ok(flows)
     }
 
-    /// `nat` on a machine, with a packet of each flow in each direction.
+    /// Runs `nat` on a machine, with one packet kind per flow and direction.
     ///
     /// # Errors
     /// As [`Flows::counted`].
@@ -89,7 +89,7 @@ impl Flows {
         Ok(Self { machine, kinds: Vec::new(), bytes: vec![0; FLOWS * BYTES], draws: 0, now_ns: 0 })
     }
 
-    /// Sends one packet of each kind, and shows what becomes of each.
+    /// Sends one packet of each kind, and passes each output to `show`.
     fn begin(&mut self, show: &mut dyn FnMut(u64, &[u8])) -> Result {
         let mut sent = 0;
         let packet = |(ingress, bytes): &(u16, [u8; BYTES])| Packet {
@@ -110,7 +110,7 @@ impl Flows {
         Ok(())
     }
 
-    /// Runs one pass over packets of all flows and returns million packets a second.
+    /// Runs one pass over packets of all flows and returns the rate in million packets per second.
     ///
     /// # Errors
     /// If the machine fails or does not send a packet.
@@ -136,10 +136,11 @@ impl Flows {
     }
 }
 
-/// A packet of a flow from an inside host.
+/// Returns a packet of a flow from an inside host.
 fn outward(flow: u64) -> [u8; BYTES] {
     let draw = splitmix64(1, flow);
-    // No two flows have the same source: one of 2^16 hosts, and a port of 2^4 groups of ports.
+    // No two flows have the same source: the host is one of 2^16, and the port is in one of 2^4
+    // groups.
     let host = Ipv4Addr::from(10 << 24 | (flow as u32 & 0xffff));
     let port = 1024 + (flow >> 16) as u16 * 4000 + (draw % 4000) as u16;
     let server = Ipv4Addr::from(192 << 24 | (draw >> 40) as u32 & 0xff_ffff);

@@ -1,7 +1,8 @@
 //! Benchmarks: speed, time and memory of the software machines, and the papers' figures of network
 //! processors and simulated machines.
 //!
-//! A benchmark returns samples of one number. The median counts; the spread is shown next to it.
+//! A benchmark returns samples of one number. Its result is the median, and the spread is shown
+//! next to it.
 
 mod callgrind;
 mod changes;
@@ -73,12 +74,12 @@ pub use registry::BENCHMARKS;
 
 /// The settings of a benchmark.
 pub struct Settings {
-    /// Root of the repository: programs, tables and the data cache are found from here.
+    /// The root of the repository, where programs, tables and the data cache are.
     pub root: PathBuf,
     /// The number of samples.
     pub runs: usize,
-    /// The values of `--on`: in figures that compare machines, the only machines to measure; all if
-    /// it is empty. [`Choice`] has allowed them.
+    /// The values of `--on`: in figures that compare machines, the only machines to measure. Empty
+    /// means all. [`Choice`] has already checked the values.
     pub only: Vec<String>,
 }
 
@@ -86,12 +87,12 @@ impl Settings {
     /// Returns a network processor with these numbers of clusters, engines and threads.
     ///
     /// # Errors
-    /// If there can be none.
+    /// If no such processor is possible.
     pub fn np(&self, clusters: usize, engines: usize, threads: usize) -> Result<Machine> {
         Machine::find(&format!("np-{clusters}-{engines}-{threads}")).map_err(Error::new)
     }
 
-    /// Whether a figure shall have the machine, or configuration, of this name.
+    /// Whether a figure includes the machine or configuration of this name.
     pub fn wants(&self, machine: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|wanted| wanted == machine)
     }
@@ -101,23 +102,21 @@ impl Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// A rate.
+    /// The number is a rate.
     Higher,
-    /// A time or a size.
+    /// The number is a time or a size.
     Lower,
 }
 
-/// A benchmark.
 pub struct Benchmark {
     /// The name on the command line.
     pub name: &'static str,
-    /// A sentence on what is measured.
+    /// One sentence on the measured quantity.
     pub what: &'static str,
     /// The unit of the samples.
     pub unit: &'static str,
-    /// The direction of improvement.
     pub better: Better,
-    /// The goal in the unit, if any.
+    /// The goal in the unit; `None` if there is none.
     pub goal: Option<f64>,
     /// Takes the samples.
     pub measure: fn(&Settings) -> Result<Vec<f64>>,
@@ -126,17 +125,16 @@ pub struct Benchmark {
 /// The result of a benchmark.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measurement {
-    /// The benchmark.
+    /// The name of the benchmark.
     pub name: &'static str,
-    /// A sentence on what was measured.
+    /// One sentence on the measured quantity.
     pub what: &'static str,
-    /// Unit of the numbers.
+    /// The unit of the numbers.
     pub unit: &'static str,
-    /// The direction of improvement.
     pub better: Better,
-    /// The goal.
+    /// The goal in the unit; `None` if there is none.
     pub goal: Option<f64>,
-    /// Whether it was.
+    /// Whether the goal was reached; `None` without a goal.
     pub reached: Option<bool>,
     /// The median sample.
     pub median: f64,
@@ -149,16 +147,16 @@ pub struct Measurement {
 }
 
 impl Benchmark {
-    /// Takes the samples and sums them up.
+    /// Takes the samples and summarises them.
     ///
     /// # Errors
-    /// If something that it needs is missing.
+    /// If a requirement of the benchmark is missing.
     pub fn run(&self, settings: &Settings) -> Result<Measurement> {
         let samples = (self.measure)(settings)?;
         Ok(self.measurement(samples))
     }
 
-    /// Sums samples up.
+    /// Summarises samples.
     fn measurement(&self, samples: Vec<f64>) -> Measurement {
         let median = median(&samples);
         Measurement {
@@ -198,7 +196,7 @@ impl Measurement {
         ]
     }
 
-    /// Returns a sentence if the goal was missed.
+    /// Returns a sentence if the goal was missed, else `None`.
     pub fn missed(&self) -> Option<String> {
         let goal = goal_text(self.goal, self.better, self.unit);
         (self.reached == Some(false))
@@ -221,7 +219,7 @@ fn goal_text(goal: Option<f64>, better: Better, unit: &str) -> String {
     goal.map_or(String::new(), |goal| format!("{bound} {goal} {unit}"))
 }
 
-/// The median; the lower of the two in the middle where there are two.
+/// Returns the median; for an even number of samples, the lower of the two in the middle.
 ///
 /// # Panics
 /// If there are no samples.
@@ -231,16 +229,16 @@ pub fn median(samples: &[f64]) -> f64 {
     sorted[(sorted.len() - 1) / 2]
 }
 
-/// Three significant digits.
+/// Formats a number with three significant digits.
 pub fn number(value: f64) -> String {
     let digits = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
     format!("{value:.*}", usize::try_from(2 - digits).unwrap_or(0))
 }
 
-/// The heads of a table of measurements; columns 1 to 3 have numbers.
+/// The heads of a table of measurements; columns 1 to 3 hold numbers.
 pub const HEADS: [&str; 7] = ["benchmark", "median", "least", "most", "unit", "goal", ""];
 
-/// Measurements as a table for people.
+/// Formats measurements as a table for people.
 pub fn table(measurements: &[Measurement]) -> String {
     let mut table = output::table(&HEADS, &[1, 2, 3]);
     measurements.iter().for_each(|measurement| {

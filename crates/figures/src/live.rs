@@ -1,5 +1,5 @@
-//! Live forwarding between veth devices next to the kernel's own, and to an XDP program that
-//! forwards with the kernel's tables, in turns within one run.
+//! Live forwarding between veth devices, next to the kernel's own forwarding and an XDP program
+//! that uses the kernel's tables. The forwarders take turns within one run.
 
 pub mod idle;
 mod rig;
@@ -16,7 +16,6 @@ use super::values::Values;
 use super::{Settings, median, number};
 use rig::Rig;
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "live",
     what: "Live forwarding, veth to veth, next to the kernel's and to an XDP program: rates and latency, taken in turns",
@@ -33,22 +32,22 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// How packets are forwarded.
+/// A forwarder to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// `wireloom forward --io kernel`: the engine as an XDP program.
     Engine,
     /// `wireloom forward`, through AF_XDP.
     Ours,
-    /// The same through packet sockets.
+    /// `wireloom forward` through packet sockets.
     Packet,
-    /// The kernel.
+    /// The kernel's own forwarding.
     Kernel,
     /// An XDP program with the kernel's FIB helper.
     Xdp,
 }
 
-/// The ways, in the order in which they take turns. Goals are about the first.
+/// The forwarders, in the order in which they take turns. Goals refer to the first.
 const WAYS: [Way; 5] = [Way::Engine, Way::Ours, Way::Kernel, Way::Xdp, Way::Packet];
 
 impl Way {
@@ -72,7 +71,7 @@ impl Way {
         }
     }
 
-    /// At least this multiple of its rate is ours to reach.
+    /// The goal: the multiple of this forwarder's rate that ours is to reach.
     fn goal(self) -> Option<f64> {
         match self {
             Self::Kernel => Some(2.0),
@@ -82,7 +81,8 @@ impl Way {
     }
 }
 
-/// What was measured of a way. Rates are in million packets a second, latencies in microseconds.
+/// The measurement of a forwarder. Rates are in million packets per second, latencies in
+/// microseconds.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     row: &'static str,
@@ -90,12 +90,11 @@ struct Row {
     mpps: f64,
     least: f64,
     most: f64,
-    /// Our rate as a multiple of this one.
+    /// Our rate as a multiple of this forwarder's.
     ratio: f64,
-    /// The median of latencies at half of the lowest rate, and the 99th percentile.
+    /// The median and the 99th percentile of latencies at half of the lowest rate.
     latency: f64,
     tail: f64,
-    /// The rate at which latencies were measured.
     offered: f64,
     samples: Vec<f64>,
 }
@@ -153,7 +152,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text: text(&rows), data, svg, faults: faults(&rows) })
 }
 
-/// The goals that were missed.
+/// Reports the goals that were missed.
 fn faults(rows: &[Row]) -> Vec<String> {
     let mut faults = Vec::new();
     for (way, row) in WAYS.into_iter().zip(rows) {
@@ -195,12 +194,12 @@ fn text(rows: &[Row]) -> String {
     )
 }
 
-/// Rates and latencies for pages.
+/// Tabulates rates and latencies for pages.
 fn ways_table(values: &Values) -> Result<Table> {
     let heads = ["way", "Mpps (least to most)", "ours to it", "goal", "latency, median", "99 %"];
     let mut table = Table::new(heads);
     for way in WAYS {
-        // A run that was kept before this way was measured does not have it.
+        // Numbers that were kept before this forwarder was measured do not include it.
         if way == Way::Engine && values.get("engine.mpps").is_err() {
             continue;
         }
@@ -221,7 +220,7 @@ fn ways_table(values: &Values) -> Result<Table> {
     Ok(table)
 }
 
-/// A part of a core, in percent.
+/// Formats a share of a core, given in percent.
 fn shown(percent: f64) -> String {
     format!("{percent:.1}")
 }

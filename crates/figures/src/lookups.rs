@@ -1,4 +1,4 @@
-//! Lookups alone: the functions that generated engines call, in a loop over destinations.
+//! Lookups alone: the lookup functions that generated engines call, in a loop over destinations.
 
 use std::process::Command;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use wireloom_offloads::{Content, RawView, Store};
 
 use super::Settings;
 
-/// `look_up` in bench/native/lookups.c.
+/// The type of `look_up` in bench/native/lookups.c.
 type LookUp = unsafe extern "C" fn(table: *const LpmView, keys: *const u32, count: usize) -> u64;
 
 /// The router's table of IPv4 destinations, and the destinations to look up.
@@ -61,7 +61,7 @@ impl Lookups {
         Ok(Self { store: settings.store()?, keys: keys.collect(), look_up, _object: shared })
     }
 
-    /// Looks all destinations up once; returns million lookups a second.
+    /// Looks up all destinations once. Returns the rate in million lookups per second.
     pub fn mpps(&mut self) -> f64 {
         let (look_up, count) = (self.look_up, self.keys.len());
         let keys = self.keys.as_ptr();
@@ -75,7 +75,7 @@ impl Lookups {
         })
     }
 
-    /// The bytes of direct entries, blocks and values.
+    /// The bytes of direct entries, blocks and values together.
     pub fn bytes(&mut self) -> usize {
         self.with_view(|view| view.bytes)
     }

@@ -59,7 +59,7 @@ struct Data<'a, T> {
     stated: Vec<Compared<'a>>,
 }
 
-/// A statement of the paper, and how far our number is from it.
+/// A statement of the paper, and the difference of our number from it.
 #[derive(Serialize)]
 struct Compared<'a> {
     #[serde(flatten)]
@@ -78,7 +78,7 @@ impl<'a, T> Data<'a, T> {
     }
 }
 
-/// Simulations side by side.
+/// The number of simulations that run in parallel.
 pub fn workers() -> usize {
     available_parallelism().map_or(1, NonZero::get)
 }
@@ -174,7 +174,7 @@ fn table1(_: &Settings) -> Result<Drawn> {
     drawn(text, &Data::new(&lines, &stated), svg)
 }
 
-/// Formats a mean with its extremes.
+/// Formats a mean with its minimum and maximum.
 pub fn spread_text(spread: &Spread) -> String {
     format!("{} ({} to {})", number(spread.mean), number(spread.least), number(spread.most))
 }
@@ -217,7 +217,7 @@ fn drawn<T: Serialize>(text: String, data: &Data<'_, T>, svg: String) -> Result<
     Ok(Drawn { text, data, svg, faults })
 }
 
-/// Rates of Figure 3, for pages.
+/// Tabulates the rates of Figure 3 for pages.
 fn rates(values: &Values) -> Result<Table> {
     let latencies = LATENCIES_NS.map(|latency| format!("{latency} ns one way"));
     let mut table = Table::new(["threads".to_owned()].into_iter().chain(latencies));

@@ -1,5 +1,5 @@
-//! What the smallest StepNP machine for 10 Gb/s owes to the assumptions of its description: each is
-//! changed by itself, most of them for the worse, then several together.
+//! The dependence of the smallest StepNP machine for 10 Gb/s on the assumptions of its description.
+//! Each assumption is changed by itself, most of them for the worse, and then several together.
 
 use serde::Serialize;
 use wireloom_mpsoc::broker::Policy;
@@ -26,7 +26,6 @@ use wireloom_console::{Working, output};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bar, Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "mpsoc-ablation",
     what: "StepNP: the fewest processors for 10 Gb/s of the real router's IPv4 when assumptions of the machine's description change",
@@ -42,24 +41,24 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// The paper's line for OC-192: Gb/s, one-way latency, threads of a processor.
+/// The paper's line for OC-192: its rate in Gb/s, the one-way latency, and threads per processor.
 const GBPS: f64 = 10.0;
 const LATENCY_NS: u64 = 80;
 const THREADS: u32 = 16;
 /// Packet length in bytes on the line.
 const BYTES: u32 = 54;
-/// Packets that warm caches, and packets that are measured.
+/// The number of packets that warm caches, and of measured packets.
 const WARM: usize = 8192;
 const MEASURED: usize = 32_768;
-/// Bytes that a crossbar or a bus carries in a cycle.
+/// Bytes that a crossbar or a bus transfers per cycle.
 const WIDTH: u64 = 16;
 
 /// A change of the machine's description.
 struct Variant {
     name: &'static str,
-    /// What it is, for pages.
+    /// The description for pages.
     page: &'static str,
-    /// The keys that it changes.
+    /// The description keys that it changes.
     keys: &'static str,
     change: fn(&mut Spec),
 }
@@ -167,7 +166,7 @@ const VARIANTS: [Variant; 14] = [
     },
 ];
 
-/// The cycles of the processors' clock from one side of a network to the other.
+/// Returns the latency from one side of a network to the other, in processor cycles.
 fn latency_cycles(spec: &Spec) -> u64 {
     Time::nanoseconds(LATENCY_NS).0 / spec.processor.clock.cycles(1).0
 }
@@ -194,7 +193,7 @@ fn bus(spec: &mut Spec) {
     });
 }
 
-/// Cycles of a processor whose memory stage stalls and that does not predict branches.
+/// Sets the cycles of a processor whose memory stage stalls and that does not predict branches.
 fn slow_memory(spec: &mut Spec) {
     let cycles = &mut spec.processor.cycles;
     (cycles.load, cycles.store, cycles.branch) = (3, 2, 3);
@@ -316,7 +315,7 @@ fn text(rows: &[Row]) -> String {
     )
 }
 
-/// Machines and their processors, for pages.
+/// Tabulates machines and their processors, for pages.
 fn table(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "machine",
@@ -332,7 +331,7 @@ fn table(values: &Values) -> Result<Table> {
             |field| key(&format!("{}.{field}", if is_enough { "enough" } else { "too_few" }));
         let less = values.short(&key("too_few.gbps"))?;
         let usage = values.percent(&measured("usage"), 1)?;
-        // A machine that loses nothing can be too slow: see `HIGHEST_USE`.
+        // A machine that loses nothing can still be too slow: see `HIGHEST_USE`.
         let loses_none = values.get(&key("too_few.lost")).is_ok_and(|lost| lost == 0.0);
         table.row([
             variant.page.to_owned(),
@@ -360,10 +359,10 @@ mod tests {
     use super::super::mpsoc_rig::tests::router;
     use super::*;
 
-    /// Cycles of processors a packet, the mean time until packet I/O has a packet back, and packets
-    /// lost, of 3,500 that 16 processors are offered at 10 Gb/s; with GCC 12.2. The compiler's
-    /// version decides on instructions, and the description on everything else: each variant
-    /// changes what it should, and by how much is known.
+    /// Processor cycles per packet, the mean time until packet I/O has a packet back, and packets
+    /// lost of 3,500 that are offered to 16 processors at 10 Gb/s, compiled with GCC 12.2. The
+    /// compiler's version affects only the instructions, and the description everything else. The
+    /// test shows that each variant changes what it should, and by how much.
     #[test]
     fn each_assumption_costs_what_it_did() {
         let (router, _folder) = router();

@@ -1,4 +1,4 @@
-//! Object calls a second from one processor to another (the StepNP paper, section 4.2).
+//! Object calls per second from one processor to another (the StepNP paper, section 4.2).
 
 use std::path::PathBuf;
 
@@ -25,7 +25,6 @@ use wireloom_console::output;
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "mpsoc-calls",
     what: "StepNP, section 4.2: object calls a second from one processor to another, by threads and latency of the network",
@@ -41,22 +40,22 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// "About 10 million per second, using 500 MHz RISC processors"; the paper gives neither the number
-/// of threads nor the distance. Here: two-way calls on the threads and the latency of its machine
-/// for OC-192.
+/// "About 10 million per second, using 500 MHz RISC processors". The paper gives neither the number
+/// of threads nor the distance. We use two-way calls with the threads and the latency of its
+/// machine for OC-192.
 const GOAL: f64 = 10.0;
 const GOALS_THREADS: u32 = 16;
 const GOALS_LATENCY_NS: u64 = 80;
 
-/// Threads of each of both processors.
+/// Threads of each of the two processors.
 const THREADS: [u32; 5] = [1, 2, 4, 8, 16];
-/// Latencies of the network, one way.
+/// One-way latencies of the network.
 const LATENCIES_NS: [u64; 4] = [0, 40, 80, 160];
-/// Calls of a client.
+/// Calls per client.
 const CALLS: u32 = 500;
-/// The macros that programs/mpsoc/calls.c is compiled with, for calls with and without a reply.
+/// The macros with which programs/mpsoc/calls.c is compiled, for calls with and without a reply.
 const WAYS: [(Way, Option<&str>); 2] = [(Way::Two, None), (Way::One, Some("ONE_WAY"))];
-/// More time than any run takes.
+/// A time limit that no run reaches.
 const LIMIT: Time = Time::nanoseconds(100_000_000);
 
 /// Whether calls have replies.
@@ -85,11 +84,11 @@ struct Point {
     set: &'static str,
     threads: u32,
     latency_ns: u64,
-    /// Million calls a second.
+    /// Million calls per second.
     mcalls: f64,
-    /// Instructions of both processors for each call.
+    /// Instructions of both processors per call.
     instructions: f64,
-    /// Share of the cycles in which both processors issued instructions.
+    /// The share of cycles in which both processors issued instructions.
     usage: f64,
 }
 
@@ -128,8 +127,8 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text: text(&points), data, svg, faults: faults(&points) })
 }
 
-/// Compiles the example for processors with this number of threads, with this number of calls from
-/// each client.
+/// Compiles the example for processors with this number of threads and this number of calls per
+/// client.
 fn compiled(
     [source, interfaces]: &[PathBuf; 2],
     definition: Option<&str>,
@@ -198,7 +197,7 @@ fn told(printed: &str) -> Result<(f64, f64)> {
     })
 }
 
-/// Rows: the ways, sets and latencies, each with points by threads.
+/// Groups points by way, set and latency; a row holds the points by threads.
 fn rows(points: &[Point]) -> Vec<(Way, &'static str, u64, Vec<&Point>)> {
     let mut rows: Vec<(Way, &'static str, u64, Vec<&Point>)> = Vec::new();
     for point in points {
@@ -254,7 +253,7 @@ fn text(points: &[Point]) -> String {
     )
 }
 
-/// Calls by threads, for pages.
+/// Tabulates calls by threads, for pages.
 fn table(values: &Values) -> Result<Table> {
     let threads = THREADS
         .map(|threads| if threads == 1 { "1 thread".to_owned() } else { threads.to_string() });
@@ -298,7 +297,7 @@ mod tests {
             };
             let (one, four) = (rate(1), rate(4));
             assert!(four.mcalls > 2.0 * one.mcalls, "{one:?} {four:?}");
-            // A client that has two calls under way cannot make more than two in the time of two
+            // A client with two calls in flight cannot make more than two in the time of two
             // messages.
             assert!(way == Way::One || one.mcalls < 2.0 / 0.160, "{one:?}");
         }

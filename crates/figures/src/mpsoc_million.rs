@@ -1,5 +1,5 @@
-//! Millions of packets through the StepNP paper's machine for OC-192, held to golden: none
-//! different, the order of each flow kept, and why any is lost.
+//! Millions of packets through the StepNP paper's machine for OC-192, compared with golden. No
+//! packet may differ, the order of each flow must be kept, and every loss must have a cause.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -32,7 +32,6 @@ use wireloom_machine::{Error, Result};
 use wireloom_machine::{Outputs, differences};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "mpsoc-million",
     what: "StepNP: millions of packets and real captures on mpsoc-oc192 against golden; order of flows, and why packets are lost",
@@ -48,7 +47,7 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// The runs by name.
+/// The names of the runs.
 const RUNS: [&str; 5] = [
     "IPv4, 54 bytes",
     "the same, zipf:1.2",
@@ -59,19 +58,19 @@ const RUNS: [&str; 5] = [
 /// Packets of a run.
 const PACKETS: usize = 1_000_000;
 const MACHINE: &str = "mpsoc-oc192";
-/// Machines that real captures go through.
+/// Machines that run real captures.
 const FOR_CAPTURES: [&str; 2] = ["mpsoc-oc48", MACHINE];
-/// Packets that are offered at a time: more than the machine can have on their way.
+/// Packets per batch: more than can be in flight in the machine.
 const BATCH: usize = 16_384;
-/// Packets of one flow so near to each other may be in the machine at the same time.
+/// Packets of one flow with a smaller distance than this may be in the machine at the same time.
 const NEAR: u64 = 64;
 /// The number of initial packets whose losses are counted separately, since caches are cold.
 const COLD: u64 = 20_000;
-/// A line that is busy for this share of a run is the bottleneck: it is idle only before the first
-/// packet comes out and after the last.
+/// A line that is busy for this share of a run is the bottleneck. It is idle only before the first
+/// and after the last packet.
 const FULL: f64 = 0.99;
 
-/// A run.
+/// The inputs of a run.
 pub struct Trial<'a> {
     pub name: &'static str,
     pub router: &'a Router,
@@ -79,42 +78,42 @@ pub struct Trial<'a> {
     pub spec: Spec,
 }
 
-/// The result.
+/// The result of a run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Held {
     pub traffic: &'static str,
-    /// Gb/s of the line out; that in has 10.
+    /// Gb/s of the output line; the input line has 10 Gb/s.
     line_out_gbps: f64,
     /// All statistics of the machine.
     #[serde(skip)]
     pub record: Record,
     /// Packets that were compared with golden.
     pub compared: u64,
-    /// Packets that were lost at the input, and those of them that are among the first 20,000.
+    /// Packets that were lost at the input, and the number of them among the first 20,000.
     pub lost: u64,
     lost_cold: u64,
     /// The first difference from golden, in words.
     difference: Option<String>,
-    /// Whether there is one.
+    /// Whether there is a difference.
     pub differs: bool,
-    /// Flows: packets of the same bytes.
+    /// The number of flows, each a set of packets with equal bytes.
     flows: u64,
-    /// Packets fewer than 64 packets after another one of their flow.
+    /// Packets that arrived fewer than 64 packets after another one of their flow.
     near: u64,
-    /// Packets that left before one of their flow that had come earlier.
+    /// Packets that left before an earlier arrival of their flow.
     overtaken: u64,
     #[serde(flatten)]
     pub rate: Rate,
-    /// Share of the time in which the lines were busy.
+    /// Shares of time in which the lines were busy.
     line_in: f64,
     line_out: f64,
-    /// Bytes of a packet on the lines: of those that came, lost ones included, and of those that
-    /// left.
+    /// Mean bytes of a packet on the lines: of arrived packets, lost ones included, and of packets
+    /// that left.
     bytes_in: f64,
     bytes_out: f64,
 }
 
-/// Real captures on a machine.
+/// The results of real captures on a machine.
 #[derive(Clone, Debug, Serialize)]
 struct Captured {
     machine: String,
@@ -134,7 +133,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let working = Working::on("the routing table");
     let plain = Router::new(settings)?;
     let prefixes = read_prefixes(&settings.prefixes()?).map_err(Error::new)?.into_iter().collect();
-    // Some neighbours of the demonstration need tags and labels in front of their packets.
+    // Some next hops of the demonstration put tags and labels in front of packets.
     let demo = Router::with(&settings.router()?, vec![settings.tables()?], prefixes)?;
     let spec = machine(MACHINE)?;
     let mut wide = spec.clone();
@@ -180,7 +179,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text, data, svg, faults })
 }
 
-/// Runs the packets on the machine and golden, and compares outputs and the final state of
+/// Runs the packets on the machine and on golden, and compares the outputs and the final state of
 /// offloads.
 ///
 /// # Errors
@@ -234,10 +233,11 @@ pub fn hold(trial: &Trial<'_>, count: usize) -> Result<Held> {
     })
 }
 
-/// A flow: packets of the same bytes.
+/// A flow: packets with equal bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
-    /// The number of the flow's last arrival, and of its last departure, each plus one.
+    /// The numbers of the flow's last arrival and last departure, each plus one; 0 before the
+    /// first.
     came: u64,
     left: u64,
 }
@@ -247,12 +247,11 @@ struct Flow {
 struct Check {
     outputs: Outputs,
     expected: Outputs,
-    /// Packets with pending outputs, by number, with their flows; and the number of packets
-    /// offered.
+    /// Packets with pending outputs and their flows, by number; and the number of packets offered.
     open: BTreeMap<u64, (u64, Packet)>,
     given: u64,
-    /// By a hash of the bytes of their packets. Two that fall together count as one, whose order
-    /// must be kept as well.
+    /// Flows by a hash of their packets' bytes. Two flows with the same hash count as one; its
+    /// order must be kept as well.
     flows: HashMap<u64, Flow>,
     compared: u64,
     near: u64,
@@ -262,8 +261,8 @@ struct Check {
 }
 
 impl Check {
-    /// A batch has been offered and this much has settled, whose outputs are kept: golden executes
-    /// the same packets.
+    /// Records a batch that was offered and the packets that have settled. Golden executes the same
+    /// packets, and the outputs are compared.
     fn settle(&mut self, batch: Vec<Packet>, settled: &Settled, golden: &mut Golden) {
         for packet in batch {
             let mut hasher = DefaultHasher::new();
@@ -299,7 +298,7 @@ impl Check {
         });
     }
 
-    /// Looks in which order packets of each flow have left.
+    /// Counts packets that left before an earlier departure of their flow was due.
     fn follow(&mut self) {
         for output in
             self.outputs.iter().filter(|output| matches!(output.verdict, Verdict::Sent { .. }))
@@ -312,7 +311,7 @@ impl Check {
     }
 }
 
-/// All captures of real traffic, by `wireloom verify`.
+/// Runs all captures of real traffic with `wireloom verify`.
 fn captures(settings: &Settings, name: &str) -> Result<Captured> {
     let folder = settings.file(
         ".cache/data/pathspider/usr/lib/python3/dist-packages/pathspider/tests/data/real.pcap",
@@ -334,7 +333,7 @@ fn captures(settings: &Settings, name: &str) -> Result<Captured> {
     captured(name, files.len(), &json(&mut verify)?)
 }
 
-/// Returns the report of `wireloom verify` on one machine.
+/// Parses the report of `wireloom verify` on one machine.
 fn captured(name: &str, files: usize, report: &Value) -> Result<Captured> {
     let missing = |what: &str| Error::new(format!("the report of 'wireloom verify' has no {what}"));
     // The first machine is golden.
@@ -353,13 +352,13 @@ fn groups(runs: &[Held]) -> Vec<Group> {
 }
 
 impl Held {
-    /// Whether more leaves than the line out carries: then packets must be lost, whatever the
-    /// machine does.
+    /// Whether the outputs exceed the output line's capacity. Every machine would then lose
+    /// packets.
     fn is_line_full(&self) -> bool {
         self.line_out > FULL && self.bytes_out > self.bytes_in
     }
 
-    /// Returns what is wrong.
+    /// Returns the violations of the run, one sentence each.
     fn faults(&self) -> Vec<String> {
         let order = (self.overtaken > 0).then(|| {
             format!("{} packets have overtaken others of their flow", thousands(self.overtaken))
@@ -447,7 +446,7 @@ fn text(data: &Data) -> String {
     )
 }
 
-/// The runs, for pages.
+/// Tabulates the runs for pages.
 fn table(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "1,000,000 packets of",
@@ -508,7 +507,7 @@ mod tests {
         );
         assert!(held.near == 299 && held.faults().is_empty(), "{held:?}");
         assert_eq!((held.bytes_in, held.bytes_out), (54.0, 54.0));
-        // A machine that is too slow loses packets that its lines do not account for.
+        // A machine that is too slow loses packets for which its lines are not the cause.
         spec.io.input.rate *= 40;
         spec.io.input.queue_packets = 4;
         let held = hold(&trial(&spec), 1500).expect("it runs");

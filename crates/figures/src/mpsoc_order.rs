@@ -1,5 +1,5 @@
-//! The cost of order at offloads: objects that execute calls in the order of packets, and as calls
-//! come.
+//! The cost of order at offloads: objects that execute calls in packet order, and in the order of
+//! arrival.
 
 use serde::Serialize;
 use wireloom_mpsoc::spec::CallOrder;
@@ -20,7 +20,6 @@ use wireloom_console::{Working, output, thousands};
 use wireloom_machine::{Error, Result, Source};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "mpsoc-order",
     what: "StepNP: packets of three engines whose calls are executed in the order of packets, and as they come",
@@ -38,13 +37,13 @@ pub const FIGURE: Figure = Figure {
 
 /// Packets of a run.
 const PACKETS: usize = 20_000;
-/// Where the packets' addresses are from.
+/// The source of the packets' addresses.
 const HOSTS: &str = "crates/mpsoc/tests/engines/nat_hosts.txt";
 const MACHINES: [&str; 2] = ["mpsoc-oc48", "mpsoc-oc192"];
 const ORDERS: [(&str, CallOrder); 2] =
     [("in order", CallOrder::Arrival), ("as they come", CallOrder::Coming)];
 
-/// An engine with its table, if it has one, and what its packets do.
+/// An engine with its tables, if any, and a description of its packets.
 struct Engine {
     name: &'static str,
     program: &'static str,
@@ -73,7 +72,7 @@ const ENGINES: [Engine; 3] = [
     },
 ];
 
-/// A run.
+/// The results of a run.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     engine: &'static str,
@@ -142,7 +141,7 @@ fn text(rows: &[Row]) -> String {
     )
 }
 
-/// The runs, for pages.
+/// Tabulates the runs for pages.
 fn table(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "engine",

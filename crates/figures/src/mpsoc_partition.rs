@@ -1,4 +1,4 @@
-//! The router whole and cut into parts that have hardware threads of their own.
+//! The router whole, and cut into parts with separate hardware threads.
 
 use serde::Serialize;
 use wireloom_mpsoc::Spec;
@@ -20,7 +20,6 @@ use wireloom_console::{Working, output, thousands};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "mpsoc-partition",
     what: "StepNP: the real router whole and cut into parts that have threads of their own",
@@ -41,32 +40,32 @@ const PACKETS: usize = 40_000;
 /// The steps that begin a part.
 const CUTS: [&[&str]; 4] =
     [&[], &["ipv4_forward"], &["ipv4_forward", "transmit"], &["ipv4", "ipv4_forward", "transmit"]];
-/// The machines: the paper's, one with a quarter of the processors behind a line that is too fast
-/// for them, and the same with threads shared by the measured work of the parts.
+/// The machines: the paper's; one with a quarter of the processors on a line that is too fast for
+/// them; and the same with threads distributed by the measured work of the parts.
 const MACHINES: [&str; 3] = ["48 processors", "12 processors", "12 by measured work"];
-/// Gb/s of the line that is too fast.
+/// The rate in Gb/s of the line that is too fast.
 const FAST_GBPS: u64 = 40;
 
-/// A run.
+/// The results of a run.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     cuts: String,
     machine: &'static str,
     #[serde(flatten)]
     rate: Rate,
-    /// Instructions of a packet, and microseconds until packet I/O has it back.
+    /// Instructions per packet, and microseconds until packet I/O has the packet back.
     instructions: f64,
     processing_us: f64,
     differs: bool,
-    /// None if the engine is whole.
+    /// The parts; empty if the engine is whole.
     parts: Vec<Part>,
 }
 
 #[derive(Clone, Debug, Serialize)]
 struct Part {
-    /// Instructions of a packet of the run in this part.
+    /// Instructions in this part per packet of the run.
     instructions: f64,
-    /// Share of the cycles of its processors' threads in which instructions are issued.
+    /// The share of cycles of its processors' threads in which instructions are issued.
     usage: f64,
 }
 
@@ -119,7 +118,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text: text(&rows), data, svg, faults })
 }
 
-/// The machine with an engine that is cut at these steps.
+/// Returns the machine with an engine that is cut at these steps.
 fn cut(spec: &Spec, cuts: &[&str], shares: Option<Vec<u32>>) -> Spec {
     let mut spec = spec.clone();
     if !cuts.is_empty() {
@@ -196,7 +195,7 @@ fn text(rows: &[Row]) -> String {
     )
 }
 
-/// The runs, for pages.
+/// Tabulates the runs for pages.
 fn table(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "cuts",

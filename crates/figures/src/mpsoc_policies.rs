@@ -1,4 +1,4 @@
-//! What the policy of the broker does to the latency of packets.
+//! The effect of the broker's policy on the latency of packets.
 
 use serde::Serialize;
 use wireloom_mpsoc::broker::Policy;
@@ -19,7 +19,6 @@ use wireloom_console::{Working, output, thousands};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "mpsoc-policies",
     what: "StepNP: latency of the real router's packets on mpsoc-oc192, by the policy of the broker",
@@ -46,12 +45,11 @@ const POLICIES: [(&str, Policy); 3] = [
 const DESTINATIONS: [&str; 2] = ["10.0.0.0/16", "10.4.0.0/16"];
 const SOURCES: [&str; 1] = ["10.0.0.0/8"];
 
-/// A run.
+/// The results of a run.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     policy: &'static str,
-    /// Microseconds until packet I/O has the packet back, which half and 99 of 100 packets do not
-    /// exceed.
+    /// Microseconds until packet I/O has the packet back: the median and the 99th percentile.
     median_us: f64,
     most_99_us: f64,
     lost: u64,
@@ -107,7 +105,7 @@ fn text(rows: &[Row]) -> String {
     )
 }
 
-/// The latencies, for pages.
+/// Tabulates the latencies for pages.
 fn table(values: &Values) -> Result<Table> {
     let mut table = Table::new(["`broker.policy` on mpsoc-oc192", "median", "99 %"]);
     for (policy, _) in POLICIES {

@@ -1,5 +1,4 @@
-//! The energy of a packet by unit: the router on StepNP machines, under full load and nearly at
-//! rest.
+//! The energy per packet by unit: the router on StepNP machines, at full load and nearly idle.
 
 use serde::Serialize;
 use wireloom_console::{Working, output, thousands};
@@ -20,7 +19,6 @@ use super::store::Cost;
 use super::values::{Values, slug};
 use super::{Settings, number};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "mpsoc-power",
     what: "StepNP: energy of a packet by unit, the router on both machines, at line rate and at a fiftieth of it",
@@ -42,14 +40,14 @@ pub const FIGURE: Figure = Figure {
 /// Packets of a run.
 const PACKETS: usize = 4000;
 const MACHINES: [&str; 2] = ["mpsoc-oc48", "mpsoc-oc192"];
-/// Traffic with its bytes: the paper's packets, long ones, and IPv6, which needs more work.
+/// Traffic with its packet bytes: the paper's packets, long ones, and IPv6, which needs more work.
 const TRAFFIC: [(&str, &str, u32); 3] =
     [("IPv4 54", "IPv4", 54), (LONG, "IPv4", 1500), ("IPv6 66", "IPv6", 66)];
 const LONG: &str = "IPv4 1500";
 /// Loads of the line.
 const LOADS: [(&str, Pace); 2] = [("full", Pace::Line), ("2 percent", Pace::Load(0.02))];
 
-/// A run, from its first packet to its last one.
+/// The results of a run, from its first packet to its last.
 #[derive(Clone, Debug, Serialize)]
 struct Run {
     machine: &'static str,
@@ -59,13 +57,13 @@ struct Run {
     lost: u64,
     watts: f64,
     nanojoules: f64,
-    /// Leakage of all energy, in percent.
+    /// The share of leakage in all energy, in percent.
     leakage_percent: f64,
     groups: Vec<GroupShare>,
     parts: Vec<PartShare>,
 }
 
-/// What stands for the parts of all offloads.
+/// The name that groups the parts of all offloads.
 const OFFLOADS: &str = "offloads";
 
 fn make(settings: &Settings) -> Result<Drawn> {
@@ -86,7 +84,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
         Ok::<_, Error>(run(name, traffic, load, &spent))
     });
     let runs: Vec<Run> = runs.map_err(Error::new)?.into_iter().collect::<Result<_>>()?;
-    // Long packets take thirty times as much, which would hide the others.
+    // Long packets take thirty times as much energy, which would hide the others.
     let is_drawn = |run: &&Run| run.load == LOADS[0].0 && run.traffic != LONG;
     let bars = runs.iter().filter(is_drawn).map(|run| {
         let of = |share: &GroupShare| share.percent * run.nanojoules / 100.0;
@@ -171,7 +169,7 @@ fn groups_table(values: &Values) -> Result<Table> {
     Ok(table)
 }
 
-/// The parts of both machines under the paper's packets, at line rate.
+/// Tabulates the parts of both machines for the paper's packets at line rate.
 fn parts_table(values: &Values) -> Result<Table> {
     let heads = MACHINES.map(|machine| format!("{machine}, %"));
     let mut table = Table::new(["part".to_owned()].into_iter().chain(heads));

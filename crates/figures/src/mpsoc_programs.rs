@@ -1,4 +1,4 @@
-//! Instructions that packets of the programs beside the router take on a processor of StepNP.
+//! Instructions per packet of the programs other than the router, on a processor of StepNP.
 
 use serde::Serialize;
 use wireloom_net::Packet;
@@ -15,7 +15,6 @@ use wireloom_console::{Working, output};
 use wireloom_machine::{Error, Result, Source};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "mpsoc-programs",
     what: "StepNP: instructions of a packet of address translation, of the search of payloads, and of MD4",
@@ -36,7 +35,7 @@ struct Case {
     name: &'static str,
     program: &'static str,
     tables: Option<&'static str>,
-    /// The packets, in words.
+    /// A description of the packets.
     of: &'static str,
     packets: fn() -> Result<Vec<Packet>>,
 }
@@ -65,7 +64,7 @@ const CASES: [Case; 3] = [
     },
 ];
 
-/// Frames of 64 bytes of TCP and UDP, from 10.0.0.0/24 to 192.0.2.0/24.
+/// Generates 64-byte frames of TCP and UDP, from 10.0.0.0/24 to 192.0.2.0/24.
 fn from_inside() -> Result<Vec<Packet>> {
     let spec = Spec {
         count: Some(20_000),
@@ -81,7 +80,8 @@ fn from_inside() -> Result<Vec<Packet>> {
     Ok(made.map_err(Error::new)?.collect())
 }
 
-/// IPv4 and IPv6 in equal parts, of the sizes of the Internet mix, between any addresses.
+/// Generates IPv4 and IPv6 in equal parts, with the sizes of the Internet mix, between any
+/// addresses.
 fn mix(count: u64, transport: TransportMix) -> Result<Vec<Packet>> {
     let mix = "ipv4=1,ipv6=1".parse().expect("it is a mix");
     let spec = Spec { count: Some(count), sizes: Sizes::Imix, mix, transport, ..Spec::default() };
@@ -137,7 +137,7 @@ fn text(rows: &[Row]) -> String {
     format!("{table}\n")
 }
 
-/// The instructions of a packet and the share of communication, by instruction set.
+/// Tabulates the instructions per packet and the share of communication, by instruction set.
 fn table(values: &Values) -> Result<Table> {
     let heads = ["instructions a packet (communication)"].into_iter();
     let mut table = Table::new(heads.chain(SETS.map(|(_, name)| name)));

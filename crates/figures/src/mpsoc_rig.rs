@@ -1,5 +1,5 @@
-//! The router on StepNP machines of any shape: the packets of a line that it forwards, and the
-//! resources that it uses.
+//! The router on StepNP machines of any shape: the packets of a line that it forwards, and its use
+//! of resources.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -28,13 +28,13 @@ use wireloom_console::load_store;
 use wireloom_machine::{Error, Result};
 use wireloom_machine::{Program, Source};
 
-/// Instruction sets and their names.
+/// Instruction sets with their names.
 pub const SETS: [(Set, &str); 2] = [(Set::Armv4, "ARMv4"), (Set::Rv32im, "RV32IM")];
 
-/// The machine of that name.
+/// Finds the machine of this name.
 ///
 /// # Errors
-/// If there is none, or its description is wrong.
+/// If there is none, or its description is invalid.
 pub fn machine(name: &str) -> Result<Spec> {
     let found = Description::find(name).map_err(Error::new)?;
     let (name, description) =
@@ -42,30 +42,30 @@ pub fn machine(name: &str) -> Result<Spec> {
     Spec::build(&name, description).map_err(Error::new)
 }
 
-/// The router with its tables, for as many simulations side by side as wanted.
+/// The router with its tables, for any number of parallel simulations.
 pub struct Router {
     program: Program,
     tables: Vec<PathBuf>,
-    /// Where destinations and sources of traffic are drawn from.
+    /// The prefixes from which destinations and sources of traffic are drawn.
     prefixes: PrefixPool,
     sources: PrefixPool,
-    /// Stores that no simulation uses. The counters that packets have left in them do not affect
-    /// timing.
+    /// Stores that no simulation uses at the moment. The counters that earlier packets have changed
+    /// in them do not affect timing.
     stores: Mutex<Vec<Store>>,
 }
 
 impl Router {
-    /// The router with the tables of the measurements: the routing table of the Internet.
+    /// Compiles the router with the tables of the measurements: the routing table of the Internet.
     ///
     /// # Errors
-    /// If something is missing.
+    /// If a file is missing.
     pub fn new(settings: &Settings) -> Result<Self> {
         let prefixes =
             read_prefixes(&settings.prefixes()?).map_err(Error::new)?.into_iter().collect();
         Self::with(&settings.router()?, settings.throughput_tables()?, prefixes)
     }
 
-    /// A program with tables that have these prefixes.
+    /// Compiles a program, with tables that contain these prefixes.
     ///
     /// # Errors
     /// If the program is refused.
@@ -80,12 +80,11 @@ impl Router {
         Self { sources, ..self }
     }
 
-    /// The program.
     pub fn program(&self) -> &wireloom_ir::Program {
         &self.program.optimised
     }
 
-    /// Offloads with the tables of the files.
+    /// Creates offloads with the tables of the files.
     ///
     /// # Errors
     /// If a table is refused.
@@ -93,7 +92,7 @@ impl Router {
         Ok(load_store(&self.program.optimised, &self.tables)?.0)
     }
 
-    /// Offloads whose tables are loaded, perhaps with traces of other packets in counters.
+    /// Returns offloads whose tables are loaded; earlier packets may have changed their counters.
     fn store(&self) -> Result<Store> {
         let free = self.stores.lock().unwrap_or_else(PoisonError::into_inner).pop();
         free.map_or_else(|| self.loaded(), Ok)
@@ -103,16 +102,16 @@ impl Router {
         self.stores.lock().unwrap_or_else(PoisonError::into_inner).push(store);
     }
 
-    /// Traffic whose addresses are drawn from the table.
+    /// Generates traffic whose addresses are drawn from the table.
     ///
     /// # Errors
-    /// If the specification does not go together, or the table lacks a protocol.
+    /// If the specification is inconsistent, or the table lacks a protocol.
     pub fn traffic(&self, spec: &traffic::Spec) -> Result<Generator> {
         Generator::with_prefixes(spec, self.prefixes.clone(), self.sources.clone())
             .map_err(Error::new)
     }
 
-    /// Returns a number of bare packets of a kind and length in bytes.
+    /// Generates `count` bare packets of a kind and a length in bytes.
     ///
     /// # Errors
     /// As [`traffic`](Self::traffic).
@@ -124,7 +123,7 @@ impl Router {
     /// caches and leave before the measurement, so that none of them waits ahead of the measured
     /// ones: an output line no faster than the input line would never drain the backlog. The
     /// measurement begins when a sixteenth of the other packets have arrived, and ends when the
-    /// last one arrives; losses alone are counted over all of the others.
+    /// last one arrives. Only losses are counted over all of the others.
     ///
     /// # Errors
     /// If the program does not fit the machine, or the machine does not forward the packets.
@@ -157,7 +156,7 @@ impl Router {
         let seconds = (to.now - from.now).as_seconds();
         let bits = packets.iter().map(|packet| packet.bytes.len() * 8).sum::<usize>() as f64;
         verdicts.check_all_sent(&spec.name)?;
-        // None is dropped, so those that threads were done with are those that leave.
+        // None is dropped, so all packets that threads have finished leave.
         let done = Verdicts { sent: to.done - from.done, ..Verdicts::default() };
         let mpps = done.rate(seconds).mpps();
         let measured = Forwarded {
@@ -174,8 +173,8 @@ impl Router {
         Ok(measured)
     }
 
-    /// Makes a machine forward packets, from a cold start until the last one has left, and accounts
-    /// for the energy of all of it.
+    /// Makes a machine forward packets from a cold start until the last one has left, and accounts
+    /// for all energy of the run.
     ///
     /// # Errors
     /// If the program does not fit the machine.
@@ -193,7 +192,7 @@ impl Router {
         Ok(spent)
     }
 
-    /// Counts the instructions of packets, on one thread that gets every reply at once.
+    /// Counts the instructions of packets on one thread that gets every reply at once.
     ///
     /// # Errors
     /// If the program cannot be compiled.
@@ -223,7 +222,7 @@ impl Router {
 /// The energy of a run.
 #[derive(Clone, Debug)]
 pub struct Spent {
-    /// The account of the whole run.
+    /// The energy account of the whole run.
     pub energy: Account,
     /// Counts of packets by verdict.
     pub verdicts: Verdicts,
@@ -231,7 +230,7 @@ pub struct Spent {
     pub lost: u64,
 }
 
-/// Instructions that packets take in all, the bytes of the program's code, and the offloads back.
+/// Returns the instructions of all packets, the bytes of the program's code, and the offloads.
 fn profile<S: wireloom_isa::Compiled>(
     built: &Built,
     program: &wireloom_ir::Program,
@@ -248,35 +247,35 @@ fn profile<S: wireloom_isa::Compiled>(
     Ok((functional.profile(), code_bytes, functional.into_store()))
 }
 
-/// A machine's result with the packets of a line.
+/// The result of a machine that forwards the packets of a line.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Forwarded {
-    /// Million packets a second that were forwarded: a run in which the program drops one is refused.
+    /// The forwarding rate in million packets per second. A run in which the program drops a packet
+    /// is refused.
     pub mpps: f64,
-    /// The rate in Gb/s, in bytes as the line counts arrivals.
+    /// The rate in Gb/s, with bytes as the line counts arrivals.
     pub gbps: f64,
-    /// Share of the cycles in which processors issued instructions.
+    /// The share of cycles in which processors issued instructions.
     pub usage: f64,
-    /// Such cycles for each packet.
+    /// Cycles per packet in which processors issued instructions.
     pub cycles: f64,
-    /// Packets that arrived after those that filled caches.
+    /// Packets that arrived after the ones that filled caches.
     pub offered: u64,
     /// Lost packets among them.
     pub lost: u64,
-    /// Packets that were lost before, while caches were cold.
+    /// Packets that were lost earlier, while caches were cold.
     pub lost_before: u64,
-    /// The latencies of packets.
     #[serde(flatten)]
     pub latency: Latencies,
 }
 
-/// The latencies of packets, in microseconds from the last bit in, and their parts, for packets
-/// that arrived during the measurement.
+/// The latencies of packets that arrived during the measurement, and their parts, in microseconds
+/// from the last received bit.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Latencies {
-    /// Until the last bit is out in order: mean.
+    /// The mean until the last bit is sent in order.
     pub latency_us: f64,
-    /// 99 of 100 are not above it.
+    /// The 99th percentile of the same.
     pub latency_99_us: f64,
     /// The part of the mean until packet I/O has the packet back from its thread.
     pub processing_us: f64,

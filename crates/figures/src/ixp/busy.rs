@@ -1,5 +1,5 @@
-//! Voltage scaling by idle time where engines are the bound: one that receives and one that sends, at
-//! the clock of the memories.
+//! Voltage scaling by idle time where engines are the bottleneck: one engine receives and one
+//! sends, at the clock of the memories.
 
 use serde::Serialize;
 use wireloom_console::{Working, output};
@@ -17,7 +17,6 @@ use crate::store::Cost;
 use crate::values::{Values, slug};
 use crate::{Settings, number};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "ixp-dvs-busy",
     what: "NePSim: the talk's governor of voltages where engines limit the chip: power, throughput and latency by load",
@@ -33,12 +32,13 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// Simulated time of a run in milliseconds, and that before it, in which the governor finds its level.
+/// Simulated milliseconds of a run, and of the time before it, in which the governor finds its
+/// level.
 const MS: f64 = 8.0;
 const BEFORE: f64 = 2.0;
-/// Seeds of tables and packets.
+/// The number of seeds of tables and packets.
 const SEEDS: u64 = 3;
-/// The talk's period, in cycles.
+/// The governor period of the talk, in cycles.
 const PERIOD: u32 = 20_000;
 
 #[derive(Clone, Debug, Serialize)]
@@ -49,13 +49,14 @@ struct Row {
     /// The share of cycles in which the receiving engine was idle, without the governor and with it.
     idle_percent: f64,
     governed_idle_percent: f64,
-    /// Changes against no governor, in percent.
+    /// Changes relative to no governor, in percent.
     power_change: f64,
     throughput_change: f64,
-    /// Packets that were lost, and that the program dropped, without the governor and with it.
+    /// Packets that were lost, and that the program dropped, each without and with the governor.
     lost: [u64; 2],
     dropped: [u64; 2],
-    /// The mean latency of packets, without the governor and with it. Ports that are always full have none.
+    /// The mean latency of packets, without and with the governor; `None` where ports are always
+    /// full.
     latency_us: Option<[f64; 2]>,
 }
 

@@ -1,5 +1,4 @@
-//! Engines in Loom C on the three chips: packets a second, the control stores that they take, and what is
-//! in use meanwhile.
+//! Engines in Loom C on the three chips: packet rate, size in the control stores, and utilisation.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +24,6 @@ use crate::registry::scratch;
 use crate::store::Cost;
 use crate::values::{Values, slug};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "ixp-compiled",
     what: "engines in Loom C on ixp1200, ixp2400 and ixp2800: packets a second, control stores, what is in use",
@@ -45,15 +43,14 @@ pub const FIGURE: Figure = Figure {
 };
 
 const MACHINES: [&str; 3] = ["ixp1200", "ixp2400", "ixp2800"];
-/// Ports of the chips.
 const PORTS: u16 = 8;
-/// Packets a second that come: more than any chip takes.
+/// Packets offered per second: more than any chip accepts.
 const OFFERED: u64 = 20_000_000;
-/// MPKTs that a port holds: as many as come on it, so that none is lost.
+/// MPKTs that a port holds. All packets that arrive on a port fit, so none is lost.
 const HELD: u32 = 4096;
-/// Packets from inside after which the replies to them come.
+/// The number of packets from inside that precede a block of their replies.
 const BLOCK: usize = 250;
-/// The file whose prefixes addresses are drawn from.
+/// The file from whose prefixes addresses are drawn.
 const PREFIXES: &str = "programs/tables/eight-ports.tables";
 
 /// A program and its packets.
@@ -62,13 +59,13 @@ struct Case {
     program: &'static str,
     tables: &'static str,
     mix: &'static str,
-    /// Ports that packets come on, in turn.
+    /// The number of ports on which packets arrive, in turn.
     ports: u16,
-    /// How many are drawn, and whether replies to what the program sends follow. Those that golden does not send are
-    /// left out.
+    /// The number of generated packets, and whether replies to the program's outputs follow.
+    /// Packets that golden does not send are removed.
     packets: u64,
     replies: bool,
-    /// How long a run takes, against others.
+    /// The duration of a run relative to others.
     cost: u64,
 }
 
@@ -105,32 +102,32 @@ const CASES: [Case; 3] = [
     },
 ];
 
-/// A run.
+/// The results of a run.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     program: &'static str,
     machine: &'static str,
-    /// The rate from the first packet to the last one that leaves.
+    /// The rate from the first packet to the departure of the last one.
     #[serde(flatten)]
     rate: Rate,
-    /// Packets that came, and that found no room at a port.
+    /// Packets that arrived, and packets that found no room at a port.
     offered: u64,
     lost: u64,
-    /// Control stores that the program is cut over, and the words that they hold in all.
+    /// The number of control stores over which the program is cut, and the sum of words in them.
     parts: usize,
     words: usize,
-    /// Contexts that have a packet at a time.
+    /// The number of contexts that each process a packet at a time.
     threads: u32,
-    /// The share of cycles in which engines computed, and waited with no context ready.
+    /// The share of cycles in which engines computed, and in which they had no ready context.
     busy: f64,
     idle: f64,
-    /// The share of time in which each unit and bus was in use.
+    /// The utilisation of each unit and bus.
     in_use: BTreeMap<String, f64>,
 }
 
 impl Case {
-    /// Packets of 60 bytes, which are frames of 64 with the check sequence, or as long as their headers need. The
-    /// program sends all of them.
+    /// Returns packets of 60 bytes (frames of 64 with the check sequence), or as long as their
+    /// headers need. The program sends all of them.
     fn packets(
         &self,
         settings: &Settings,
@@ -154,7 +151,8 @@ impl Case {
         let golden = || Golden::new(program.optimised.clone(), store.clone());
         let mut packets = sent(&packets, &mut golden()).0;
         if self.replies {
-            // Ports that are drawn depend on the number of a packet: golden begins again without those left out.
+            // Randomly drawn ports depend on a packet's number, so golden restarts without the
+            // removed packets.
             packets = with_replies(&packets, &mut golden());
         }
         for (number, packet) in packets.iter_mut().enumerate() {
@@ -163,7 +161,7 @@ impl Case {
         Ok(packets)
     }
 
-    /// The text of those tables that the program has.
+    /// Returns the text of the tables that the program uses.
     fn tables(&self, settings: &Settings, program: &Program) -> Result<String> {
         let path = settings.file(self.tables)?;
         let text = std::fs::read_to_string(&path)
@@ -225,7 +223,8 @@ impl Case {
     }
 }
 
-/// Packets with replies to what golden sends of them, at the same rate: a block of packets, then the replies to it.
+/// Adds replies to the packets that golden sends, at the same rate: a block of packets, then the
+/// replies to it.
 fn with_replies(packets: &[Packet], golden: &mut Golden) -> Vec<Packet> {
     let mut all = Vec::new();
     for block in packets.chunks(BLOCK) {
@@ -236,7 +235,7 @@ fn with_replies(packets: &[Packet], golden: &mut Golden) -> Vec<Packet> {
     all
 }
 
-/// Returns the packets that golden sends, and the outputs as packets that return.
+/// Returns the packets that golden sends, and the outputs as returning packets.
 fn sent(packets: &[Packet], golden: &mut Golden) -> (Vec<Packet>, Vec<Packet>) {
     let (mut kept, mut sent) = (Vec::new(), Vec::new());
     for packet in packets {
@@ -250,7 +249,8 @@ fn sent(packets: &[Packet], golden: &mut Golden) -> (Vec<Packet>, Vec<Packet>) {
     (kept, sent)
 }
 
-/// A packet with source and destination exchanged: addresses of Ethernet and IPv4, and ports. Sums of checks stay.
+/// Returns a packet with source and destination exchanged: Ethernet addresses, IPv4 addresses and
+/// ports. The checksums remain valid.
 fn reply(packet: &Packet) -> Packet {
     let (bytes, mut reply) = (&packet.bytes, packet.clone());
     for (first, second, length) in [(0, 6, 6), (26, 30, 4), (34, 36, 2)] {
@@ -291,8 +291,9 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text: text(&rows), data, svg, faults: rows.iter().filter_map(fault).collect() })
 }
 
-/// That packets did not leave, although golden sends them. Ports have queues of their own, so a reply may be served
-/// before the packet that it answers: those are dropped, and stand next to the rate.
+/// Reports packets that golden sends and the machine does not. Ports have separate queues, so the
+/// chip may process a reply before the packet that it replies to. It then drops the reply; the
+/// table lists these drops next to the rate.
 fn fault(row: &Row) -> Option<String> {
     let (program, machine, missing) = (row.program, row.machine, row.rate.dropped() + row.lost);
     let has_replies = CASES.iter().any(|case| case.name == program && case.replies);
@@ -336,7 +337,7 @@ fn text(rows: &[Row]) -> String {
     )
 }
 
-/// The rates, for pages.
+/// Tabulates the rates for pages.
 fn rates(values: &Values) -> Result<Table> {
     let heads = ["program", "packets", "dropped or lost"].map(str::to_owned).into_iter();
     let mut table = Table::new(heads.chain(MACHINES.map(|machine| format!("`{machine}`, Mpps"))));
@@ -357,7 +358,7 @@ fn rates(values: &Values) -> Result<Table> {
     Ok(table)
 }
 
-/// The control stores and what is in use, for pages.
+/// Tabulates control stores and utilisation for pages.
 fn in_use(values: &Values) -> Result<Table> {
     let mut table =
         Table::new(HEADS.into_iter().filter(|head| !["Mpps", "dropped", "lost"].contains(head)));
@@ -406,7 +407,7 @@ mod tests {
             let came: BTreeSet<u16> = packets.iter().map(|packet| packet.ingress).collect();
             let ports = if case.replies { 2 } else { PORTS };
             assert_eq!(came, (0..ports).collect(), "{}", case.name);
-            // The rates are those of packets that leave: golden drops none of them.
+            // The rates count packets that leave, so golden must drop none.
             let store = load_store(&program.optimised, &[tables], &|_| ()).expect(case.name).0;
             let mut golden = Golden::new(program.optimised.clone(), store);
             let mut verdicts = Verdicts::default();

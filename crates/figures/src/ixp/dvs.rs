@@ -16,7 +16,6 @@ use crate::store::Cost;
 use crate::values::{Values, slug};
 use crate::{Settings, number};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "ixp-dvs",
     what: "NePSim: power and throughput of engines of 600 MHz by governor of voltages, beside the talk",
@@ -32,16 +31,16 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// Simulated time of a run in milliseconds; that before it at full load, in which a governor finds
-/// its level, and at other loads.
+/// Simulated milliseconds of a run, and of the time before it in which a governor finds its level,
+/// at full load and at other loads.
 const MS: f64 = 10.0;
 const BEFORE_FULL: f64 = 8.0;
 const BEFORE: f64 = 1.0;
 
-/// Seeds of tables and packets.
+/// The number of seeds of tables and packets.
 const SEEDS: u64 = 5;
 
-/// Governors with their periods in cycles of 600 MHz.
+/// Governors, with their periods in cycles of 600 MHz.
 const GOVERNORS: [(&str, GovernorKind, u32); 4] = [
     ("dvs 15k", GovernorKind::Dvs, 15_000),
     ("dvs 20k", GovernorKind::Dvs, 20_000),
@@ -56,10 +55,10 @@ struct Row {
     governor: &'static str,
     gbps: f64,
     lost: u64,
-    /// The power of the engines.
+    /// The power of the engines in watts.
     engines_w: f64,
     idle_percent: f64,
-    /// Changes against no governor, in percent.
+    /// Changes relative to no governor, in percent.
     power_change: f64,
     throughput_change: f64,
 }
@@ -143,7 +142,7 @@ fn text(rows: &[Row]) -> String {
     )
 }
 
-/// What each governor saves, and in brackets the change of throughput.
+/// Tabulates the power that each governor saves, with the change of throughput in brackets.
 fn table(values: &Values) -> Result<Table> {
     let heads = ["program", "governor"].into_iter().chain(LOADS.map(|(load, _)| load));
     let mut table = Table::new(heads);

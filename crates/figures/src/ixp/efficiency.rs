@@ -1,4 +1,4 @@
-//! Power against the number of microengines: the NePSim talk's power efficiency.
+//! Power by the number of microengines: the NePSim talk's power efficiency.
 
 use serde::Serialize;
 use wireloom_console::{Working, output};
@@ -17,7 +17,6 @@ use crate::rate::Rate;
 use crate::store::Cost;
 use crate::values::Values;
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "ixp-efficiency",
     what: "NePSim: power of the engines and throughput by the number of microengines at 232 MHz",
@@ -35,7 +34,7 @@ pub const FIGURE: Figure = Figure {
 
 /// The most engines.
 const MOST: usize = 6;
-/// Simulated time of a run in milliseconds, and that before it.
+/// Simulated milliseconds of a run, and of the time before it.
 const MS: f64 = 2.0;
 const BEFORE: f64 = 1.0;
 
@@ -47,7 +46,7 @@ struct Row {
     #[serde(flatten)]
     rate: Rate,
     engines_w: f64,
-    /// Energy of the engines for each bit that leaves, in nanojoules.
+    /// Energy of the engines per bit that leaves, in nanojoules.
     nanojoules_a_bit: f64,
     idle: f64,
 }
@@ -106,7 +105,7 @@ fn text(rows: &[Row]) -> String {
     format!("{table}\n\nEngines that receive + engines that send; ports are kept full.\n")
 }
 
-/// Watts, and in brackets nanojoules a bit.
+/// Tabulates watts, with nanojoules per bit in brackets.
 fn table(values: &Values) -> Result<Table> {
     let heads = (1..=MOST).map(|engines| match engines {
         1 => "1 engine".to_owned(),

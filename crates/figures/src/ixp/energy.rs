@@ -12,46 +12,47 @@ use wireloom_sim::{Clock, Energy, EnergyMeter, Time};
 use super::verdicts_of;
 use crate::rate::Rate;
 
-/// Engines that receive and process packets, and those that send them.
+/// The number of engines that receive and process packets.
 pub const RECEIVING: usize = 4;
-/// See [`RECEIVING`].
+/// The number of engines that send packets.
 pub const SENDING: usize = 2;
 const PORTS: u16 = 2;
 /// MPKTs of 64 bytes that a port holds.
 pub const HELD: u32 = 128;
 
-/// What comes.
+/// The offered load.
 #[derive(Clone, Copy, Debug)]
 pub enum Load<'a> {
-    /// Ports are kept full, and lose nothing, for so many milliseconds.
+    /// Ports are kept full, and lose nothing, for this number of milliseconds.
     Full(f64),
-    /// Packets of a Poisson process with so many Gb/s of frames on average, for so many
-    /// milliseconds, one after the other.
+    /// Packets of a Poisson process, in consecutive phases. Each phase has a mean rate of frames in
+    /// Gb/s and a duration in milliseconds.
     Gbps(&'a [(f64, f64)]),
 }
 
-/// What came out while it counted.
+/// The results of a run, over its measured part unless noted.
 pub struct Outcome {
-    /// The rate of frames that left by a port.
     pub rate: Rate,
-    /// Packets that came, and that were lost, in the whole run.
+    /// Packets that arrived, and packets that were lost, in the whole run.
     pub packets: (u64, u64),
-    /// The mean power of engines with their regulators, of the rest of the chip, of memories.
+    /// The mean power in watts of the engines with their regulators, of the rest of the chip, and
+    /// of the memories.
     pub watts: [f64; 3],
-    /// The mean power of a receiving and of a sending engine.
+    /// The mean power in watts of a receiving and of a sending engine.
     pub roles: [f64; 2],
     /// The energy of the whole run by component.
     pub power: Power,
-    /// The share of cycles of the whole run in which engines, and those that receive, were idle.
+    /// The share of cycles of the whole run in which all engines, and receiving engines alone, were
+    /// idle.
     pub idle: f64,
     pub receiving_idle: f64,
-    /// The time between arrival and departure of each packet that left.
+    /// The time from arrival to departure of each packet that left.
     pub latencies: Vec<Time>,
     /// The time in which packets waited too long while engines were stopped or slow, in microseconds.
     pub late_us: f64,
 }
 
-/// Loads under which figures compare governors of voltages, as shares of the rate at full load.
+/// Loads under which figures compare voltage governors, as shares of the rate at full load.
 pub const LOADS: [(&str, Option<f64>); 5] = [
     ("full", None),
     ("95 %", Some(0.95)),
@@ -60,7 +61,7 @@ pub const LOADS: [(&str, Option<f64>); 5] = [
     ("30 %", Some(0.3)),
 ];
 
-/// The chip: six engines and two ports.
+/// The chip with six engines and two ports.
 pub fn chip(kind: GovernorKind, period_cycles: u32) -> Spec {
     let mut spec = Spec::base();
     spec.engines = (RECEIVING + SENDING) as u32;
@@ -71,8 +72,8 @@ pub fn chip(kind: GovernorKind, period_cycles: u32) -> Spec {
     spec
 }
 
-/// The chip of a comparison of governors: ports hold the same with each of them, twice as much as
-/// without, in place of what the governors' own buffers would add.
+/// The chip for comparisons of governors. Ports hold the same with each governor, twice as much as
+/// without one, in place of the buffers that the governors themselves would add.
 pub fn governed(kind: GovernorKind, period_cycles: u32) -> Spec {
     let mut spec = chip(kind, period_cycles);
     spec.ports.receive_mpkts = 2 * HELD;
@@ -80,7 +81,7 @@ pub fn governed(kind: GovernorKind, period_cycles: u32) -> Spec {
     spec
 }
 
-/// Gives engines the talk's clock and voltage, 600 MHz and 1.3 V, with its steps; buses and units
+/// Gives engines the talk's clock and voltage, 600 MHz and 1.3 V, with its steps. Buses and units
 /// keep their clock.
 pub fn fast(spec: &mut Spec) {
     let steps = [(600, 1300), (550, 1250), (500, 1200), (450, 1150), (400, 1100)];
@@ -94,12 +95,12 @@ pub fn fast(spec: &mut Spec) {
 /// The work of a run.
 #[derive(Clone, Debug)]
 pub struct Work<'a> {
-    /// The program, and which engines receive and send.
+    /// The program, and the roles of the engines.
     pub benchmark: Benchmark,
     pub mapping: Mapping,
-    /// Lengths of frames without check sequence, and how often each comes.
+    /// Lengths of frames without check sequence, with their relative frequencies.
     pub sizes: Vec<(usize, u32)>,
-    /// The load, and the milliseconds of it before the measurement.
+    /// The load, and the milliseconds of load before the measurement.
     pub load: Load<'a>,
     pub before: f64,
 }
@@ -111,8 +112,8 @@ impl<'a> Work<'a> {
         Self { benchmark, mapping, sizes: Traffic::mix(), load, before }
     }
 
-    /// Runs it with so many seeds of tables and packets: throughput with one alone varies by a percent or
-    /// two.
+    /// Runs the benchmark with each of `seeds` seeds of tables and packets, since the throughput
+    /// with a single seed varies by a percent or two.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -141,15 +142,15 @@ impl<'a> Work<'a> {
         Ok(mean)
     }
 
-    /// Runs it with a seed of tables and packets.
+    /// Runs the benchmark with one seed of tables and packets.
     ///
     /// # Errors
-    /// If the machine cannot be made, or the program does something without a meaning.
+    /// If the machine cannot be made, or the program performs an undefined operation.
     pub fn run(&self, spec: &Spec, seed: u64) -> Result<Outcome> {
         let Self { benchmark, ref mapping, load, before, .. } = *self;
         let mut spec = spec.clone();
         let (line_rate, ms) = match load {
-            // A line brings what a port holds faster than it is filled up again.
+            // The line refills a port faster than the engines empty it.
             Load::Full(ms) => {
                 (10_000_000_000 * u64::from(spec.ports.receive_mpkts.div_ceil(HELD)), ms)
             }
@@ -158,7 +159,7 @@ impl<'a> Work<'a> {
         spec.ports.rate = line_rate;
         spec.engines = mapping.roles().len() as u32;
         let traffic = Traffic { benchmark, ports: PORTS, sizes: self.sizes.clone(), seed };
-        // With intervals idle time counts although nothing happens in it.
+        // With energy intervals, idle time is counted although nothing happens in it.
         let energy_interval = Some(Time::nanoseconds(100_000));
         let options = Options { energy_interval, ..Options::default() };
         let meter: EnergyMeter = meter(&spec, None).map_err(Error::new)?;
@@ -219,28 +220,29 @@ fn receives(role: Role) -> bool {
     matches!(role, Role::Receive | Role::Both)
 }
 
-/// What came out of runs with several seeds.
+/// The results of runs with several seeds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mean {
-    /// Gb/s, watts of engines, and the share of their cycles that were idle, on average.
+    /// Means: throughput in Gb/s, watts of engines, and the share of their cycles that were idle.
     pub gbps: f64,
     pub engines_w: f64,
     pub idle: f64,
-    /// The share of idle cycles of receiving engines alone.
+    /// The mean share of idle cycles of receiving engines alone.
     pub receiving_idle: f64,
-    /// Packets that came, and that were lost, together.
+    /// Sums: packets that arrived, and packets that were lost.
     pub packets: (u64, u64),
-    /// Packets that left by no port, together.
+    /// The sum of packets that left by no port.
     pub dropped: u64,
-    /// From the arrival of a packet as a whole until it has left: the mean, and what 99 of 100 do not
-    /// exceed.
+    /// The time from the arrival of a complete packet until it has left: the mean and the 99th
+    /// percentile.
     pub latency_us: f64,
     pub latency_99_us: f64,
-    /// The time in which packets waited too long while engines were stopped or slow, on average.
+    /// The mean time, in microseconds, in which packets waited too long while engines were stopped
+    /// or slow.
     pub late_us: f64,
 }
 
-/// A change in percent, negative if less.
+/// Returns a change in percent, negative for a decrease.
 pub fn change(now: f64, before: f64) -> f64 {
     100.0 * (now / before - 1.0)
 }

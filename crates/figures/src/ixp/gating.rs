@@ -16,7 +16,6 @@ use crate::store::Cost;
 use crate::values::{Values, slug};
 use crate::{Settings, number};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "ixp-gating",
     what: "NePSim: power, latency and lost packets by governor of engines, over a day and under steps of load drawn at random",
@@ -35,21 +34,21 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// Simulated time of an hour, in milliseconds.
+/// Simulated milliseconds that stand for an hour.
 const HOUR_MS: f64 = 0.6;
 
-/// Seeds of tables and packets.
+/// The number of seeds of tables and packets.
 const SEEDS: u64 = 2;
 
-/// The traffic: a day, and steps of load that no constant of a governor was chosen on.
+/// The traffic: a day, and random steps of load, on which no constant of a governor was chosen.
 const TRAFFIC: [&str; 2] = ["day", "random"];
-/// Steps drawn at random, each of an hour's time, and the least and the most of them as shares of the rate
-/// at full load.
+/// The number of random steps, each as long as an hour, and the least and the greatest of them as
+/// shares of the rate at full load.
 const STEPS: usize = 12;
 const LEAST_STEP: f64 = 0.05;
 const MOST_STEP: f64 = 1.0;
 
-/// The least and the most mean load of an hour, as shares of the rate at full load.
+/// The least and the greatest mean load of an hour, as shares of the rate at full load.
 const LEAST: f64 = 0.1;
 const MOST: f64 = 0.8;
 /// The hour of the least load.
@@ -70,21 +69,22 @@ struct Row {
     packets: u64,
     lost: u64,
     lost_percent: f64,
-    /// Packets that the program dropped.
     dropped: u64,
     engines_w: f64,
-    /// Against no governor, in percent.
+    /// Changes relative to no governor, in percent.
     power_change: f64,
     throughput_change: f64,
-    /// From arrival to departure: the mean, and what 99 of 100 packets do not exceed.
+    /// The time from arrival to departure: the mean and the 99th percentile.
     latency_us: f64,
     latency_99_us: f64,
-    /// The time in which packets waited too long while engines were stopped or slow, of a run.
+    /// The mean time, in microseconds per run, in which packets waited too long while engines were
+    /// stopped or slow.
     late_us: f64,
 }
 
-/// Loads of a day: a cosine over 24 hours between `LEAST` and `MOST`, each tenth of an hour
-/// scattered around it by a factor from a uniform distribution between 0.7 and 1.3, at most 1.
+/// Returns the loads of a day: a cosine over 24 hours between `LEAST` and `MOST`. Each tenth of an
+/// hour is scattered around it by a factor from a uniform distribution between 0.7 and 1.3, and
+/// limited to 1.
 fn day(full: f64) -> Vec<(f64, f64)> {
     let mut rng = Rng::new(24, "day");
     let tenths = 0..240;
@@ -98,7 +98,7 @@ fn day(full: f64) -> Vec<(f64, f64)> {
     tenths.map(load).collect()
 }
 
-/// Steps of load, each drawn from a uniform distribution between `LEAST_STEP` and `MOST_STEP`.
+/// Returns steps of load, each from a uniform distribution between `LEAST_STEP` and `MOST_STEP`.
 fn steps(full: f64) -> Vec<(f64, f64)> {
     let mut rng = Rng::new(49, "steps");
     let mut share = || rng.below(1 << 20) as f64 / f64::from(1 << 20);
@@ -106,7 +106,7 @@ fn steps(full: f64) -> Vec<(f64, f64)> {
     (0..STEPS).map(&mut step).collect()
 }
 
-/// The sizes of frames of a traffic: those of the governors' benchmarks, or RFC 2544's.
+/// Returns the frame sizes of a traffic: the mix of the governors' benchmarks, or RFC 2544's sizes.
 fn sizes(traffic: &str) -> Vec<(usize, u32)> {
     match traffic {
         "day" => Traffic::mix(),

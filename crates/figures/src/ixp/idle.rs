@@ -1,4 +1,4 @@
-//! The idle time of engines by the ratio of their speed to that of the memories.
+//! The idle time of engines by the ratio of their clock to the clock of the memories.
 
 use serde::Serialize;
 use wireloom_ixp::benchmarks::{Benchmark, Mapping, Role};
@@ -16,7 +16,6 @@ use wireloom_console::{Working, output};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Limit, Line, Lines};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "ixp-idle",
     what: "NePSim: idle time of six microengines by the ratio of their clock to that of the memories",
@@ -32,18 +31,18 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// Clocks of the engines in hundredths of that of the memories.
+/// Clocks of the engines, in hundredths of the memories' clock.
 const RATIOS: [u64; 7] = [50, 75, 100, 150, 200, 300, 400];
-/// The talk: engines are idle up to this share of time.
+/// The talk: engines are idle for up to this percentage of the time.
 const PUBLISHED: f64 = 42.0;
 
-/// A run.
+/// The results of a run.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     benchmark: &'static str,
     ratio_percent: u64,
-    /// The share of cycles in which no context was ready: of all engines, those that receive, and
-    /// those that send.
+    /// The share of cycles in which no context was ready: of all engines, of receiving and of
+    /// sending engines.
     idle: f64,
     receiving: f64,
     sending: f64,
@@ -115,7 +114,7 @@ fn plot(rows: &[Row]) -> String {
     lines.svg()
 }
 
-/// The idle time of receiving engines, and of all, for pages.
+/// Tabulates the idle time of receiving engines, and of all, for pages.
 fn receiving(values: &Values) -> Result<Table> {
     let heads = RATIOS.iter().map(|ratio| format!("{:.2}", *ratio as f64 / 100.0));
     let mut table = Table::new(

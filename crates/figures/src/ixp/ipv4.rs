@@ -1,4 +1,4 @@
-//! Minimum packets through six engines, and how much the result depends on what is assumed.
+//! Minimum-size packets through six engines, and the influence of each assumption on the rate.
 
 use serde::Serialize;
 use wireloom_ixp::Spec;
@@ -17,7 +17,6 @@ use wireloom_console::{Working, output};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group, Limit};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "ixp-ipv4",
     what: "IPv4 forwarding of 64-byte packets on six microengines at 232 MHz next to published rates, and what it \
@@ -39,9 +38,9 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// Bytes of a frame of 64 bytes without its check sequence.
+/// Bytes of a 64-byte frame without its check sequence.
 pub(super) const FRAME: usize = 60;
-/// Published rates of other programs, in million packets a second.
+/// Published rates of other programs, in million packets per second.
 const PUBLISHED: [(&str, f64); 2] = [("Intel's example", 2.9), ("SOSP'01", 3.47)];
 
 /// A change of the machine, or none.
@@ -82,7 +81,7 @@ const VARIANTS: &[Variant] = &[
     },
 ];
 
-/// `nat` with six engines split in three ways: the talk says that its transmitting engine is the
+/// `nat` with three splits of six engines: the talk says that its transmitting engine is the
 /// bottleneck.
 const NAT: &[Variant] = &[
     Variant { what: "nat, 5+1", change: |trial| translate(trial, 5, 1) },
@@ -98,7 +97,7 @@ pub(super) fn ix_bus(trial: &mut Trial, mhz: u64) {
     trial.spec.ix_bus.clock = Clock::hertz(mhz * 1_000_000);
 }
 
-/// A share in percent of some cycles, at least 1.
+/// Scales cycles by a percentage, to at least 1.
 fn scale(cycles: &mut u32, percent: u32) {
     *cycles = ((*cycles * percent + 50) / 100).max(1);
 }
@@ -128,24 +127,24 @@ fn fbi(spec: &mut Spec, percent: u32) {
     scale(&mut spec.scratch.write_cycles, percent);
 }
 
-/// A run.
+/// The results of a run.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     what: String,
     #[serde(flatten)]
     rate: Rate,
-    /// Shares of time in use.
+    /// Utilisation, from 0 to 1.
     ix_bus: f64,
     sdram: f64,
     sram: f64,
     /// The shares of cycles in which receiving and sending engines were idle.
     receiving_idle: f64,
     sending_idle: f64,
-    /// Buffers in use.
+    /// The mean number of buffers in use.
     buffers: f64,
 }
 
-/// What runs: its name in the figure, the program on its machine, and whether the image has it.
+/// A case: its name in the figure, the program on its machine, and whether the plot shows it.
 pub(super) struct Case {
     pub what: String,
     pub trial: Trial,
@@ -190,7 +189,7 @@ fn make(_: &Settings) -> Result<Drawn> {
     let svg = bars.svg();
     let data = serde_json::to_value((&rows, &others));
     let mut data = data.map_err(|error| Error::new(error.to_string()))?;
-    // One list: names tell the rows apart.
+    // All rows form one list; their names tell them apart.
     let lists = data.as_array_mut().into_iter().flatten();
     let data = lists.filter_map(serde_json::Value::as_array_mut).flat_map(std::mem::take).collect();
     Ok(Drawn { text: text(&rows) + &turns::text(&others), data, svg, faults: Vec::new() })
@@ -218,7 +217,7 @@ fn text(rows: &[Row]) -> String {
     )
 }
 
-/// The rates, for pages.
+/// Tabulates the rates for pages.
 fn rates(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "machine",
@@ -249,7 +248,7 @@ fn rates(values: &Values) -> Result<Table> {
     Ok(table)
 }
 
-/// The rates of `nat`, for pages.
+/// Tabulates the rates of `nat` for pages.
 fn nat(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "engines",

@@ -1,6 +1,6 @@
 //! Figures of the NePSim talk: the benchmarks in microcode on the IXP1200.
 //!
-//! A [`Trial`] says what runs; the figures differ in what they change.
+//! A [`Trial`] describes a run; the figures differ in the changes they make to it.
 
 pub mod busy;
 pub mod compiled;
@@ -26,20 +26,20 @@ use wireloom_sim::{Clock, Time};
 
 use crate::rate::{Rate, Verdicts};
 
-/// The clock of the published figures, in MHz: that of engines, and always that of the memories.
+/// The clock of engines in the published figures, in MHz. The memories always have this clock.
 pub const MHZ: u64 = 232;
-/// Ports: as many as a single engine has receiving threads.
+/// The number of ports: a single engine has this many receiving threads.
 const PORTS: u16 = 2;
-/// The rate of each: lines shall not limit.
+/// The rate of each port in bits per second, high enough that lines are no bottleneck.
 const LINE_RATE: u64 = 10_000_000_000;
-/// Time that does not count: the ring of packets fills if it is going to.
+/// Time before the measurement, in which the packet ring fills if it ever does.
 const BEFORE: Time = Time(1_000_000_000);
-/// The time that counts.
+/// The measured time.
 const WINDOW: Time = Time(2_000_000_000);
-/// Buffers of the programs.
+/// The number of packet buffers of the programs.
 const BUFFERS: f64 = 1000.0;
 
-/// The units and buses that can be full.
+/// The units and buses that can be saturated.
 const UNITS: [&str; 10] = [
     "command-bus",
     "sram",
@@ -53,7 +53,7 @@ const UNITS: [&str; 10] = [
     "ix-bus",
 ];
 
-/// The unit or bus that was in use most, with its share.
+/// Returns the most utilised unit or bus, with its share.
 fn busiest(share: impl Fn(&str) -> Option<f64>) -> String {
     let shares = UNITS.iter().filter_map(|unit| Some((unit, share(unit)?)));
     let most = shares.max_by(|one, other| one.1.total_cmp(&other.1));
@@ -63,21 +63,19 @@ fn busiest(share: impl Fn(&str) -> Option<f64>) -> String {
 /// A run of a benchmark.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// The benchmark.
     pub benchmark: Benchmark,
-    /// Which engines receive, which send.
+    /// The roles of the engines: which receive and which send.
     pub mapping: Mapping,
-    /// The machine.
     pub spec: Spec,
-    /// Lengths of frames without check sequence, and how often each comes.
+    /// Lengths of frames without check sequence, with their relative frequencies.
     pub sizes: Vec<(usize, u32)>,
     /// The seed of tables and packets.
     pub seed: u64,
 }
 
 impl Trial {
-    /// A benchmark on an IXP1200 whose engines have this clock; buses and memories keep theirs.
-    /// Two ports are kept full with the mix of [`Traffic::mix`].
+    /// A benchmark on an IXP1200 whose engines have this clock; buses and memories keep theirs. Two
+    /// ports are kept full with the mix of [`Traffic::mix`].
     pub fn new(benchmark: Benchmark, mapping: Mapping, mhz: u64) -> Self {
         let mut spec = Spec::base();
         spec.engine.clock = Clock::hertz(mhz * 1_000_000);
@@ -88,22 +86,21 @@ impl Trial {
         Self { benchmark, mapping, spec, sizes: Traffic::mix(), seed: 1 }
     }
 
-    /// The packets.
     pub fn traffic(&self) -> Traffic {
         let Self { benchmark, ref sizes, seed, .. } = *self;
         Traffic { benchmark, ports: PORTS, sizes: sizes.clone(), seed }
     }
 
-    /// The chip before the first packet.
+    /// Returns the chip before the first packet.
     ///
     /// # Errors
-    /// If the benchmark does not fit it.
+    /// If the benchmark does not fit the chip.
     pub fn processor(&self) -> Result<Processor> {
         let contents = self.traffic().contents();
         processor(&contents, &self.mapping, &self.spec, &Options::default(), ()).map_err(Error::new)
     }
 
-    /// What it does under load.
+    /// Measures the chip under load.
     ///
     /// # Errors
     /// If the benchmark does not fit the chip, or fails.
@@ -114,16 +111,15 @@ impl Trial {
     }
 }
 
-/// What a chip did under load.
+/// The measurement of a chip under load.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What was measured.
     pub measured: Measured,
     mapping: Mapping,
 }
 
 impl Loaded {
-    /// The share of cycles in which engines of the mapping that are chosen were idle.
+    /// The share of cycles in which the engines with the chosen roles were idle.
     pub fn idle(&self, chosen: impl Fn(wireloom_ixp::benchmarks::Role) -> bool) -> f64 {
         let engines = self.mapping.roles().iter().zip(&self.measured.engines);
         let idle: Vec<f64> =
@@ -131,25 +127,25 @@ impl Loaded {
         idle.iter().sum::<f64>() / idle.len().max(1) as f64
     }
 
-    /// The share of time in which a unit or bus was in use.
+    /// The utilisation of a unit or bus, from 0 to 1.
     pub fn use_of(&self, unit: &str) -> f64 {
         let found = self.measured.use_of.iter().find(|(name, _)| *name == unit);
         found.map_or(0.0, |(_, share)| *share)
     }
 
-    /// The rate of the packets that left by a port; bits are those of frames as they came.
+    /// The rate of packets that left by a port. Its bits are those of the frames as they arrived.
     pub fn rate(&self) -> Rate {
         let Measured { packets, bytes, dropped, seconds, .. } = self.measured;
         Verdicts { sent: packets, sent_bytes: bytes, dropped }.rate(seconds)
     }
 
-    /// Buffers in use on average.
+    /// The mean number of buffers in use.
     pub fn buffers(&self) -> f64 {
         BUFFERS - self.measured.free_buffers
     }
 }
 
-/// Counts of packets that left a chip, by destination.
+/// Counts the packets that left a chip, by verdict.
 fn verdicts_of<'a>(delivered: impl IntoIterator<Item = &'a Delivered>) -> Verdicts {
     let mut verdicts = Verdicts::default();
     for packet in delivered {
@@ -165,7 +161,7 @@ fn verdicts_of<'a>(delivered: impl IntoIterator<Item = &'a Delivered>) -> Verdic
     verdicts
 }
 
-/// Two digits behind the point.
+/// Formats a number with two digits after the point.
 fn gbps(value: f64) -> String {
     format!("{value:.2}")
 }

@@ -1,4 +1,4 @@
-//! The networks of commands on three chips, and the memories' share of power.
+//! The command networks of three chips, and the memories' share of power.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,6 @@ use crate::rate::Rate;
 use crate::store::Cost;
 use crate::values::{Values, slug};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "ixp-networks",
     what: "NePSim 2: buses, crossbar, ring and mesh for the commands of three chips, and the memories' share of power",
@@ -41,40 +40,42 @@ pub const FIGURE: Figure = Figure {
 };
 
 const MACHINES: [&str; 3] = ["ixp1200", "ixp2400", "ixp2800"];
-/// Time that does not count, and time that does.
+/// The time before the measurement, and the measured time.
 const BEFORE: Time = Time(50_000_000);
 const WINDOW: Time = Time(200_000_000);
-/// The interval of offers.
+/// The interval between refills of the ports.
 const STEP: Time = Time(5_000_000);
-/// MPKTs that ports are kept filled with.
+/// MPKTs to which ports are kept filled.
 const FILLED: u32 = 48;
 
-/// A run.
+/// The results of a run.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     machine: &'static str,
     network: &'static str,
     #[serde(flatten)]
     rate: Rate,
-    /// Commands in a cycle of the core, and links that a command uses, on average.
+    /// Commands per core cycle, and links per command, on average.
     commands: f64,
     hops: f64,
     /// The share of time in which contexts of engines waited for signals.
     waiting: f64,
-    /// The share of time in which each unit and bus was in use.
+    /// The utilisation of each unit and bus.
     in_use: BTreeMap<String, f64>,
-    /// Mean watts of engines, of the network with its arbiters, of the rest of the chip, and of the memory chips.
+    /// Mean watts of engines, of the network with its arbiters, of the rest of the chip, and of the
+    /// memory chips.
     engines_w: f64,
     network_w: f64,
     chip_w: f64,
     memories_w: f64,
 }
 
-/// Cycles by which commands come later than on the bus in one of the trials: about what the links of
-/// rings and meshes add. It tells what longer ways do from what more ways do.
+/// Extra cycles of latency for commands in one of the trials, about what the links of rings and
+/// meshes add. The trial separates the effect of longer paths from the effect of more paths.
 const LATER: u32 = 3;
 
-/// The networks that are compared: the bus as it is described and with later commands, and the others.
+/// Returns the compared networks: the bus as described, the bus with later commands, and the
+/// others.
 fn networks() -> Vec<(NetworkKind, &'static str, u32)> {
     let mut all: Vec<_> = NetworkKind::ALL.map(|(kind, name)| (kind, name, 0)).to_vec();
     all.insert(1, (NetworkKind::Bus, "bus, 3 cycles later", LATER));
@@ -88,7 +89,7 @@ fn run(
     let mut spec = Spec::installed(machine).map_err(Error::new)?;
     spec.command_bus.kind = kind;
     spec.command_bus.latency_cycles += later;
-    // Lines and the bus to them shall not limit.
+    // High rates, so that lines and the bus to them are no bottleneck.
     (spec.ports.rate, spec.ports.pace) = (100_000_000_000, Pace::Given);
     spec.ports.transmit_mpkts = 4096;
     (spec.ix_bus.bytes, spec.ix_bus.overhead_cycles) = (64, 0);
@@ -228,7 +229,7 @@ fn text(rows: &[Row]) -> String {
     format!("{rates}\n\n{power}\n")
 }
 
-/// The rates, for pages.
+/// Tabulates the rates for pages.
 fn rates(values: &Values) -> Result<Table> {
     let mut table = Table::new(RATE_HEADS);
     for machine in MACHINES {
@@ -249,7 +250,7 @@ fn rates(values: &Values) -> Result<Table> {
     Ok(table)
 }
 
-/// The power, for pages: with the network of the machine's description.
+/// Tabulates the power for pages, with the network of the machine's description.
 fn power(values: &Values) -> Result<Table> {
     let mut table = Table::new(POWER_HEADS);
     for machine in MACHINES {

@@ -1,4 +1,4 @@
-//! The power of microengines by component, beside the shares of the NePSim talk.
+//! The power of microengines by component, next to the shares of the NePSim talk.
 
 use serde::Serialize;
 use wireloom_console::output;
@@ -19,7 +19,6 @@ use crate::store::Cost;
 use crate::values::{Values, slug};
 use crate::{Settings, number};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "ixp-power",
     what: "NePSim: power of the engines by component at full load, of receiving and sending engines, of memories",
@@ -39,11 +38,11 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// Simulated time of a run in milliseconds, and that before it.
+/// Simulated milliseconds of a run, and of the time before it.
 const MS: f64 = 3.0;
 const BEFORE: f64 = 1.0;
 
-/// The components with the talk's shares in percent. Transfer registers, control registers, FIFOs
+/// The components, with the talk's shares in percent. Transfer registers, control registers, FIFOs
 /// and arbiters are below rounding there.
 const PUBLISHED: [(&str, Option<f64>); 6] = [
     ("alu", Some(45.0)),
@@ -54,7 +53,7 @@ const PUBLISHED: [(&str, Option<f64>); 6] = [
     ("others", None),
 ];
 
-/// What a table holds the shares to.
+/// A variant of the machine, to which the talk's shares are compared.
 struct Variant {
     name: &'static str,
     change: fn(&mut Spec),
@@ -72,28 +71,28 @@ const VARIANTS: [Variant; 3] = [
     },
 ];
 
-/// The control store of the talk: 4 KB in blocks of 4 bytes, with 10 bits of address. Its table names no
-/// cut.
+/// Uses the control store of the talk: 4 KB in blocks of 4 bytes, with 10 address bits. Its table
+/// names no split.
 fn talks_store(spec: &mut Spec) {
     spec.engine.control_store = 1024;
     spec.power.control_store = ControlStore::Whole;
 }
 
-/// A program.
+/// The results of a program.
 #[derive(Clone, Debug, Serialize)]
 struct Run {
     variant: &'static str,
     program: &'static str,
     #[serde(flatten)]
     rate: Rate,
-    /// Watts of engines, of the rest of the chip and of memory chips.
+    /// Watts of engines, of the rest of the chip, and of memory chips.
     engines_w: f64,
     chip_w: f64,
     memories_w: f64,
     /// Mean watts of a receiving and of a sending engine.
     receiving_w: f64,
     sending_w: f64,
-    /// What cycles without an access take of the engines' energy, in percent, and what they take of the
+    /// The energy of cycles without an access, in percent of the engines' energy and of the
     /// shifter's.
     unused_percent: f64,
     unused_shifter_percent: f64,
@@ -245,7 +244,7 @@ fn variants_table(values: &Values) -> Result<Table> {
     Ok(table)
 }
 
-/// The key of a number of the chip as it is described.
+/// The key of a number for the chip as described.
 fn own(benchmark: Benchmark, field: &str) -> String {
     format!("{}.{}.{field}", slug(VARIANTS[0].name), benchmark.name())
 }

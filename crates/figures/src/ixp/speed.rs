@@ -9,13 +9,13 @@ use super::{MHZ, Trial};
 use crate::Settings;
 use wireloom_machine::{Error, Result};
 
-/// The simulated time of a sample.
 const TIME: Time = Time(5_000_000_000);
 
-/// Simulates `ipfwdr` on six engines, and returns million cycles of engines a second of each sample.
+/// Simulates `ipfwdr` on six engines. Returns a sample per run, in million engine cycles per
+/// second.
 ///
 /// # Errors
-/// If it does not run.
+/// If the simulation fails.
 pub fn cycles_a_second(settings: &Settings) -> Result<Vec<f64>> {
     let trial = Trial::new(Benchmark::Ipfwdr, Mapping::usual(6), MHZ);
     let sample = |_| {

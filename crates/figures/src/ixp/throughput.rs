@@ -1,4 +1,4 @@
-//! Throughput by the number of engines, and what limits it.
+//! Throughput by the number of engines, and its bottleneck.
 
 use serde::Serialize;
 use wireloom_ixp::benchmarks::{Benchmark, Mapping, Role};
@@ -16,7 +16,6 @@ use wireloom_console::{Working, output};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Line, Lines};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "ixp-throughput",
     what: "NePSim: throughput of four benchmarks by the number of microengines, at 232 and 464 MHz with the same \
@@ -40,32 +39,32 @@ pub const FIGURE: Figure = Figure {
 /// Clocks of the engines, in MHz.
 const CLOCKS: [u64; 2] = [super::MHZ, 2 * super::MHZ];
 const MOST: usize = 6;
-/// How six engines can be split; the usual split is the second.
+/// The possible splits of six engines; the usual split is the second.
 const SPLITS: [[usize; 2]; 3] = [[5, 1], [4, 2], [3, 3]];
 
-/// From these shares on a unit is full, and an engine has no time left.
+/// A unit is saturated from the first share on, and an engine from the second on.
 const FULL: f64 = 0.95;
 const BUSY: f64 = 0.85;
-/// Buffers in use from which packets wait to be sent: threads that work hold far fewer.
+/// With this number of buffers in use, packets wait to be sent: working threads hold far fewer.
 const WAITING: f64 = 300.0;
 
-/// A run.
+/// The results of a run.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     benchmark: &'static str,
     mhz: u64,
     engines: usize,
-    /// The engines that receive, and those that send.
+    /// The numbers of engines that receive and that send.
     split: String,
     #[serde(flatten)]
     rate: Rate,
     limits: Limits,
 }
 
-/// What can limit the throughput.
+/// The quantities that can limit the throughput.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Limits {
-    /// Shares of time in use.
+    /// Utilisation, from 0 to 1.
     sdram: f64,
     sram: f64,
     ix_bus: f64,
@@ -73,7 +72,7 @@ struct Limits {
     /// The share of cycles in which receiving and sending engines were not idle.
     receiving: f64,
     sending: f64,
-    /// Buffers in use.
+    /// The mean number of buffers in use.
     buffers: f64,
 }
 
@@ -104,7 +103,7 @@ impl Limits {
         })
     }
 
-    /// In words, with the shares.
+    /// Names the limits in words, with the shares.
     fn words(&self) -> String {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let units = [("IX bus", self.ix_bus), ("SDRAM", self.sdram), ("SRAM", self.sram)];
@@ -151,13 +150,13 @@ fn make(_: &Settings) -> Result<Drawn> {
     Ok(Drawn { text: text(&rows), data, svg: plot(&rows), faults: faults(&rows) })
 }
 
-/// The runs of a benchmark with the usual mappings.
+/// Returns the runs of a benchmark with the usual mappings.
 fn usual<'a>(rows: &'a [Row], benchmark: &str, mhz: u64) -> Vec<&'a Row> {
     let own = rows.iter().filter(|row| row.benchmark == benchmark && row.mhz == mhz);
     own.filter(|row| row.split == Mapping::usual(row.engines).name()).collect()
 }
 
-/// What the talk says, and does not hold.
+/// Reports statements of the talk that do not hold.
 fn faults(rows: &[Row]) -> Vec<String> {
     let saturates = |benchmark: &Benchmark| {
         CLOCKS.iter().any(|mhz| {
@@ -214,7 +213,7 @@ fn key(benchmark: Benchmark, mhz: u64, mapping: &Mapping) -> String {
     format!("{}.{mhz}.{}.{split}", benchmark.name(), mapping.roles().len())
 }
 
-/// The throughput by the number of engines, for pages.
+/// Tabulates the throughput by the number of engines, for pages.
 fn engines(values: &Values) -> Result<Table> {
     let heads = (1..=MOST).map(|engines| match engines {
         1 => "1 engine".to_owned(),
@@ -234,7 +233,7 @@ fn engines(values: &Values) -> Result<Table> {
     Ok(table)
 }
 
-/// What limits it, for pages.
+/// Tabulates the limits for pages.
 fn limits(values: &Values) -> Result<Table> {
     let heads = CLOCKS.iter().flat_map(|mhz| {
         [2, 4, 6].map(|engines| format!("{}, {mhz} MHz", Mapping::usual(engines).name()))
@@ -253,7 +252,7 @@ fn limits(values: &Values) -> Result<Table> {
     Ok(table)
 }
 
-/// Six engines in three ways, for pages.
+/// Tabulates three splits of six engines, for pages.
 fn splits(values: &Values) -> Result<Table> {
     let heads = SPLITS.map(|[receiving, sending]| format!("{receiving}+{sending}"));
     let mut table =

@@ -1,5 +1,5 @@
-//! Turns of sending threads for several packets: what they gain with small packets under load, and
-//! what they cost with larger ones and at low load.
+//! Turns of sending threads for several packets: their gain with small packets under load, and
+//! their cost with larger packets and at low load.
 
 use serde::Serialize;
 use wireloom_ixp::benchmarks::{Benchmark, Mapping, Turn};
@@ -61,9 +61,9 @@ const SMALL: [Small; 6] = [
     Small { what: "nat, 5+1", benchmark: Benchmark::Nat, receiving: 5, sending: 1, change: None },
 ];
 
-/// Seeds of tables and packets with which the mix of sizes runs.
+/// The number of seeds of tables and packets for the mix of sizes.
 const SEEDS: u64 = 5;
-/// The load at which hardly a packet meets another one, in Gb/s, and its time in milliseconds.
+/// A load at which packets hardly ever meet, in Gb/s, and its duration in milliseconds.
 const LIGHT: (f64, f64) = (0.1, 2.0);
 
 /// The name of a run.
@@ -87,18 +87,18 @@ pub fn cases() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Traffic for which turns for several packets are not made.
+/// Results for traffic that gains nothing from turns for several packets.
 #[derive(Clone, Debug, Serialize)]
 pub struct Other {
     what: String,
-    /// Gb/s of the mix of sizes under full load: the median of all seeds, the least and the most;
-    /// and packets that left by no port, together.
+    /// Throughput in Gb/s of the mix of sizes under full load: the median of all seeds, the least
+    /// and the most; and the sum of packets that left by no port.
     mix_gbps: f64,
     least_gbps: f64,
     most_gbps: f64,
     dropped: u64,
     /// Small packets at low load, from the arrival of a packet until it has left: the mean of all
-    /// seeds, and what 99 of 100 do not exceed.
+    /// seeds, and the 99th percentile.
     latency_us: f64,
     latency_99_us: f64,
 }
@@ -140,7 +140,7 @@ pub fn others() -> Result<Vec<Other>> {
     rows.map_err(Error::new)?.into_iter().collect()
 }
 
-/// The mix and latencies, for the terminal.
+/// Tabulates the mix and latencies for the terminal.
 pub fn text(rows: &[Other]) -> String {
     let heads = ["other traffic", "mix, Gb/s", "least", "most", "dropped", "latency, us", "99 %"];
     let mut table = output::table(&heads, &[1, 2, 3, 4, 5, 6]);
@@ -159,7 +159,7 @@ pub fn text(rows: &[Other]) -> String {
     format!("\n{table}\n")
 }
 
-/// Small packets under load, for pages.
+/// Tabulates small packets under load, for pages.
 pub fn small(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "machine",
@@ -191,7 +191,7 @@ pub fn small(values: &Values) -> Result<Table> {
     Ok(table)
 }
 
-/// The mix of sizes, and latencies at low load, for pages.
+/// Tabulates the mix of sizes, and latencies at low load, for pages.
 pub fn mix(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "program",

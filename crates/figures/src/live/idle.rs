@@ -1,5 +1,5 @@
-//! Live forwarding without load: what a forwarder takes of a core, and how long a lone packet takes,
-//! next to the kernel, in turns within one run.
+//! Live forwarding without load: the share of a core that a forwarder takes, and the latency of a
+//! lone packet, next to the kernel. The forwarders take turns within one run.
 
 use serde::Serialize;
 use wireloom_console::output;
@@ -14,7 +14,6 @@ use crate::store::Cost;
 use crate::values::Values;
 use crate::{Settings, median, number};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "live-idle",
     what: "Live forwarding without load: the part of a core that it takes, and the time of a lone packet, next to the kernel's",
@@ -31,24 +30,26 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// The ways, in the order in which they take turns.
+/// The forwarders, in the order in which they take turns.
 const WAYS: [Way; 4] = [Way::Engine, Way::Ours, Way::Packet, Way::Kernel];
-/// At most this part of a core without packets, in percent.
+/// The goal without packets: at most this share of a core, in percent.
 const MOST_PERCENT: f64 = 3.0;
-/// At most this much longer than through the kernel, which does not sleep: microseconds.
+/// The goal for a lone packet: at most this much longer than through the kernel, which does not
+/// sleep, in microseconds.
 const MOST_WAKING: f64 = 50.0;
 
-/// What was measured of a way.
+/// The measurement of a forwarder.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     row: &'static str,
     what: &'static str,
-    /// Percent of a core, the median.
+    /// The median share of a core, in percent.
     percent: f64,
-    /// The median time of a lone packet, and the 99th percentile, in microseconds: medians of runs.
+    /// The median latency of a lone packet, and its 99th percentile, in microseconds: each the
+    /// median of all runs.
     latency: f64,
     tail: f64,
-    /// How much longer the median takes than the kernel's in the same run.
+    /// The difference of the median latency from the kernel's in the same run, in microseconds.
     waking: f64,
 }
 
@@ -85,7 +86,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text: text(&rows), data, svg, faults: faults(&rows) })
 }
 
-/// The goals that were missed.
+/// Reports the goals that were missed.
 fn faults(rows: &[Row]) -> Vec<String> {
     let mut faults = Vec::new();
     for row in rows {
@@ -117,7 +118,6 @@ fn text(rows: &[Row]) -> String {
     )
 }
 
-/// The table for pages.
 fn lone_table(values: &Values) -> Result<Table> {
     let heads =
         ["way", "of a core, without packets", "a lone packet", "99 %", "more than the kernel"];

@@ -22,19 +22,19 @@ use wireloom_machine::{Error, Result};
 
 use super::{Settings, Way};
 
-/// Time that a rate is measured for, after some time to warm up.
+/// The duration of a rate measurement, and the warm-up before it.
 const MEASURED: Duration = Duration::from_secs(1);
 const WARM: Duration = Duration::from_millis(300);
-/// Time without packets.
+/// The duration of a measurement without packets.
 const IDLE: Duration = Duration::from_secs(2);
-/// Probes of a measurement of latency.
+/// The number of probes in a latency measurement.
 const PROBES: u32 = 2000;
 /// The cores of the generator and of the router.
 const CORES: [usize; 2] = [0, 1];
-/// The Debian packages that it needs.
+/// The Debian packages that the rig needs.
 const HELP: &str = "'make bench' installs the Debian packages gcc-bpf, libbpf-dev and ethtool";
 
-/// The programs and the namespaces. They disappear with it.
+/// The programs and the namespaces, which disappear when it is dropped.
 pub struct Rig {
     folder: wireloom_files::TemporaryFolder,
     program: PathBuf,
@@ -47,7 +47,7 @@ impl Rig {
     /// Builds the programs and the network.
     ///
     /// # Errors
-    /// If that cannot be done here: without root, the compilers or a second core.
+    /// If the rig cannot be built here: without root, the compilers or a second core.
     pub fn build(settings: &Settings) -> Result<Self> {
         let sources = settings.file("bench/live")?;
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
@@ -65,13 +65,13 @@ impl Rig {
             run(command.args(flags)).map_err(|error| error.with_help(HELP))
         };
         let machine = format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH);
-        // The number of a helper must stand in its call, and not in a register before a loop or with
-        // an equal constant.
+        // The number of a helper must be an operand of its call. The options keep it from being
+        // moved to a register before a loop or shared with an equal constant.
         let [loops, constants] = ["-fno-move-loop-invariants", "-fno-cse-follow-jumps"];
         let flags = ["-gbtf", "-mcpu=v3", loops, constants, "-I/usr/include", "-c", &machine];
         build("bpf-gcc", "programs.bpf.c", "programs.o", &flags)?;
         build("cc", "rig.c", "rig", &["-lbpf"])?;
-        // A command that enters a mount namespace begins in its root folder.
+        // A command that enters a mount namespace starts in its root folder.
         let program = fs::canonicalize(settings.file("programs/router.loom")?)
             .map_err(|error| Error::new(format!("programs/router.loom: {error}")))?;
         let [generator, router, sink] = [Space::new()?, Space::new()?, Space::new()?];
@@ -79,12 +79,12 @@ impl Rig {
         rig.connect(&rig.generator, "r1", "a0", "02:00:00:00:77", "10.77.1")?;
         rig.connect(&rig.sink, "r2", "b0", "02:00:00:00:78", "10.77.2")?;
         rig.router.shell("echo 1 > /proc/sys/net/ipv4/ip_forward")?;
-        // A veth device takes frames of XDP programs, and polls for them, only if it has a program
-        // of its own or, as here, receive offload.
+        // A veth device accepts frames of XDP programs, and polls for them, only if it has a
+        // program of its own or, as here, receive offload.
         run(rig.router.enter("ethtool").args(["-K", "r1", "gro", "on"]))
             .map_err(|error| error.with_help(HELP))?;
-        // It takes packets of sockets past that, and executes their whole way where they are sent, if
-        // the sender's end could also send segments that are not cut yet.
+        // Frames from sockets bypass that polling, and are processed entirely in the sender's
+        // context, if the sender's end could also send segments that are not cut yet.
         run(rig.generator.enter("ethtool").args(["-K", "a0", "tso", "off"]))?;
         rig.router.shell("mount -t sysfs none /sys && echo 1 > /sys/class/net/r1/threaded")?;
         Ok(rig)
@@ -114,13 +114,14 @@ impl Rig {
         Tool::start(command.arg(self.folder.path().join("programs.o")).args(words), "ready")
     }
 
-    /// Forwards in this way until the result is dropped: the forwarder and the sink.
+    /// Starts the forwarder and the sink of a measurement. Forwarding ends when the result is
+    /// dropped.
     fn forward(&self, way: Way) -> Result<(Vec<Tool>, Tool)> {
         let forwarders = match way {
             Way::Kernel => Vec::new(),
             Way::Xdp => vec![
                 self.start(&self.router, &["forward", "r1"])?,
-                // The other end of a redirect needs one too.
+                // The other end of a redirect needs a program too.
                 self.start(&self.router, &["forward", "r2"])?,
             ],
             Way::Engine => vec![self.wireloom("kernel")?],
@@ -135,7 +136,7 @@ impl Rig {
         Ok((forwarders, self.start(&self.sink, &[sink, "b0"])?))
     }
 
-    /// `wireloom forward` on the router's core. It ends with this process.
+    /// Starts `wireloom forward` on the router's core. The command ends with this process.
     fn wireloom(&self, io: &str) -> Result<Tool> {
         let own = std::env::current_exe()
             .map_err(|error| Error::new(format!("the command itself: {error}")))?;
@@ -146,7 +147,7 @@ impl Rig {
         Tool::start(&mut command, "forwarding")
     }
 
-    /// Frames that arrive at the sink, millions a second.
+    /// Returns the rate of frames that arrive at the sink, in millions per second.
     ///
     /// # Errors
     /// If a program fails, or no frame arrives.
@@ -165,9 +166,10 @@ impl Rig {
         }
     }
 
-    /// Median and 99th percentile, in microseconds, of the time from the generator to the sink at so
-    /// many million frames a second. Nothing if fewer than half of them arrive: while the host of a
-    /// virtual machine takes the router's core, the interface in front of it fills.
+    /// Returns the median and the 99th percentile, in microseconds, of the time from the generator
+    /// to the sink at `mpps` million frames per second. Returns `None` if fewer than half of the
+    /// frames arrive: while the host of a virtual machine takes the router's core, the interface in
+    /// front of it fills.
     ///
     /// # Errors
     /// If a program fails.
@@ -184,8 +186,9 @@ impl Rig {
         Ok(arrived.latency.filter(|_| is_known))
     }
 
-    /// What the forwarder takes of a core without packets, in percent, and then the median and the
-    /// 99th percentile of the time that lone probes take, half a millisecond apart: microseconds.
+    /// Returns the share of a core, in percent, that the forwarder takes without packets; and then
+    /// the median and the 99th percentile, in microseconds, of the latency of lone probes that are
+    /// half a millisecond apart.
     ///
     /// # Errors
     /// If a program fails.
@@ -199,7 +202,8 @@ impl Rig {
         Ok(self.probe(way)?.map(|(middle, tail)| (percent, middle, tail)))
     }
 
-    /// Median and 99th percentile of the time that probes take; nothing if too few arrive.
+    /// Returns the median and the 99th percentile of the latency of probes; `None` if too few
+    /// arrive.
     fn probe(&self, way: Way) -> Result<Option<(f64, f64)>> {
         let mut command = self.generator.enter(self.folder.path().join("rig"));
         command.args(["probe", "a0", &self.sink.file(), "b0", &PROBES.to_string()]);
@@ -220,16 +224,16 @@ impl Rig {
     }
 }
 
-/// The processor time of programs until now, in seconds.
+/// Returns the processor time of programs until now, in seconds.
 fn processor_time(tools: &[Tool]) -> Result<f64> {
-    /// Clock ticks a second: the same on every Linux computer.
+    /// Clock ticks per second, equal on every Linux computer.
     const TICKS: f64 = 100.0;
     let mut ticks = 0.0;
     for tool in tools {
         let path = format!("/proc/{}/stat", tool.child.id());
         let failed = |why: &dyn std::fmt::Display| Error::new(format!("{path}: {why}"));
         let stat = fs::read_to_string(&path).map_err(|error| failed(&error))?;
-        // The name, in parentheses, is the second field; user and system time are 14 and 15.
+        // The name, in parentheses, is the second field; user and system time are fields 14 and 15.
         let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
         for field in fields.skip(11).take(2) {
             ticks += field.parse::<f64>().map_err(|error| failed(&error))?;
@@ -238,8 +242,8 @@ fn processor_time(tools: &[Tool]) -> Result<f64> {
     Ok(ticks / TICKS)
 }
 
-/// Puts the kernel threads that receive on `r1` onto the router's core. They appear with the first
-/// program or offload.
+/// Pins the kernel threads that receive on `r1` to the router's core. The threads appear with the
+/// first program or offload.
 fn pin_receiving() -> Result {
     let processes = fs::read_dir("/proc").map_err(|error| Error::new(format!("/proc: {error}")))?;
     for process in processes.flatten() {
@@ -267,12 +271,12 @@ impl Space {
         Ok(Self { holder })
     }
 
-    /// The file that stands for it.
+    /// The file that represents the namespace.
     fn file(&self) -> String {
         format!("/proc/{}/ns/net", self.holder.child.id())
     }
 
-    /// A command inside.
+    /// Prepares a command that runs inside the namespace.
     fn enter(&self, command: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut inside = Command::new("nsenter");
         inside.args(["--net", "--mount", "--target", &self.holder.child.id().to_string()]);
@@ -285,21 +289,21 @@ impl Space {
     }
 }
 
-/// What a sink has seen: all frames so far, and the median and 99th percentile, in microseconds, of
-/// the time that those took which have arrived since it was asked last.
+/// The counts of a sink: all frames so far, and the median and 99th percentile, in microseconds, of
+/// the latencies of frames that have arrived since the last query.
 struct Arrived {
     frames: u64,
     latency: Option<(f64, f64)>,
 }
 
-/// A program that works until it is dropped.
+/// A program that runs until this is dropped.
 struct Tool {
     child: Child,
     out: BufReader<ChildStdout>,
 }
 
 impl Tool {
-    /// Starts it and waits for a line that begins like this.
+    /// Starts the program and waits for a line that begins with `ready`.
     fn start(command: &mut Command, ready: &str) -> Result<Self> {
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = child.map_err(|error| failed(command, &error))?;
@@ -317,7 +321,7 @@ impl Tool {
         Ok(line)
     }
 
-    /// What has arrived.
+    /// Asks a sink for its counts.
     fn arrived(&mut self) -> Result<Arrived> {
         let ask = self.child.stdin.as_mut().expect("open until it is dropped");
         ask.write_all(b"\n").map_err(|error| Error::new(format!("the sink: {error}")))?;
@@ -336,8 +340,9 @@ impl Tool {
 
 impl Drop for Tool {
     fn drop(&mut self) {
-        // The programs of bench/live and the namespaces end with their input, the command on the
-        // signal. `nsenter` becomes the program, so that the number is its own.
+        // The programs of bench/live and the namespaces end when their input closes, the command on
+        // the signal. `nsenter` executes the program in its own process, so the process number is
+        // the program's.
         drop(self.child.stdin.take());
         let _ = run(Command::new("kill").args(["-INT", &self.child.id().to_string()]));
         let _ = self.child.wait();
