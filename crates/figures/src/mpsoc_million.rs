@@ -298,7 +298,7 @@ impl Check {
         });
     }
 
-    /// Counts packets that left before an earlier departure of their flow was due.
+    /// Counts packets that left after a later arrival of their flow.
     fn follow(&mut self) {
         for output in
             self.outputs.iter().filter(|output| matches!(output.verdict, Verdict::Sent { .. }))

@@ -279,11 +279,11 @@ pub struct Latencies {
     pub latency_99_us: f64,
     /// The part of the mean until packet I/O has the packet back from its thread.
     pub processing_us: f64,
-    /// The part of that in which the thread waits for the network.
+    /// The part of `processing_us` in which the thread waits for the network.
     pub network_us: f64,
-    /// The part of that in which an instruction of the thread is in the pipeline.
+    /// The part of `processing_us` in which an instruction of the thread is in the pipeline.
     pub compute_us: f64,
-    /// Accesses to the network and calls of a packet.
+    /// Network accesses and calls per packet.
     pub accesses: f64,
 }
 
@@ -305,15 +305,13 @@ impl Latencies {
     }
 }
 
-/// Instructions of a packet.
+/// The instructions of a program per packet.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Instructions {
-    /// The number of instructions.
     pub instructions: f64,
-    /// Share of those that touch the message passing engine, or the places of arguments and
-    /// replies.
+    /// The share of instructions that access the message passing engine, or the memory of arguments
+    /// and replies.
     pub communication: f64,
-    /// Bytes of the program's code.
     pub code_bytes: u64,
 }
 
@@ -325,7 +323,7 @@ pub mod tests {
     use super::*;
     use wireloom_net::tables::Prefix;
 
-    /// The router with one route of IPv4, for 16 ports that take every frame; the folder has its
+    /// The router with one IPv4 route, for 16 ports that take every frame. The folder holds its
     /// table.
     pub fn router() -> (Router, wireloom_files::TemporaryFolder) {
         let folder = wireloom_files::TemporaryFolder::new().expect("a folder");
@@ -372,8 +370,8 @@ pub mod tests {
             enough.latency;
         assert!(latency_99_us >= latency_us && latency_us > processing_us, "{enough:?}");
         assert!(processing_us > network_us + compute_us, "{enough:?}");
-        // Twice the capacity of one processor: it is always busy, and half of the packets are lost
-        // once the queue is full.
+        // Twice the capacity of one processor: the processor is always busy, and half of the
+        // packets are lost once the queue is full.
         let busy = router.forward(&shaped(2.0), &packets, 500, 1).expect("it runs");
         assert!(busy.usage > 0.99 && busy.gbps < 1.1 && busy.lost > 100, "{busy:?}");
         assert!(busy.offered == 1000 && busy.lost < busy.offered, "{busy:?}");

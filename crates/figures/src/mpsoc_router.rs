@@ -1,5 +1,5 @@
-//! The real router on the StepNP paper's machines: the instructions and latency of a packet
-//! (section 5.4).
+//! The real router on the StepNP paper's machines: instructions and latency per packet (section
+//! 5.4).
 
 use serde::Serialize;
 use wireloom_mpsoc::Spec;
@@ -21,7 +21,6 @@ use wireloom_console::{output, thousands};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bar, Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "mpsoc-router",
     what: "StepNP, section 5.4: the real router on the paper's machines, instructions, accesses and latency of a packet",
@@ -40,23 +39,22 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// The paper's machines, and its packet latency on them in microseconds (Table 1).
+/// The paper's machines, with its packet latency on them in microseconds (Table 1).
 const MACHINES: [(&str, f64); 2] = [("mpsoc-oc48", 16.0), ("mpsoc-oc192", 30.0)];
-/// The traffic.
 const TRAFFIC: [&str; 4] = ["IPv4", "IPv6", "MPLS_1", "MPLS_4"];
 /// Packet lengths in bytes on the line.
 const BYTES: [u32; 2] = [54, 64];
-/// Packets that warm caches, and packets that are reported.
+/// The number of packets that warm caches, and of reported packets.
 const WARM: usize = 16_384;
 const MEASURED: usize = 49_152;
-/// Packets whose instructions are counted.
+/// The number of packets whose instructions are counted.
 const COUNTED: usize = 8192;
 
-/// The paper's profile of its IPv4 program (section 5.4): instructions, accesses to the network,
-/// share of communication.
+/// The paper's profile of its IPv4 program (section 5.4): instructions, network accesses, and share
+/// of communication.
 const PAPER: (f64, f64, f64) = (860.0, 108.0, 0.09);
 
-/// The cost of a kind of packets on an instruction set.
+/// The cost of one kind of packet on an instruction set.
 #[derive(Clone, Debug, Serialize)]
 struct Work {
     traffic: &'static str,
@@ -83,7 +81,7 @@ struct Data {
     rows: Vec<Row>,
 }
 
-/// Packets of a kind and of a length.
+/// Packets of one kind and length.
 struct Stream {
     traffic: &'static str,
     bytes: u32,
@@ -168,7 +166,8 @@ fn groups(work: &[Work]) -> Vec<Group> {
     TRAFFIC.into_iter().map(group).collect()
 }
 
-/// The paper's numbers are of IPv4 on ARM, in packets of 54 bytes; so are the goals.
+/// Whether the paper has numbers for this case: IPv4 on ARM, in packets of 54 bytes. The goals are
+/// for the same case.
 fn is_papers(traffic: &str, bytes: u32, set: &str) -> bool {
     (traffic, bytes, set) == ("IPv4", BYTES[0], SETS[0].1)
 }
@@ -292,7 +291,7 @@ fn text(data: &Data) -> String {
     )
 }
 
-/// The paper's profile next to ours, for pages.
+/// Tabulates the paper's profile next to ours, for pages.
 fn papers_table(values: &Values) -> Result<Table> {
     let mut table = Table::new(["IPv4, 54 bytes, ARM", "the paper", "here"]);
     let work = |field| format!("work.ipv4.{}.armv4.{field}", BYTES[0]);
@@ -329,7 +328,7 @@ fn papers_table(values: &Values) -> Result<Table> {
     Ok(table)
 }
 
-/// Kinds of packets next to each other, for pages.
+/// Tabulates the kinds of packets next to each other, for pages.
 fn packets_table(values: &Values) -> Result<Table> {
     let [(small, _), (large, _)] = MACHINES;
     let [arm, risc_v] = SETS.map(|(_, name)| name);

@@ -24,7 +24,6 @@ use wireloom_console::{output, thousands};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bar, Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "mpsoc-smallest",
     what: "StepNP: the fewest processors that carry 2.5, 10 and 40 Gb/s of 54-byte packets through the real router without loss, with cycles to spare",
@@ -40,23 +39,24 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// Processors that a machine can have.
+/// The most processors of a machine.
 const MOST: u32 = 64;
 /// Packet length in bytes on the line.
 const BYTES: u32 = 54;
-/// Packets that warm caches, and packets of which none may be lost.
+/// The number of packets that warm caches, and of the packets after them, none of which may be
+/// lost.
 const WARM: usize = 16_384;
 const MEASURED: usize = 65_536;
-/// Lines: Gb/s, nanoseconds one way, threads of a processor.
+/// Lines: Gb/s, one-way latency in nanoseconds, and threads per processor.
 const LINES: [(f64, u64, u32); 3] = [(2.5, 40, 8), (10.0, 80, 16), (40.0, 80, 16)];
-/// Threads that are compared.
+/// Compared numbers of threads.
 const THREADS: [u32; 4] = [8, 16, 24, 32];
-/// Kinds of packets that are compared, IPv4 first.
+/// Compared kinds of packets, IPv4 first.
 const TRAFFIC: [&str; 5] = ["IPv4", "IPv6", "MPLS_1", "MPLS_4", "all six"];
-/// The goals with IPv4 on ARM: Gb/s, maximum processors, and their minimum utilisation.
+/// The goals for IPv4 on ARM: Gb/s, the most processors, and their least utilisation.
 const GOALS: [(f64, u32, f64); 2] = [(10.0, 16, 0.9), (40.0, 64, 0.0)];
 
-/// One search.
+/// The parameters of one search.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Question {
     #[serde(rename = "line_gbps")]
@@ -67,28 +67,28 @@ struct Question {
     set: &'static str,
 }
 
-/// The number of processors needed.
+/// The result of one search: the number of processors needed.
 #[derive(Clone, Debug, Serialize)]
 struct Answer {
     #[serde(flatten)]
     question: Question,
     #[serde(flatten)]
     found: Fewest,
-    /// The machine with each seed, if a goal is set for it.
+    /// The smallest machine with each seed, if the search has a goal.
     seeds: Vec<Forwarded>,
 }
 
 /// The smallest machine of a search.
 #[derive(Clone, Debug, Default)]
 pub struct Fewest {
-    /// The fewest processors that are enough; `None` if 64 are not.
+    /// The fewest sufficient processors; `None` if 64 are too few.
     pub processors: Option<u32>,
-    /// All machines that were simulated, by their processors.
+    /// All simulated machines, by the number of processors.
     pub tried: BTreeMap<u32, Forwarded>,
 }
 
 impl Serialize for Fewest {
-    /// With the machines on both sides of the limit by themselves.
+    /// Adds the machines on both sides of the limit as separate fields.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Found<'a> {
@@ -103,22 +103,21 @@ impl Serialize for Fewest {
     }
 }
 
-/// The highest use at which a machine counts as fast enough. Queues before the threads hold some
-/// 290 packets, so a machine that is a little too slow loses none of those measured.
+/// The highest utilisation at which a machine counts as fast enough. Queues before the threads hold
+/// some 290 packets, so a machine that is a little too slow loses none of the measured packets.
 const HIGHEST_USE: f64 = 0.99;
 
 impl Forwarded {
-    /// Whether the machine is fast enough: it loses nothing, and not because its queues are long
-    /// enough.
+    /// Whether the machine is fast enough: it loses nothing, and long queues are not the reason.
     pub fn is_enough(&self) -> bool {
         self.lost == 0 && self.usage <= HIGHEST_USE
     }
 }
 
 impl Fewest {
-    /// Searches for the smallest machine that is enough. The largest is simulated first: its
-    /// utilisation gives a lower bound on the number of processors. The next smaller machine, which
-    /// is not enough, is part of the result.
+    /// Searches for the smallest sufficient machine. The largest is simulated first: its
+    /// utilisation gives a lower bound on the number of processors. The result includes the next
+    /// smaller machine, which is insufficient.
     ///
     /// # Errors
     /// If a simulation fails.
@@ -134,7 +133,7 @@ impl Fewest {
         };
         let largest = measure(MOST)?;
         let processors = if largest.is_enough() {
-            // Less two hundredths: rates are measured.
+            // Two percent less, because the utilisation is measured.
             let least = (0.98 * largest.usage * f64::from(MOST)).ceil() as u32;
             search(least.max(1), MOST, |processors| Ok(measure(processors)?.is_enough()))?
         } else {
@@ -146,20 +145,20 @@ impl Fewest {
         Ok(Self { processors, tried })
     }
 
-    /// The smallest machine that is enough, measured.
+    /// The measurement of the smallest sufficient machine.
     pub fn enough(&self) -> Option<&Forwarded> {
         self.processors.and_then(|processors| self.tried.get(&processors))
     }
 
-    /// The largest machine that is not enough, measured.
+    /// The measurement of the largest insufficient machine.
     pub fn too_few(&self) -> Option<&Forwarded> {
         let fewer = self.processors.map_or(Some(MOST), |processors| processors.checked_sub(1));
         fewer.and_then(|fewer| self.tried.get(&fewer))
     }
 }
 
-/// Returns all searches: each number of threads with IPv4, and the other packets and the other
-/// instruction set with the paper's number of threads.
+/// Returns all searches: each number of threads with IPv4; and the other packets, and the other
+/// instruction set, with the paper's number of threads.
 fn questions() -> Vec<Question> {
     let mut questions = Vec::new();
     for (gbps, latency_ns, own) in LINES {
@@ -195,7 +194,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text: text(&answers), data, svg, faults: faults(&answers) })
 }
 
-/// Searches for the smallest machine, and simulates it with every seed if a goal is set for it.
+/// Searches for the smallest machine, and simulates it with every seed if the search has a goal.
 fn answer(router: &Router, question: Question, packets: &[Packet], warm: usize) -> Result<Answer> {
     let set =
         SETS.iter().find(|(_, name)| *name == question.set).map_or(Set::Armv4, |(set, _)| *set);
@@ -236,7 +235,7 @@ fn search(
     Ok(Some(found))
 }
 
-/// Names a search, without the line.
+/// Names a search, without its line.
 fn name(question: &Question) -> String {
     match (question.set == SETS[0].1, question.traffic == TRAFFIC[0]) {
         (false, _) => format!("{}, {}", question.traffic, question.set),
@@ -265,7 +264,7 @@ fn groups(answers: &[Answer]) -> Vec<Group> {
 }
 
 impl Question {
-    /// Whether it is the paper's: IPv4 on ARM, with the threads of the line.
+    /// Whether this is the paper's case: IPv4 on ARM, with the threads of the line.
     fn is_papers(&self) -> bool {
         let line = LINES.iter().find(|line| line.0 == self.gbps);
         line.is_some_and(|line| line.2 == self.threads)
@@ -360,10 +359,10 @@ fn text(answers: &[Answer]) -> String {
     )
 }
 
-/// The paper's machines: Gb/s, processors, threads of each, their use.
+/// The paper's machines: Gb/s, processors, threads of each, and utilisation.
 const PAPERS: [(f64, u32, u32, f64); 3] =
     [(2.5, 16, 8, 0.67), (10.0, 40, 24, 0.97), (10.0, 48, 16, 0.86)];
-/// Instructions of a packet in the paper (section 5.4).
+/// Instructions per packet in the paper (section 5.4).
 const INSTRUCTIONS: f64 = 860.0;
 
 /// Compares with the paper's machines, whose packets take more instructions.
@@ -484,7 +483,7 @@ mod tests {
         };
         assert_eq!(faults(&answers(Some(13), 0.95)), Vec::<String>::new());
         assert_eq!(faults(&answers(Some(17), 0.8)).len(), 2);
-        // Ten seeds that are not enough, on both lines; 0.995 is over the limit.
+        // Ten seeds are insufficient on both lines: 0.995 is over the limit.
         assert_eq!(faults(&answers(Some(13), 0.995)).len(), 2);
         // 40 processors at 860 instructions are 12.3 at 265.
         let text = text(&answers(Some(13), 0.95));

@@ -12,14 +12,14 @@ use super::Settings;
 use super::mpsoc_rig::{Router, machine};
 use wireloom_machine::{Error, Result};
 
-/// Packets of a sample.
+/// Packets per sample.
 const PACKETS: usize = 40_000;
 
-/// Simulates the router on mpsoc-oc192, on one core, and returns million instructions a second of
-/// each sample.
+/// Simulates the router on mpsoc-oc192 on one core. Returns a sample per run, in million simulated
+/// instructions per second.
 ///
 /// # Errors
-/// If the router does not run.
+/// If the simulation fails.
 pub fn instructions_a_second(settings: &Settings) -> Result<Vec<f64>> {
     let tables = settings.file("programs/tests/router.tables")?;
     let prefixes = read_prefixes(&tables).map_err(Error::new)?.into_iter().collect();

@@ -1,5 +1,5 @@
-//! The native router next to a DPDK loop that does the same work, and on two cores next to one, in
-//! turns within one run.
+//! The native router next to a DPDK loop that does the same work, and on two cores next to one. The
+//! routers take turns within one run.
 
 use std::time::Instant;
 
@@ -22,7 +22,6 @@ use super::workload::{Workload, picked_packets};
 use super::{Settings, median, number};
 use wireloom_console::output;
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "native",
     what: "Native router and lookups next to a DPDK loop that does the same work, and on two cores next to one: rates, taken in turns in one run",
@@ -38,7 +37,7 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// A comparison.
+/// A comparison of the native router with a peer.
 struct Compared {
     row: &'static str,
     what: &'static str,
@@ -46,18 +45,20 @@ struct Compared {
     pick: Pick,
     /// Constants of the router.
     set: &'static [(&'static str, &'static str)],
-    /// The peer's work; `Scalar` stands for lookups alone, by the better of its functions.
+    /// The work of the peer. `Scalar` stands for lookups alone, with the faster of the peer's two
+    /// functions.
     work: Work,
-    /// At least this ratio of rates.
+    /// The least ratio of rates to reach.
     goal: f64,
 }
 
-/// Packets of a pass. Uniform destinations of so many touch most of what tables have, so a pass that repeats them finds
-/// no more in the caches than one with others would.
+/// Packets per pass. With this number of uniform destinations, a pass touches most of the tables,
+/// so a repeated pass finds no more in the caches than a pass over other packets would.
 const PACKETS: u64 = 1 << 20;
 
-/// The processor on which DPDK keeps the peer (`--lcores` in bench/dpdk). Ours has its turns there too: when
-/// the system moves it, in a pass or before one, it finds other caches, and takes up to a third more time.
+/// The processor on which DPDK runs the peer (`--lcores` in bench/dpdk). Our router takes its turns
+/// there too: when the system moves it to another processor, in a pass or before one, its caches
+/// are cold and it takes up to a third more time.
 const PEERS_PROCESSOR: usize = 0;
 
 const WITHOUT_SOURCE: &[(&str, &str)] = &[("CHECK_SOURCE", "false"), ("COUNT_FLOWS", "false")];
@@ -110,7 +111,7 @@ const COMPARED: [Compared; 5] = [
     },
 ];
 
-/// The peer is the same engine on one core.
+/// The comparison whose peer is the same engine on one core.
 const TWO_CORES: Compared = Compared {
     row: "cores",
     what: "whole router on two cores, IPv4; the peer is the router on one",
@@ -128,14 +129,14 @@ struct Row {
     what: &'static str,
     ours: f64,
     peer: f64,
-    /// Our median by the peer's.
+    /// The ratio of our median to the peer's.
     ratio: f64,
-    /// The least and the most of the ratios of samples taken one after the other.
+    /// The least and the greatest ratio of consecutive samples.
     least: f64,
     most: f64,
     goal: f64,
     reached: bool,
-    /// Bytes of the table that lookups read, and of the peer's. Only of lookups alone.
+    /// Bytes of the table that lookups read, ours and the peer's. Only lookups alone have them.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -172,7 +173,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text: text(&rows), data, svg, faults })
 }
 
-/// Compares the router with the peer: first what they send, then how fast.
+/// Compares the router with the peer: first the packets that they send, then the rates.
 fn router(
     settings: &Settings,
     compared: &Compared,
@@ -193,7 +194,8 @@ fn router(
     let _pinned = Pinned::to(PEERS_PROCESSOR);
     let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
     let sample = || {
-        // A forwarder works alone, and the other one's turn has taken the caches: only the second pass counts.
+        // A forwarder normally runs alone, and the other one's turn has evicted its cache lines, so
+        // only the second pass counts.
         peer.pass(compared.work)?;
         let pass = peer.pass(compared.work)?;
         let pass = pass.ok_or_else(|| Error::new("the peer took no time"))?;
@@ -203,7 +205,7 @@ fn router(
     Ok(compared.row(sampled(settings, sample)?))
 }
 
-/// The rate of one pass over the packets.
+/// Measures the rate of one pass over the packets.
 fn mpps(machine: &mut Native, frames: &[Frame<'_>]) -> f64 {
     let mut left = Left::default();
     let begin = Instant::now();
@@ -235,7 +237,7 @@ fn lookups(
     Ok(Row { reached, bytes: Some(bytes), peer_bytes: Some(peer_bytes), ..row })
 }
 
-/// Takes samples of our rate and the peer's, after one that only warms up.
+/// Takes samples of our rate and the peer's, after a warm-up sample.
 fn sampled(
     settings: &Settings,
     mut sample: impl FnMut() -> Result<[f64; 2]>,
@@ -304,10 +306,10 @@ fn text(rows: &[Row]) -> String {
     )
 }
 
-/// The rates for pages.
+/// Tabulates the rates for pages.
 fn rates_table(values: &Values) -> Result<Table> {
     let mut table = Table::new(["what", "native", "peer", "ratio (least to most)", "goal", ""]);
-    // A computer with one core has no row of two.
+    // A computer with one core has no row for two.
     let cores = values.get("cores.ours").is_ok().then_some(&TWO_CORES);
     for compared in COMPARED.iter().chain(cores) {
         let get = |what: &str| values.get(&format!("{}.{what}", compared.row));

@@ -1,5 +1,5 @@
-//! Where the native router's time goes: instructions and simulated misses of a packet, step by step,
-//! and what the processor counts, where it does.
+//! A profile of the native router: instructions and simulated misses per packet, step by step, and
+//! the processor's own counters where they are readable.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -20,7 +20,6 @@ use super::values::Values;
 use super::workload::{Workload, packets};
 use super::{Settings, number};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "native-profile",
     what: "Native router: instructions and simulated cache misses of a packet, by step (callgrind), and the processor's own counters where it has some",
@@ -39,18 +38,18 @@ pub const FIGURE: Figure = Figure {
 /// Mixes of packets.
 const TRAFFIC: [(&str, &str); 3] =
     [("IPv4", "ipv4"), ("IPv6", "ipv6"), ("four labels", "mpls4/ipv4")];
-/// Packets that are counted: far more than caches hold of tables.
+/// The number of counted packets: their table entries far exceed the caches.
 const COUNTED: usize = 1 << 15;
-/// Keeps the steps apart, which compilers otherwise join (runtime/c/base.h), and leaves out
-/// instructions that Valgrind does not know.
+/// A macro that keeps the steps separate, which compilers otherwise join (runtime/c/base.h), and a
+/// flag that excludes instructions that Valgrind does not know.
 const APART: &str = "-DWL_PROFILE";
 const KNOWN: &str = if cfg!(target_arch = "x86_64") { "-march=x86-64-v3" } else { "" };
 
-/// What a part of the engine does for a packet, on average over all packets.
+/// The costs of a part of the engine, per packet of all packets.
 #[derive(Clone, Debug, Serialize)]
 struct Part {
     traffic: &'static str,
-    /// A step, or what serves all steps.
+    /// A step, or a function that serves all steps.
     part: String,
     instructions: f64,
     first_misses: f64,
@@ -80,7 +79,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text: text(&parts, &read), data, svg, faults: Vec::new() })
 }
 
-/// Counts what the engine does with these packets, by function.
+/// Counts the engine's costs for these packets, by function.
 fn profile(
     settings: &Settings,
     source: &Source,
@@ -111,7 +110,8 @@ fn profile(
     counted(&[&words[..], &more].concat(), &environment, "router_execute", folder.path())
 }
 
-/// Joins the functions of a step, and those that serve all steps; the most expensive part first.
+/// Joins the functions of each step, and the functions that serve all steps. The most expensive
+/// part is first.
 fn by_part(
     traffic: &'static str,
     program: &Program,
@@ -134,13 +134,13 @@ fn by_part(
         mispredictions: each(counts.mispredictions),
     };
     let mut parts: Vec<Part> = parts.into_iter().map(part).collect();
-    // What a packet in a hundred does once is no part of the picture.
+    // Omit work that fewer than one packet in a hundred needs.
     parts.retain(|part| part.instructions >= 0.01);
     parts.sort_by(|a, b| b.instructions.total_cmp(&a.instructions));
     parts
 }
 
-/// The step that a function belongs to, or what else it serves.
+/// Returns the step to which a function belongs, or the name of its other purpose.
 fn part_of(function: &str, engine: &str, steps: &[&str]) -> String {
     let Some(own) = function.strip_prefix(engine).and_then(|rest| rest.strip_prefix('_')) else {
         return match function.strip_prefix("wl_") {
@@ -155,13 +155,13 @@ fn part_of(function: &str, engine: &str, steps: &[&str]) -> String {
         let rest = own.strip_prefix(step);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '.']))
     };
-    // The longest: `ipv4` is the beginning of `ipv4_forward`.
+    // Take the longest match: `ipv4` is a prefix of `ipv4_forward`.
     let step = steps.iter().filter(|step| is_of(step)).max_by_key(|step| step.len());
     step.map_or_else(|| "threads and lists".to_owned(), |step| format!("step {step}"))
 }
 
-/// What the processor counts for a packet, the host's part included; nothing if the system lets
-/// nobody read it.
+/// Reads the processor's counters per packet, the host's part included; empty if the system denies
+/// access to them.
 #[cfg(target_os = "linux")]
 fn processor(
     settings: &Settings,
@@ -194,7 +194,7 @@ fn processor(
     counters.iter_mut().map(each).collect()
 }
 
-/// Other systems have no counters that are read in this way.
+/// Other systems have no counters that can be read in this way.
 #[cfg(not(target_os = "linux"))]
 fn processor(_: &Settings, _: &Source, _: Vec<Packet>) -> Result<Vec<(&'static str, f64)>> {
     Ok(Vec::new())
@@ -227,7 +227,7 @@ fn text(parts: &[Part], read: &[(&str, Vec<(&str, f64)>)]) -> String {
             own here,\nwhich costs some instructions more than a build that joins them.\n"
 }
 
-/// What each part does for a packet, for pages.
+/// Tabulates the costs of each part per packet, for pages.
 fn steps_table(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "traffic",

@@ -19,7 +19,6 @@ use wireloom_explore::search;
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "np-arbitration",
     what: "Gorilla, section 4.5.2: fair or unfair arbiters, thread schedulers and reordering, against area (16-6-4, Virtex-7)",
@@ -35,13 +34,13 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// Virtex-7.
+/// The FPGA family: Virtex-7.
 const FAMILY: &str = "xc7";
 
-/// The kinds of traffic that are measured.
+/// The measured kinds of traffic.
 const KINDS: [&str; 3] = ["IPv4", "MPLS_4", "all six"];
 
-/// A machine that differs from the first in one thing.
+/// A machine that differs from the first variant in one property.
 struct Variant {
     name: &'static str,
     change: fn(&mut Machine),
@@ -49,8 +48,8 @@ struct Variant {
     published: &'static str,
 }
 
-/// The paper's machine comes first: unfair arbiters in clusters, fair ones in front of a pipe's
-/// shared parts, any ready thread next. The second is our default.
+/// The paper's machine is first: unfair arbiters in clusters, fair ones in front of a pipe's shared
+/// parts, and any ready thread next. The second is our default.
 const VARIANTS: [Variant; 4] = [
     Variant { name: "unfair in clusters, fair behind", change: unfair_in_clusters, published: "" },
     Variant { name: "fair in clusters too", change: |_| (), published: "+8 %" },
@@ -76,26 +75,26 @@ fn unfair_in_clusters(machine: &mut Machine) {
     machine.arbitration.cluster = Policy::Fixed;
 }
 
-/// A variant, measured.
+/// The measurement of a variant.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     machine: String,
     variant: &'static str,
     luts: u64,
-    /// More LUTs than the first variant has, in percent.
+    /// Additional LUTs relative to the first variant, in percent.
     more_percent: f64,
     published: &'static str,
-    /// Million packets a second without loss, for each of `KINDS`.
+    /// Million packets per second without loss, for each of `KINDS`.
     mpps: Vec<f64>,
 }
 
-/// The share of reordering in the whole.
+/// The share of reordering in the whole machine.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Reordering {
     /// LUTs of one reorder queue, and the number of queues.
     luts: u64,
     queues: u64,
-    /// Percentage of the machine's LUTs.
+    /// The percentage of the machine's LUTs.
     percent: f64,
 }
 
@@ -155,7 +154,7 @@ fn percent(part: f64, whole: u64) -> f64 {
     100.0 * part / whole as f64
 }
 
-/// A reorder queue as the clusters have it, synthesised alone.
+/// Synthesises a reorder queue as in the clusters, alone.
 fn reordering(machine: &Machine, whole: u64, loaded: &Loaded) -> Result<Reordering> {
     let processor = loaded.processor(machine)?;
     let mut design = processor.design;
@@ -196,7 +195,7 @@ fn text(rows: &[Row], reordering: Reordering) -> String {
     )
 }
 
-/// Areas, for pages.
+/// Tabulates areas for pages.
 fn table(values: &Values) -> Result<Table> {
     let mut table = Table::new(["arbiters and scheduler", "LUTs", "more", "the paper"]);
     for (index, variant) in VARIANTS.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Figures 11 and 12 of the Gorilla paper: device utilisation of network processors, and throughput
-//! for it.
+//! Figures 11 and 12 of the Gorilla paper: device utilisation of network processors, with their
+//! throughput.
 
 use serde::Serialize;
 use wireloom_np::area::{Report, parts};
@@ -55,7 +55,7 @@ pub const FIGURE_12: Figure = Figure {
 struct Target {
     part: &'static str,
     clusters: usize,
-    /// IPv4 alone, and so the traffic; else all protocols and a mix of all.
+    /// Whether the program and the traffic are IPv4 alone; else all protocols and a mix of them.
     ipv4: bool,
     /// Percentage of the part's LUTs in the paper, in the order of `CONFIGURATIONS`.
     published: Option<[u64; 6]>,
@@ -75,7 +75,7 @@ const VIRTEX_7: Target = Target {
     published: Some([28, 34, 48, 39, 51, 73]),
 };
 
-/// A configuration on a device.
+/// The result of a configuration on a device.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     part: &'static str,
@@ -84,14 +84,14 @@ struct Row {
     luts: u64,
     flip_flops: u64,
     block_rams: u64,
-    /// Percentage of the part's LUTs.
+    /// The percentage of the part's LUTs.
     percent: f64,
     published_percent: Option<u64>,
-    /// Levels of LUTs of the deepest unit.
+    /// LUT levels of the deepest unit.
     levels: u32,
-    /// Million packets a second without loss.
+    /// Million packets per second without loss.
     mpps: f64,
-    /// What the part lacks.
+    /// The resources of which the part has too few.
     #[serde(skip)]
     lacks: Vec<String>,
 }
@@ -106,7 +106,7 @@ impl Row {
     }
 }
 
-/// The machines that are put on these devices.
+/// Lists the machines for these devices.
 fn machines(targets: &[Target]) -> Vec<String> {
     let of = |target: &Target| {
         CONFIGURATIONS
@@ -175,7 +175,7 @@ fn row(
     }))
 }
 
-/// For each device the paper's bars, if it has any, and ours.
+/// Groups the bars by device: the paper's, if it has any, and ours.
 fn groups(targets: &[Target], rows: &[Row]) -> Vec<Group> {
     let mut groups = Vec::new();
     for target in targets {
@@ -230,7 +230,7 @@ fn text(rows: &[Row]) -> String {
     )
 }
 
-/// Area and throughput, for pages.
+/// Tabulates area and throughput for pages.
 fn table(values: &Values, targets: &[Target]) -> Result<Table> {
     let mut table = Table::new([
         "part",

@@ -1,4 +1,4 @@
-//! Figure 7 of the Gorilla paper: the number of channels of QDR SRAM for a rate of packets.
+//! Figure 7 of the Gorilla paper: the number of QDR SRAM channels for a packet rate.
 
 use serde::Serialize;
 use wireloom_compile::pipeline;
@@ -12,7 +12,6 @@ use wireloom_console::output;
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group, Paint};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "np-channels",
     what: "Gorilla, Figure 7: channels of QDR SRAM for each rate and each mix of lookups and flow counting",
@@ -30,12 +29,12 @@ pub const FIGURE: Figure = Figure {
 
 /// The number of channels that the paper considers feasible next to one FPGA (section 4.4).
 const FEASIBLE: u64 = 4;
-/// Random reads (and as many writes) of a memory in a cycle of the 100 MHz core: QDRII at 300 MHz,
-/// QDRII+.
+/// Random reads of a memory per cycle of the 100 MHz core, and the same number of writes: QDRII at
+/// 300 MHz, and QDRII+.
 const SLOTS: [u64; 2] = [3, 6];
 
-/// The paper's numbers: million packets a second, operation, channels of QDRII and QDRII+, and the
-/// percentage of traffic that must be MPLS.
+/// The paper's numbers: million packets per second, operation, channels of QDRII and QDRII+, and
+/// the percentage of traffic that must be MPLS.
 const PUBLISHED: [(u64, &str, [u64; 2], [u64; 2]); 8] = [
     (100, "IPv4 LU", [1, 1], [0, 0]),
     (100, "IPv6 LU", [2, 1], [0, 0]),
@@ -47,7 +46,7 @@ const PUBLISHED: [(u64, &str, [u64; 2], [u64; 2]); 8] = [
     (200, "IPv6 LU-FC", [10, 5], [69, 27]),
 ];
 
-/// Reads and writes of the memories outside the chip for one packet.
+/// Reads and writes of off-chip memories per packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 struct Accesses {
     reads: u64,
@@ -59,7 +58,7 @@ impl Accesses {
         Self { reads: self.reads + other.reads, writes: self.writes + other.writes }
     }
 
-    /// Returns the accesses of the busier data bus; the other works in parallel.
+    /// Returns the accesses of the busier data bus. The two buses work in parallel.
     fn busier(self) -> u64 {
         self.reads.max(self.writes)
     }
@@ -73,14 +72,14 @@ struct Row {
     accesses: Accesses,
     channels: [u64; 2],
     published_channels: [u64; 2],
-    /// Percentage of packets that must not use the memories, for four channels to suffice.
+    /// The percentage of packets that must not use the memories for four channels to suffice.
     others_percent: [u64; 2],
     published_others_percent: [u64; 2],
 }
 
-/// Returns the percentage of packets that must not access the memories if `channels` with this
-/// number of slots serve packets with this number of accesses, `a_cycle` of them in a core cycle;
-/// rounded up.
+/// Returns the percentage of packets, rounded up, that must not access the memories. The `channels`
+/// have `slots` slots each; a packet has `accesses` accesses, and `a_cycle` packets arrive per core
+/// cycle.
 fn others_percent(accesses: u64, a_cycle: u64, channels: u64, slots: u64) -> u64 {
     let (wanted, has) = (accesses * a_cycle, channels * slots);
     if wanted <= has { 0 } else { ((wanted - has) * 100).div_ceil(wanted) }
@@ -128,8 +127,8 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text, data, svg: plot(&rows), faults: Vec::new() })
 }
 
-/// Plans the router on the paper's smallest machine. The implementation of its offloads does not
-/// depend on the number of engines.
+/// Plans the router on the paper's smallest machine. The implementation of its offloads is
+/// independent of the number of engines.
 fn plan(settings: &Settings) -> Result<Plan> {
     let machine = Machine::find("np-1-1-1").map_err(Error::new)?;
     let mut program = settings.router()?.compiled()?.lowered;
@@ -137,8 +136,8 @@ fn plan(settings: &Settings) -> Result<Plan> {
     Ok(assemble(&program, &machine).map_err(Error::new)?.plan)
 }
 
-/// Returns the accesses of a call of an offload, which are its slots in its channels; counters
-/// write what they read.
+/// Returns the accesses per call of an offload, which are its slots in its channels. Counters write
+/// every word that they read.
 fn accesses(plan: &Plan, offload: &str) -> Result<Accesses> {
     let service = plan.services.iter().find(|service| service.offload == offload);
     let service =

@@ -1,4 +1,4 @@
-//! A million packets of the mix, held to golden: none lost, none out of order, none different.
+//! A million packets of the mix, compared with golden: no loss, no reordering, no difference.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -15,7 +15,6 @@ use wireloom_console::{output, thousands};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "np-million",
     what: "A million packets of IPv4, IPv6 and 1 to 4 labels in Verilator, packet by packet against golden",
@@ -32,26 +31,26 @@ pub const FIGURE: Figure = Figure {
 };
 
 const PACKETS: u64 = 1_000_000;
-/// The machine of the demonstration as fast as it can; the smallest that carries two packets a
-/// cycle and the paper's largest, at that.
+/// The machine of the demonstration at its highest rate; and the smallest machine that carries two
+/// packets per cycle and the paper's largest, both at that rate.
 const MACHINES: [(&str, &str); 3] =
     [("np-2-2-4", "max"), ("np-200mpps", "200"), ("np-16-6-4", "200")];
 
-/// A machine that was put to the test.
+/// The result of a machine.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     machine: String,
-    /// Million packets a second that were offered; `max`: as many as it took.
+    /// The offered rate in million packets per second; `max` for the machine's highest rate.
     rate: String,
-    /// Packets that were compared.
+    /// Packets that were compared with golden.
     compared: u64,
     /// Packets that were lost at the input.
     lost: u64,
-    /// Number of the first packet that differed, if one did.
+    /// The number of the first packet that differed, if any.
     differs_at: Option<u64>,
     /// Whether packets or the final contents of offloads differ from golden's.
     differs: bool,
-    /// Million packets a second.
+    /// Million packets per second.
     mpps: f64,
 }
 
@@ -62,8 +61,8 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let chosen: Vec<(String, &str)> = if settings.only.is_empty() {
         MACHINES.iter().map(|(name, rate)| ((*name).to_owned(), *rate)).collect()
     } else {
-        // At the paper's rate for a machine with this number of lanes, or at the machine's own
-        // rate.
+        // The rate is the paper's for a machine with this number of lanes, or the machine's
+        // highest.
         let rate = |name: &String| {
             MACHINES.iter().find(|(known, _)| known == name).map_or("max", |(_, rate)| rate)
         };
@@ -88,8 +87,8 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text: text(&rows), data, svg, faults })
 }
 
-/// Writes the packets: all six kinds in turn, each a beat of a lane, so that two lanes can bring
-/// two a cycle.
+/// Writes the packets: all six kinds in turn. Each packet is one beat of a lane, so that two lanes
+/// can take two packets per cycle.
 fn write(settings: &Settings, capture: &std::path::Path) -> Result {
     let prefixes: PrefixPool =
         read_prefixes(&settings.prefixes()?).map_err(Error::new)?.into_iter().collect();
@@ -111,8 +110,8 @@ impl Row {
         })
     }
 
-    /// Returns what is wrong: packets differ, or are lost at a rate that the machine must carry. A
-    /// machine that is fed at its own rate loses none.
+    /// Returns the fault, if any: packets differ, or are lost at a rate that the machine must
+    /// carry. A machine that is fed at its own rate loses none.
     fn fault(&self) -> Option<String> {
         let lost = (self.lost > 0).then(|| format!("{} packets are lost", thousands(self.lost)));
         let all: Vec<String> = self.difference().into_iter().chain(lost).collect();
@@ -120,14 +119,14 @@ impl Row {
     }
 }
 
-/// Returns the report of `wireloom verify` on one machine.
+/// Parses the report of `wireloom verify` on one machine.
 fn row(machine: String, rate: &str, report: &Value) -> Result<Row> {
     let missing = |what: &str| Error::new(format!("the report of 'wireloom verify' has no {what}"));
     // The first machine is golden.
     let own = report["machines"].get(1).ok_or_else(|| missing("machine"))?;
     let simulation = &own["simulation"];
     let difference = report["differences"].get(0);
-    // The rate of the middle counts all packets that the machine is done with.
+    // The rate in the middle of a run counts all packets that the machine has finished.
     let stays = |fate: &str| report[fate].as_array().is_some_and(|reasons| !reasons.is_empty());
     if ["dropped", "cpu"].into_iter().any(stays) {
         return Err(Error::new(format!("{machine}: packets did not leave by a port"))

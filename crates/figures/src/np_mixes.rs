@@ -1,5 +1,5 @@
-//! The mixes of packets of which a network processor carries the smallest share of what its lanes
-//! do: some that are known to be slow, and the slowest that a search at random finds.
+//! The packet mixes at which a network processor has the smallest share of its lanes' capacity:
+//! some that are known to be slow, and the slowest that a random search finds.
 
 mod mix;
 
@@ -19,7 +19,6 @@ use wireloom_explore::rig::{Overrun, Rig};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "np-mixes",
     what: "Slowest mixes of packets on a network processor (np-line-rate), found by a search at random, as shares of what its lanes carry",
@@ -35,24 +34,24 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// The machine, unless another one is asked for.
+/// The default machine.
 const MACHINE: &str = "np-line-rate";
 /// The seed of the search.
 const SEED: u64 = 1;
-/// Mixes that are drawn, after those that are known.
+/// The number of mixes that are drawn after the known ones.
 const DRAWN: usize = 24;
-/// Changes of the slowest that are tried after them.
+/// The number of changes to the slowest mix that are tried afterwards.
 const CLIMBED: usize = 16;
-/// Most packets of a try, fewer if they are long.
+/// The most packets of a try. Long packets reduce the number.
 const TRY_PACKETS: usize = 12_000;
-/// Most packets of a row.
+/// The most packets of a row. Long packets reduce the number.
 const PACKETS: usize = 24_000;
-/// The share of what the lanes carry at which losses are counted.
+/// The share of the lanes' capacity at which losses are counted.
 const GOAL: f64 = 0.95;
 /// The key of the slowest mix that the search found.
 const FOUND: &str = "found";
 
-/// Mixes that are known to be slow, and one that is not, with their keys.
+/// Returns mixes that are known to be slow, and one that is not, with their keys.
 fn known() -> Vec<(&'static str, Mix)> {
     let plain = |share| Part::ipv4(share, 60, PLAIN);
     let two = |share| Part::ipv4(share, 60, TWO_LABELS);
@@ -69,21 +68,21 @@ fn known() -> Vec<(&'static str, Mix)> {
     ]
 }
 
-/// A mix, measured.
+/// The measurement of a mix.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     /// The key in docs/figures.
     mix: &'static str,
     #[serde(flatten)]
     packets: Mix,
-    /// Million packets a second that leave by a port when more wait than the machine takes.
+    /// Million packets per second that leave by a port while the input is overloaded.
     mpps: f64,
-    /// The capacity of the lanes: two packets a cycle, or a beat a cycle and lane.
+    /// The capacity of the lanes: two packets per cycle, or a beat per cycle and lane.
     limit: f64,
-    /// The first as a share of the second.
+    /// The ratio of `mpps` to `limit`.
     share: f64,
-    /// Of the packets offered at 95 % of the limit, those that left by a port, and those that were
-    /// lost at the input.
+    /// Packets that left by a port, and packets that were lost at the input, of those offered at 95
+    /// % of the limit.
     left: u64,
     lost: u64,
 }
@@ -91,11 +90,11 @@ struct Row {
 /// The figure's numbers.
 #[derive(Clone, Debug, Serialize)]
 struct Found {
-    /// Mixes that the search measured.
+    /// The number of mixes that the search measured.
     tries: usize,
     /// The number of tries below 95 %.
     slow: usize,
-    /// Median of their shares.
+    /// The median share of the tries.
     median: f64,
     mixes: Vec<Row>,
 }
@@ -135,14 +134,15 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text: text(name, &found), data, svg, faults: Vec::new() })
 }
 
-/// The packets a second that the lanes carry if each has this number of beats.
+/// Returns the capacity of the lanes, in million packets per second, for packets of this number of
+/// beats.
 fn limit(machine: &Machine, beats: f64) -> f64 {
     machine.lanes() as f64 * f64::from(machine.clock.core_mhz) / beats
 }
 
-/// Searches for the mix of the smallest share: measures those that are known, draws more, then
-/// changes the slowest as long as that makes it slower. Returns it, and the shares of all mixes in
-/// increasing order.
+/// Searches for the mix with the smallest share. It measures the known mixes, draws more, and then
+/// repeatedly changes the slowest mix so far. Returns the slowest mix, and the shares of all mixes
+/// in increasing order.
 fn search(mut share_of: impl FnMut(&Mix) -> Result<f64>) -> Result<(Mix, Vec<f64>)> {
     let mut rng = Rng::new(SEED, "np-mixes search");
     let mut mixes: Vec<Mix> = known().into_iter().map(|(_, mix)| mix).collect();
@@ -203,7 +203,7 @@ fn text(machine: &str, found: &Found) -> String {
     )
 }
 
-/// The mix of a row, from the numbers of its parts.
+/// Reads the mix of a row from the numbers of its parts.
 fn mix_of(values: &Values, key: &str) -> Result<Mix> {
     let is_there = |at: &usize| values.has(&format!("{key}.parts.{at}.share"));
     let part = |at: usize| {
@@ -222,7 +222,7 @@ fn mix_of(values: &Values, key: &str) -> Result<Mix> {
     Ok(Mix { parts, is_random: values.get(&format!("{key}.is_random"))? != 0.0 })
 }
 
-/// The rows, for pages.
+/// Tabulates the rows for pages.
 fn table(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "packets",
@@ -263,7 +263,7 @@ mod tests {
         assert!(shares.is_sorted());
         let least = seen.iter().find(|(_, mix)| *mix == worst).expect("it was measured");
         assert_eq!(least.0.to_bits(), shares[0].to_bits());
-        // Changes are made to the slowest of all before.
+        // A change starts from the slowest of all mixes before it.
         let (before, changes) = seen.split_at(known().len() + DRAWN);
         let slowest = before.iter().min_by(|a, b| a.0.total_cmp(&b.0)).expect("mixes were tried");
         let parts = slowest.1.parts.len();

@@ -1,4 +1,4 @@
-//! Area of the hardware templates, each synthesised alone.
+//! Areas of the hardware templates, each synthesised alone.
 
 use serde::Serialize;
 use wireloom_np::area::{Cache, Cost as Area, estimate};
@@ -13,7 +13,6 @@ use wireloom_console::{Working, output, thousands};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "np-modules",
     what: "Area of the hardware templates, each synthesised alone for a Virtex-7",
@@ -34,15 +33,15 @@ pub const FIGURE: Figure = Figure {
 };
 
 const FAMILY: &str = "xc7";
-/// Method codes of `wl_table`: `TABLE_FETCH_ADD` of wl_pkg.sv.
+/// The method code of `wl_table` for `TABLE_FETCH_ADD` of wl_pkg.sv.
 const FETCH_ADD: usize = 3;
 
-/// A template with some parameters.
+/// A template with a set of parameters.
 struct Case {
-    /// The folder of hardware/ that it is in.
+    /// The subfolder of hardware/.
     folder: &'static str,
     template: &'static str,
-    /// What its parameters are, in words; empty for the defaults.
+    /// The parameters in words; empty for the defaults.
     with: &'static str,
     parameters: &'static [(&'static str, usize)],
 }
@@ -128,7 +127,7 @@ const CASES: &[Case] = &[
     case("np", "wl_axil_control", "216 bits", &[("CtlBits", 216)]),
 ];
 
-/// A synthesised template.
+/// The area of a synthesised template.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     folder: &'static str,
@@ -139,7 +138,7 @@ struct Row {
 }
 
 impl Case {
-    /// The template and its parameters, which no other case has.
+    /// The name of the template and its parameters, unique among the cases.
     fn name(&self) -> String {
         format!("{} {}", self.template, self.with)
     }
@@ -179,7 +178,7 @@ fn text(rows: &[Row]) -> String {
     )
 }
 
-/// The templates of a folder of hardware/.
+/// Tabulates the templates of a subfolder of hardware/.
 fn table(folder: &str, values: &Values) -> Result<Table> {
     let heads = ["module", "LUTs", "of these RAM", "flip-flops", "block RAMs (36 Kb)", "levels"];
     let mut table = Table::new(heads);

@@ -1,4 +1,4 @@
-//! Memory channels of network processors outside the chip, and their pins.
+//! Off-chip memory channels of network processors, and their pins.
 
 use serde::Serialize;
 use wireloom_np::description::Machine;
@@ -14,7 +14,6 @@ use wireloom_console::{output, thousands};
 use wireloom_machine::{Error, Result, Source};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "np-pins",
     what: "Memory channels outside the chip that network processors have, and their pins",
@@ -37,7 +36,7 @@ pub const FIGURE: Figure = Figure {
 struct Case {
     machine: &'static str,
     program: &'static str,
-    /// The program, in words.
+    /// A description of the program.
     is: &'static str,
     set: &'static [(&'static str, &'static str)],
 }
@@ -64,7 +63,7 @@ const CASES: [Case; 6] = [
     Case { machine: "np-pipeline", program: "programs/ipv4.loom", is: "IPv4 alone", set: &[] },
 ];
 
-/// A machine.
+/// The channels of a machine.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     machine: &'static str,
@@ -72,11 +71,11 @@ struct Row {
     lanes: usize,
     channels: usize,
     pins: usize,
-    /// The tables in memory channels, each as of one lane.
+    /// The tables in memory channels, each for one lane.
     tables: Vec<Uses>,
 }
 
-/// A table, which may have several channels of one shape.
+/// A table, which may use several channels of one shape.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Uses {
     table: String,
@@ -139,7 +138,7 @@ fn text(rows: &[Row]) -> String {
     )
 }
 
-/// The tables in channels of the router on the machine that has most of them.
+/// Tabulates the router's tables in channels, on the machine with most of them.
 fn tables_table(values: &Values) -> Result<Table> {
     let case = &CASES[1];
     let key = format!("{}.{}", slug(case.machine), slug(case.is));
@@ -180,7 +179,7 @@ fn tables_table(values: &Values) -> Result<Table> {
     Ok(table)
 }
 
-/// The tables of the router that are in channels on np-line-rate.
+/// The router's tables that are in channels on np-line-rate.
 const TABLES: [&str; 7] =
     ["destinations4", "sources4", "destinations6", "sources6", "labels", "flows", "next_hops"];
 

@@ -1,5 +1,5 @@
-//! The embedded rig of the Gorilla paper's section 4.6: IPv4 at 100 million packets a second,
-//! checked by the chip itself.
+//! The embedded rig of the Gorilla paper's section 4.6: IPv4 at 100 million packets per second,
+//! checked on the chip itself.
 
 use serde::Serialize;
 use wireloom_np::area::parts;
@@ -17,7 +17,6 @@ use wireloom_machine::{Error, Result};
 use wireloom_np::machine::{self, Form};
 use wireloom_plot::{Bar, Bars, Group, Paint};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "np-rig",
     what: "Gorilla, section 4.6: the embedded test rig of 16 clusters of 3 engines of 2 threads, IPv4, on a Virtex-6",
@@ -33,17 +32,16 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// Million packets a second that the paper's rig sends and gets back.
+/// Million packets per second that the paper's rig sends and receives.
 const PUBLISHED_MPPS: f64 = 100.0;
 /// The share of the LUTs of an XC6VLX240T that the paper's rig uses.
 const PUBLISHED_SHARE: f64 = 0.55;
-/// LUTs that one of our rigs must keep under with a packet each cycle.
+/// The goal: one of our rigs carries a packet per cycle with fewer LUTs than this.
 const GOAL_LUTS: u64 = 45_000;
-/// The part.
 const PART: &str = "XC6VLX240T";
 /// The paper's rig, the smallest of its kind that carries its traffic, and a pipeline.
 const MACHINES: [&str; 3] = ["np-rig", "np-rig-small", "np-rig-pipeline"];
-/// Cycles for which packets are sent: many times the cycles after which a slightly slow machine is
+/// Cycles in which packets are sent: many times the cycles after which a slightly slow machine is
 /// full.
 const CYCLES: u64 = 60_000;
 
@@ -52,10 +50,10 @@ const CYCLES: u64 = 60_000;
 struct Row {
     machine: String,
     mpps: f64,
-    /// The LUTs of the part.
+    /// The number of LUTs on the part, and their share.
     luts: u64,
     share: f64,
-    /// The report of our rig; the paper has none.
+    /// The run of our rig; `None` for the paper's.
     ran: Option<Ran>,
 }
 
@@ -99,8 +97,8 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text, data, svg: plot(&rows), faults })
 }
 
-/// Rigs that found a fault; and, if `all` machines were measured, that none of them reaches the
-/// goal.
+/// Reports rigs that found a fault. If `all` machines were measured, also reports that none of them
+/// reaches the goal.
 fn faults(rows: &[Row], all: bool) -> Vec<String> {
     let ours = rows.iter().filter_map(|row| Some((row, &row.ran.as_ref()?.run.report)));
     let mut faults: Vec<String> = ours
@@ -108,7 +106,7 @@ fn faults(rows: &[Row], all: bool) -> Vec<String> {
         .filter(|(_, report)| !report.is_faultless())
         .map(|(row, _)| format!("{}: packets are missing, late or wrong", row.machine))
         .collect();
-    // The rate counts packets that came back or were dropped.
+    // The rate counts packets that came back or were dropped, so none may be dropped.
     faults.extend(
         ours.clone()
             .filter(|(_, report)| report.events > 0)

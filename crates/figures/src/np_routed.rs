@@ -1,4 +1,4 @@
-//! The clock that the open tools reach.
+//! The clock frequency that the open tools reach.
 
 use serde::Serialize;
 use wireloom_np::area::{Cache, routes};
@@ -23,7 +23,7 @@ pub const ENGINES: Figure = Figure {
     kept: Kept { tables: &[PageTable { name: "engines", write: engines }], ..KEPT },
 };
 
-/// Clusters of two engines: placing and routing one takes an hour, so there is one seed.
+/// Clusters of two engines. Placing and routing one takes an hour, so there is only one seed.
 pub const CLUSTERS: Figure = Figure {
     name: "np-routed-clusters",
     what: "Clock of clusters of two engines, placed and routed on an ECP5-85 with one seed",
@@ -42,22 +42,22 @@ const KEPT: Kept = Kept {
 };
 
 const PROGRAM: &str = "programs/router.loom";
-/// Seeds with which the engines of the clock that pages state are placed. One seed is no clock:
-/// others are up to a tenth slower or faster.
+/// Seeds for placing the engines whose clock the pages state. One seed is no clock: others are up
+/// to a tenth slower or faster.
 const SEEDS: &[u32] = &[1, 2, 3, 4, 5, 6, 7, 8];
-/// The seed of units that are compared only, or take an hour.
+/// The seed of units that are only compared, or take an hour.
 const ONE_SEED: &[u32] = &[1];
 
-/// What is routed, in a harness of registers.
+/// A routed unit, in a harness of registers.
 #[derive(Clone, Copy)]
 enum Unit {
     Engine,
     Cluster,
 }
 
-/// An engine, routed alone or as two of them in a cluster.
+/// An engine, routed alone or as one of two in a cluster.
 struct Case {
-    /// The word for it in keys.
+    /// The name in keys.
     key: &'static str,
     threads: usize,
     storage: Storage,
@@ -85,20 +85,20 @@ const ENGINE_CASES: [Case; 4] = [
 const CLUSTER_CASES: [Case; 2] =
     [Case { seeds: ONE_SEED, ..STANDARD }, Case { seeds: ONE_SEED, ..DEEP }];
 
-/// A unit, routed.
+/// The result of a routed unit.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     engine: &'static str,
     /// The median over the seeds.
     mhz: f64,
-    /// The slowest and the fastest, if there are several.
+    /// The slowest and the fastest, if there are several seeds.
     #[serde(skip_serializing_if = "Option::is_none")]
     spread: Option<Spread>,
     /// Four-input LUTs.
     luts: u64,
 }
 
-/// The rates of several seeds.
+/// The spread of several seeds, in MHz.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Spread {
     seeds: usize,

@@ -16,7 +16,6 @@ use wireloom_explore::search::{self, Found, Kind, Shape, Tried, Wanted};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "np-search",
     what: "Smallest machines that carry IPv4, IPv6, MPLS_1 to MPLS_4 and each mix without loss at 100 and 200 million packets a second",
@@ -32,17 +31,17 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// The traffic to carry, and the paper's machine for it (Figure 12): million packets a second,
-/// machine, part, percentage of its LUTs.
+/// The traffic to carry and the paper's machine for it (Figure 12): million packets per second,
+/// machine, part, and percentage of its LUTs.
 const GOALS: [(f64, &str, &str, u64); 2] =
     [(100.0, "8-6-4", "XC6VHX380T", 75), (200.0, "16-6-4", "XC7VH870T", 73)];
 
-/// Threads in LUT RAM, and threads in block RAM: engines with few threads use the former, those
+/// Threads in LUT RAM and threads in block RAM: engines with few threads use the former, engines
 /// with many the latter.
 const KINDS: [(&str, [usize; 4], [usize; 3]); 2] =
     [("np", [3, 4, 5, 6], [4, 6, 8]), ("np-200mpps", [2, 3, 4, 6], [8, 12, 16])];
 
-/// The machines that are looked at for a rate: each lane takes a packet a cycle.
+/// Returns the candidate machines for a rate: each lane takes a packet per cycle.
 fn kinds(mpps: f64) -> Result<Vec<Kind>> {
     let lanes = (mpps / 100.0).ceil() as usize;
     let kind = |&(like, engines, threads): &(&str, [usize; 4], [usize; 3])| {
@@ -59,8 +58,8 @@ fn kinds(mpps: f64) -> Result<Vec<Kind>> {
     KINDS.iter().map(kind).collect()
 }
 
-/// The family that sizes are estimated for, whatever the part: only their order counts, and all
-/// have LUTs of six inputs.
+/// The family for which sizes are estimated, whatever the part. Only their order matters, and all
+/// families have LUTs with six inputs.
 const ESTIMATED_FOR: &str = "xc6v";
 
 /// The result of a search.
@@ -72,7 +71,7 @@ struct Row {
     published_luts: u64,
     machine: Option<String>,
     cost: Option<Area>,
-    /// The machine, and the one that was tried before it.
+    /// The smallest machine, and the next smaller one that was tried.
     smallest: Option<Tried>,
     next_smaller: Option<Tried>,
     #[serde(flatten)]
@@ -156,7 +155,7 @@ fn text(rows: &[Row]) -> String {
     )
 }
 
-/// The machines, for pages.
+/// Tabulates the machines for pages.
 fn table(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "MPPS",

@@ -1,5 +1,5 @@
-//! The three kinds of engines of the Gorilla paper (section 3.3): area of the engine, and rate of a
-//! machine with one of them.
+//! The three kinds of engines of the Gorilla paper (section 3.3): the area of an engine, and the
+//! rate of a machine with one.
 
 use serde::Serialize;
 use wireloom_np::area::{Cache, Cost as Area, estimate};
@@ -18,7 +18,6 @@ use wireloom_explore::rig::Rig;
 use wireloom_machine::{Error, Result, Source};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "np-shells",
     what: "Gorilla, section 3.3: engines as state machine, multithreaded and pipelined: area, and rate of a machine with one of them",
@@ -39,7 +38,7 @@ const PROGRAM: &str = "programs/ipv4.loom";
 
 /// A kind of engine.
 struct Case {
-    /// In words.
+    /// The kind in words.
     engine: &'static str,
     shell: ShellKind,
     threads: usize,
@@ -73,19 +72,19 @@ const CASES: [Case; 4] = [
     },
 ];
 
-/// An engine.
+/// The result of a kind of engine.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     engine: &'static str,
     #[serde(flatten)]
     area: Area,
     levels: u32,
-    /// Million packets a second when more wait than the machine can take.
+    /// Million packets per second while the input is overloaded.
     mpps: f64,
 }
 
 impl Case {
-    /// A machine with one engine of the kind.
+    /// Returns a machine with one engine of this kind.
     fn machine(&self) -> Result<Machine> {
         let mut machine = if self.shell == ShellKind::Pipelined {
             Machine::find("np-pipeline").map_err(Error::new)?
@@ -99,7 +98,7 @@ impl Case {
         Ok(machine)
     }
 
-    /// The area of the engine for a Virtex-7, and its levels of LUTs.
+    /// Returns the area of the engine on a Virtex-7, and its LUT levels.
     fn area(&self, settings: &Settings) -> Result<(Area, u32)> {
         let machine = self.machine()?;
         let set = SMALL.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();

@@ -1,5 +1,5 @@
-//! What a network processor carries of packets of every length and kind, as a share of what its
-//! lanes do: sizes and mixes, tags and labels pushed, cold caches, slow memories.
+//! The rate of a network processor for packets of every length and kind, as a share of its lanes'
+//! capacity: sizes and mixes, tags and labels pushed, cold caches, slow memories.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,6 @@ use wireloom_explore::rig::{Loaded, Overrun, Rig};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "np-sizes",
     what: "Rate of a network processor (np-line-rate) at every length of packets, with tags and labels pushed, cold caches and slow memories, of what its lanes carry",
@@ -41,64 +40,64 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// The machine, unless another one is asked for.
+/// The default machine.
 const MACHINE: &str = "np-line-rate";
-/// Beats of 64 bytes that a run offers or takes: many times the beats that are inside.
+/// Beats of 64 bytes that a run offers or takes: many times the beats in flight.
 const BEATS: f64 = 16_000.0;
-/// The least number of packets of a run.
+/// The fewest packets of a run.
 const PACKETS: f64 = 400.0;
-/// Packets of a run if they have one beat. They can come as fast as engines begin slots, and then
-/// the threads fill slowly: the middle of a run of a fourth of them counts that as a lower rate.
+/// Packets of a run of one-beat packets. They can arrive as fast as engines begin slots, and then
+/// the threads fill slowly; in the middle of a run of a fourth of them, that would count as a lower
+/// rate.
 const SHORT_PACKETS: f64 = 32_000.0;
-/// The capture whose sizes a row has.
+/// The capture whose packet sizes a row uses.
 const CAPTURE: &str =
     ".cache/data/pathspider/usr/lib/python3/dist-packages/pathspider/tests/data/real.pcap";
-/// The share of what the lanes carry that is the goal, and at which losses are counted.
+/// The goal, as a share of the lanes' capacity. Losses are counted at this share.
 const GOAL: f64 = 0.95;
-/// The bytes of a packet on the wire that are not in it: check sequence, preamble, gap.
+/// Bytes that a packet takes on the wire in addition to its own: check sequence, preamble and gap.
 const ON_THE_WIRE: f64 = 24.0;
-/// Labels that find no cache warm: more than the caches of a machine hold.
+/// Labels that exceed the caches of a machine.
 const COLD: (Labels, Labels) =
     (Labels { first: 1024, last: 17_407 }, Labels { first: 17_408, last: 33_791 });
 
-/// What the next hops do with packets.
+/// The changes that next hops make to packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hops {
-    /// Neither tag nor label.
     Plain,
-    /// A VLAN tag is put into the packet.
+    /// The packet gets a VLAN tag.
     Tagged,
-    /// A label is pushed.
+    /// One label is pushed.
     OneLabel,
     /// Two labels are pushed.
     TwoLabels,
-    /// Neither, and the last label is popped too: the packet under it is routed.
+    /// Neither tag nor label, and the last label is popped too: the packet under it is routed.
     Routed,
 }
 
-/// The lengths of packets, without check sequence.
+/// The packet lengths, without check sequence.
 #[derive(Clone, Copy, Debug)]
 enum Lengths {
-    /// All of this number of bytes.
+    /// All packets have this number of bytes.
     All(u32),
-    /// Of these in turn.
+    /// Packets alternate between these lengths.
     Turn(u32, u32),
     /// The Internet mix.
     Imix,
-    /// Those of a capture, in its order.
+    /// The lengths of a capture, in its order.
     Capture,
 }
 
-/// Packets of a row.
+/// The packets of a row.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     traffic: &'static str,
     lengths: Lengths,
-    /// Whether their labels are drawn from more than the caches hold.
+    /// Whether the labels exceed the caches.
     is_cold: bool,
 }
 
-/// A row.
+/// The parameters of a row.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     counting: bool,
@@ -108,24 +107,24 @@ struct Case {
     kind: Kind,
 }
 
-/// A row, measured.
+/// The measurement of a row.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     counting: bool,
     latency: usize,
     hops: &'static str,
     packets: String,
-    /// Million packets a second when more wait than it can take.
+    /// Million packets per second while the input is overloaded.
     mpps: f64,
-    /// What its lanes carry: two packets a cycle, or a beat a cycle and lane.
+    /// The capacity of the lanes: two packets per cycle, or a beat per cycle and lane.
     limit: f64,
-    /// The first as a share of the second.
+    /// The ratio of `mpps` to `limit`.
     share: f64,
     /// Gb/s of these packets on the wire.
     gbps: f64,
-    /// Packets lost of those offered at 95 % of the limit.
+    /// Packets lost of the ones offered at 95 % of the limit.
     lost: u64,
-    /// Packets offered then.
+    /// Packets offered at 95 % of the limit.
     offered: usize,
 }
 
@@ -143,7 +142,7 @@ impl Hops {
         }
     }
 
-    /// The fields of a next hop that say so.
+    /// The next-hop fields that make this change.
     fn fields(self) -> &'static str {
         match self {
             Self::Plain | Self::Routed => "",
@@ -175,7 +174,7 @@ impl Kind {
         format!("{}, {}{cold}", self.traffic, self.lengths.name())
     }
 
-    /// The packets: as many as have this number of beats.
+    /// Returns the packets; their number follows from the beats of a run.
     fn packets(self, prefixes: &PrefixPool, capture: &Path) -> Result<Vec<Packet>> {
         let traffic = Traffic::named(self.traffic).expect("rows have traffic that there is");
         let of = |sizes: Sizes, beats: f64| {
@@ -204,7 +203,6 @@ impl Kind {
     }
 }
 
-/// All rows.
 fn cases() -> Vec<Case> {
     use Lengths::{All, Capture, Imix, Turn};
     const SIZES: [u32; 14] = [60, 64, 65, 96, 128, 129, 192, 193, 256, 257, 512, 1024, 1514, 9000];
@@ -250,7 +248,8 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// The tables of the measurements with other next hops, and labels that find no cache warm.
+/// Writes the tables of the measurements, with other next hops and with labels that exceed the
+/// caches.
 fn tables(settings: &Settings, hops: Hops, folder: &Path) -> Result<Vec<PathBuf>> {
     let mut text = String::from("table next_hops\n");
     for port in 0..16 {
@@ -306,7 +305,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text: text(name, &rows), data, svg, faults: Vec::new() })
 }
 
-/// Rows of one memory latency.
+/// Measures the rows of one memory latency.
 fn measure(
     machine: &Machine,
     loaded: &Loaded,
@@ -342,7 +341,7 @@ fn measure(
     cases.iter().map(row).collect()
 }
 
-/// What stands before a row's packets.
+/// Returns the row description that precedes its packets.
 fn about(latency: f64, hops: &str, packets: &str) -> String {
     let slow = if latency > 10.0 { format!(", memory of {latency} cycles") } else { String::new() };
     let hops = if hops == Hops::Plain.name() { String::new() } else { format!(", {hops}") };
@@ -372,7 +371,7 @@ fn text(machine: &str, rows: &[Row]) -> String {
             a cycle or, of longer ones, a beat of 64 bytes a cycle and lane, on the side with more beats; Gb/s: with check sequence, preamble and gap.\n"
 }
 
-/// Shares of what the lanes carry, as bars.
+/// Draws the shares of the lanes' capacity as bars.
 fn plot(machine: &str, rows: &[Row]) -> String {
     let groups = rows.iter().filter(|row| !row.counting).map(|row| {
         Group::new(about(row.latency as f64, row.hops, &row.packets), vec![100.0 * row.share])
@@ -387,7 +386,7 @@ fn plot(machine: &str, rows: &[Row]) -> String {
     .svg()
 }
 
-/// The rows with or without flow counting, for pages.
+/// Tabulates the rows with or without flow counting, for pages.
 fn table(values: &Values, counting: &str) -> Result<Table> {
     let mut table = Table::new([
         "packets, bytes without check sequence",
@@ -425,7 +424,7 @@ mod tests {
             .iter()
             .map(|text| text.parse::<Prefix>().expect("a prefix"))
             .collect();
-        // A capture with a packet of 100 bytes, of which none was kept.
+        // A capture with a packet of 100 bytes, of which no byte was kept.
         let folder = scratch().expect("a folder");
         let capture = folder.path().join("one.pcap");
         let words = [0xa1b2_c3d4_u32, 0x0002_0004, 0, 0, 65_535, 1, 0, 0, 0, 100];

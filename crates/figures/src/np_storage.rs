@@ -1,5 +1,5 @@
-//! Figure 6 of the Gorilla paper: the memory of the lookup accelerators for the tables of the
-//! Internet.
+//! Figure 6 of the Gorilla paper: the memory of the lookup accelerators for the Internet's routing
+//! tables.
 
 use serde::Serialize;
 use wireloom_bits::Bits;
@@ -13,7 +13,6 @@ use wireloom_console::{output, thousands};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "np-storage",
     what: "Gorilla, Figure 6: words of QDR SRAM that routing tables take in the lookup accelerators",
@@ -33,15 +32,15 @@ pub const FIGURE: Figure = Figure {
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     table: String,
-    /// Whether the paper has it.
+    /// Whether the row is the paper's.
     published: bool,
     prefixes: u64,
     strides: Vec<u32>,
-    /// Entries of each level.
+    /// The entries of each level.
     levels: Vec<u64>,
     /// Words of 18 bits, as the row's source counts them.
     total: u64,
-    /// Words of each memory, and whether the table fits; not known of the paper's.
+    /// The words of each memory, and whether the table fits; `None` for the paper's rows.
     memories: Option<Vec<u64>>,
     fits: Option<bool>,
 }
@@ -102,8 +101,8 @@ fn measured(table: &str, prefixes: &[Prefix], shape: Shape) -> (Row, Option<Stri
     let levels = Storage::of_prefixes(prefixes).entries(&shape.strides());
     let mut memories = vec![0; shape.memories.iter().filter(|memory| memory.burst > 1).count()];
     levels.iter().zip(shape.levels).for_each(|(entries, level)| memories[level.memory] += entries);
-    // Whether it fits is seen by laying it out; the values are those of the demonstration, sixteen
-    // neighbours.
+    // Laying the table out shows whether it fits. The values are the demonstration's sixteen next
+    // hops.
     let value = |index: usize| Bits::new(16, index as u128 % 16);
     let routes: Vec<_> = prefixes
         .iter()
@@ -166,7 +165,7 @@ fn table(rows: &[Row]) -> String {
     table.to_string()
 }
 
-/// Draws a stacked bar for each table, a segment a level, and a line at the end of a memory.
+/// Draws a stacked bar for each table with a segment per level, and a line at the end of a memory.
 fn plot(rows: &[Row]) -> String {
     let group = |row: &Row| {
         let whose = if row.published { "the paper: " } else { "" };

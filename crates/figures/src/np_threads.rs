@@ -1,4 +1,4 @@
-//! Figure 13 of the Gorilla paper: throughput by number of threads, delay of the lookup, and thread
+//! Figure 13 of the Gorilla paper: throughput by number of threads, lookup delay and thread
 //! scheduler.
 
 use serde::Serialize;
@@ -17,7 +17,6 @@ use wireloom_explore::rig::{Loaded, Rig};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "np-threads",
     what: "Gorilla, Figure 13: IPv4 on 8 clusters of 2 engines by threads, delay of the lookup and scheduler",
@@ -33,29 +32,29 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// Threads of an engine.
+/// Threads per engine.
 const THREADS: [usize; 5] = [1, 2, 4, 8, 16];
-/// The paper's delays of the lookup, in cycles.
+/// The paper's lookup delays, in cycles.
 const DELAYS: [u32; 2] = [32, 128];
 const SCHEDULERS: [(Scheduler, &str); 2] =
     [(Scheduler::RoundRobin, "round robin"), (Scheduler::ReadyToExecute, "ready to execute")];
-/// Million packets a second that are offered.
+/// The offered rate, in million packets per second.
 const OFFERED: f64 = 100.0;
 
 /// A point of the figure.
 #[derive(Clone, Debug, Serialize)]
 struct Point {
-    /// Cycles that the paper's lookup takes.
+    /// Cycles of the paper's lookup.
     delay: u32,
-    /// Cycles that ours takes.
+    /// Cycles of our lookup.
     lookup: u32,
     scheduler: &'static str,
     threads: usize,
-    /// Million packets a second when 100 are offered.
+    /// Million packets per second at an offered rate of 100.
     mpps: f64,
 }
 
-/// Names the machine with this number of threads an engine.
+/// Names the machine with this number of threads per engine.
 fn shape(threads: usize) -> String {
     format!("np-8-2-{threads}")
 }
@@ -90,7 +89,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
 }
 
 /// Returns the machine with memories so slow that an IPv4 lookup takes nearly `delay` cycles, and
-/// its actual cycles.
+/// the lookup's actual cycles.
 fn delayed(machine: &Machine, delay: u32, loaded: &Loaded) -> Result<(Machine, u32)> {
     let plan = loaded.processor(machine)?.plan;
     let (latency, lookup) = (1..=256)
@@ -102,8 +101,8 @@ fn delayed(machine: &Machine, delay: u32, loaded: &Loaded) -> Result<(Machine, u
     Ok((machine, lookup))
 }
 
-/// Returns the cycles of an IPv4 lookup if the memory takes `latency` of its own cycles from a
-/// command to its data.
+/// Returns the cycles of an IPv4 lookup with a memory `latency`, in memory cycles from a command to
+/// its data.
 fn lookup_cycles(plan: &Plan, latency: usize) -> u32 {
     let ipv4 = plan.lookups.iter().find(|lookup| lookup.shape.key_bits == 32);
     ipv4.expect("the router looks up IPv4")
@@ -116,7 +115,7 @@ fn with_scheduler(mut machine: Machine, scheduler: Scheduler, name: &str) -> Mac
     machine
 }
 
-/// The rows of the figure: points of one delay and one scheduler, by threads.
+/// Groups the points into rows of one delay and one scheduler, by threads.
 fn rows(points: &[Point]) -> Vec<(u32, u32, &'static str, Vec<&Point>)> {
     let mut rows: Vec<(u32, u32, &'static str, Vec<&Point>)> = Vec::new();
     for point in points {
@@ -157,7 +156,7 @@ fn text(points: &[Point]) -> String {
     )
 }
 
-/// Rates, for pages.
+/// Tabulates the rates for pages.
 fn table(values: &Values) -> Result<Table> {
     let threads = THREADS
         .map(|threads| if threads == 1 { "1 thread".to_owned() } else { threads.to_string() });

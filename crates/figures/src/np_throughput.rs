@@ -1,4 +1,4 @@
-//! Figures 9 and 10 of the Gorilla paper: throughput of network processors of 4 and 6 engines a
+//! Figures 9 and 10 of the Gorilla paper: throughput of network processors with 4 and 6 engines per
 //! cluster and 1, 2 and 4 threads.
 
 use serde::Serialize;
@@ -34,7 +34,7 @@ pub const FIGURE_10: Figure = Figure {
     kept: kept(&[PageTable { name: "rates", write: |values| rates(values, 16) }]),
 };
 
-/// What pages keep of both figures.
+/// The form in which pages keep both figures.
 const fn kept(tables: &'static [PageTable]) -> Kept {
     Kept {
         cost: Cost::Dear,
@@ -46,27 +46,27 @@ const fn kept(tables: &'static [PageTable]) -> Kept {
     }
 }
 
-/// Machines that must carry every kind of traffic without loss, and their rates in million packets
-/// a second.
+/// Machines that must carry every kind of traffic without loss, with their rates in million packets
+/// per second.
 const GOALS: [(&str, f64); 3] = [("np-8-6-4", 100.0), ("np-16-6-4", 200.0), ("np-200mpps", 200.0)];
 
-/// Engines a cluster and threads an engine of the paper's configurations.
+/// Engines per cluster and threads per engine in the paper's configurations.
 pub const CONFIGURATIONS: [(usize, usize); 6] = [(4, 1), (4, 2), (4, 4), (6, 1), (6, 2), (6, 4)];
 
-/// The statement of the paper's text on a bar of its figures, which are pictures and not available;
-/// rates in million packets a second.
+/// The statement of the paper's text on a bar of its figures; the figures themselves are pictures
+/// and not available. Rates are in million packets per second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Published {
     /// All packets are forwarded at the full offered rate.
     All,
-    /// Some are lost.
+    /// Some packets are lost.
     NotAll,
-    /// The rate forwarded.
+    /// The rate of forwarded packets.
     Mpps(f64),
 }
 
-/// A bar.
+/// A bar of the figure.
 #[derive(Clone, Debug, Serialize)]
 struct Cell {
     machine: String,
@@ -77,7 +77,7 @@ struct Cell {
     published: Option<Published>,
 }
 
-/// Returns the statement of section 4.5 on its machine of that shape.
+/// Returns the statement of section 4.5 on its machine of this shape.
 fn published(machine: &Machine, counting: bool, traffic: &str) -> Option<Published> {
     use Published::{All, Mpps, NotAll};
     let (engines, threads) = (machine.engines, machine.threads);
@@ -93,7 +93,7 @@ fn published(machine: &Machine, counting: bool, traffic: &str) -> Option<Publish
         (16, false, "IPv4") => Some(if engines == 6 { All } else { NotAll }),
         (16, true, "IPv4") => Some(if engines == 6 && threads > 1 { All } else { NotAll }),
         // "only the 16-6-4 configuration can deliver the desired performance when flow counting is
-        // off"; 195.7 with it.
+        // off"; 195.7 MPPS with flow counting.
         (16, false, "MPLS_4") => Some(if largest { All } else { NotAll }),
         (16, true, "MPLS_4") if largest => Some(Mpps(195.7)),
         (16, false, _) if largest && alone => Some(All),
@@ -142,7 +142,7 @@ fn make(settings: &Settings, clusters: usize, ours: &[&str]) -> Result<Drawn> {
     Ok(Drawn { text: text(&names, &cells), data, svg, faults })
 }
 
-/// Each stream through one machine.
+/// Runs each stream through one machine.
 fn measure(
     rig: &mut Rig,
     streams: &[Stream],
@@ -158,7 +158,7 @@ fn measure(
     Ok(measured)
 }
 
-/// Bars by kind of traffic, those without flow counting first.
+/// Groups the bars by kind of traffic, bars without flow counting first.
 fn groups(cells: &[Cell]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for counting in [false, true] {
@@ -196,7 +196,7 @@ fn text(names: &[&str], cells: &[Cell]) -> String {
             overrun, if that is more.\n"
 }
 
-/// Rates without flow counting, for pages; in brackets what the paper says of them.
+/// Tabulates the rates without flow counting for pages, with the paper's statements in brackets.
 fn rates(values: &Values, clusters: usize) -> Result<Table> {
     let names =
         CONFIGURATIONS.map(|(engines, threads)| format!("np-{clusters}-{engines}-{threads}"));
@@ -214,7 +214,7 @@ fn rates(values: &Values, clusters: usize) -> Result<Table> {
 }
 
 impl Published {
-    /// What follows our number.
+    /// Returns the text that follows our number.
     fn text(self) -> String {
         match self {
             Self::All => " [all]".to_owned(),

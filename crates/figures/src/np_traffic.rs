@@ -1,5 +1,5 @@
-//! The traffic that network processors are measured with (the Gorilla paper, section 4.5): each
-//! kind of packet alone, and mixes.
+//! The traffic of network processor measurements (the Gorilla paper, section 4.5): each kind of
+//! packet alone, and mixes.
 
 use std::path::PathBuf;
 
@@ -12,24 +12,24 @@ use wireloom_explore::rig::Loaded;
 use wireloom_machine::Source;
 use wireloom_machine::{Error, Result};
 
-/// Labels that programs/tables/throughput_more.tables pops, to process what is below.
+/// Labels that programs/tables/throughput_more.tables pops; the layer below is processed.
 const POPPED: Labels = Labels { first: 56, last: 79 };
-/// Labels that it swaps.
+/// Labels that programs/tables/throughput_more.tables swaps.
 pub const SWAPPED: Labels = Labels { first: 16, last: 47 };
-/// Packets of a measurement.
+/// Packets per measurement.
 const PACKETS: u64 = 8000;
 
 /// A kind of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traffic {
-    /// The paper's name for it.
+    /// The paper's name.
     pub name: &'static str,
-    /// Its packets, which come in turn. Of a stack of n labels the outer n - 1 are popped and the
+    /// The packets, which arrive in turn. In a stack of n labels the outer n - 1 are popped and the
     /// last is swapped: n lookups.
     pub mix: &'static str,
 }
 
-/// The paper's traffic: protocols alone, then mixes, of which it names one.
+/// The paper's traffic: protocols alone, and then mixes, one of which the paper names.
 pub const TRAFFIC: [Traffic; 11] = [
     Traffic { name: "IPv4", mix: "ipv4" },
     Traffic { name: "IPv6", mix: "ipv6" },
@@ -44,22 +44,20 @@ pub const TRAFFIC: [Traffic; 11] = [
     Traffic { name: "all six", mix: "ipv4,ipv6,mpls1/ipv4,mpls2/ipv4,mpls3/ipv4,mpls4/ipv4" },
 ];
 
-/// Traffic, made.
+/// Generated packets of a kind of traffic.
 pub struct Stream {
-    /// Its kind.
     pub traffic: Traffic,
-    /// Its packets.
     pub packets: Vec<Packet>,
 }
 
 impl Traffic {
-    /// The kind of that name.
+    /// Finds the kind of this name.
     pub fn named(name: &str) -> Option<Self> {
         TRAFFIC.into_iter().find(|traffic| traffic.name == name)
     }
 
-    /// Returns this number of packets: frames of 64 bytes, or as long as their headers (66 bytes of
-    /// IPv6 and UDP), with source and destination addresses from these prefixes.
+    /// Returns this number of packets: frames of 64 bytes, or longer if their headers are (66 bytes
+    /// for IPv6 and UDP). Source and destination addresses are drawn from these prefixes.
     ///
     /// # Errors
     /// If the prefixes lack a protocol.
@@ -69,7 +67,7 @@ impl Traffic {
         Ok(made.map_err(Error::new)?.collect())
     }
 
-    /// An endless stream of frames of 64 bytes, or as long as their headers.
+    /// Specifies an endless stream of frames of 64 bytes, or longer if their headers are.
     pub fn spec(self) -> Spec {
         Spec {
             sizes: Sizes::Fixed(64),
@@ -83,7 +81,7 @@ impl Traffic {
     }
 
     /// Specifies an endless stream of packets of this length in bytes, at least 54, without padding
-    /// and check sequence, as on lines other than Ethernet. If not all of its kinds have room for
+    /// and check sequence, as on lines other than Ethernet. If one of the kinds has no room for
     /// UDP, none has a transport header.
     pub fn bare(self, bytes: u32) -> Spec {
         let none = TransportMix { udp: 0, tcp: 0, none: 1 };
@@ -93,7 +91,7 @@ impl Traffic {
 }
 
 impl Settings {
-    /// Streams of these kinds over the Internet's routing table.
+    /// Generates streams of these kinds over the Internet's routing table.
     ///
     /// # Errors
     /// If the table has not been fetched.
@@ -106,11 +104,11 @@ impl Settings {
             .collect()
     }
 
-    /// The router with the tables of the measurements; with flow counting and the lookup of the
-    /// source that it needs, or with neither.
+    /// Returns the router with the tables of the measurements; with flow counting and the source
+    /// lookup that it needs, or with neither.
     ///
     /// # Errors
-    /// If something is missing.
+    /// If a file is missing.
     pub fn routing(&self, counting: bool) -> Result<Loaded> {
         self.routing_with(counting, &self.throughput_tables()?)
     }
@@ -118,7 +116,7 @@ impl Settings {
     /// As [`Self::routing`], with these tables.
     ///
     /// # Errors
-    /// If something is missing.
+    /// If a file is missing.
     pub fn routing_with(&self, counting: bool, tables: &[PathBuf]) -> Result<Loaded> {
         let set = settings_of_counting(counting);
         Loaded::new(&Source { set, ..self.router()? }, tables)
@@ -128,7 +126,7 @@ impl Settings {
     /// assume: 65,536 next hops take half of the block RAMs of the paper's largest part.
     ///
     /// # Errors
-    /// If something is missing.
+    /// If a file is missing.
     pub fn routing_small(&self) -> Result<Loaded> {
         let mut set = settings_of_counting(false);
         set.push(("NEXT_HOPS".to_owned(), "4096".to_owned()));
@@ -138,13 +136,13 @@ impl Settings {
     /// Returns the router for IPv4 alone.
     ///
     /// # Errors
-    /// If something is missing.
+    /// If a file is missing.
     pub fn routing_ipv4(&self, counting: bool) -> Result<Loaded> {
         let (file, set) = (self.file("programs/ipv4.loom")?, settings_of_counting(counting));
         Loaded::new(&Source { file, set, ..self.router()? }, &self.throughput_tables()?[..1])
     }
 
-    /// The tables of the measurements: those of IPv4, then the others.
+    /// Returns the table files of the measurements, IPv4 first.
     ///
     /// # Errors
     /// If one of the tables, or an import, is missing.
@@ -157,7 +155,7 @@ impl Settings {
     }
 }
 
-/// Constants of the routers.
+/// The constants that turn flow counting on or off in the routers.
 fn settings_of_counting(counting: bool) -> Vec<(String, String)> {
     ["COUNT_FLOWS", "CHECK_SOURCE"].map(|name| (name.to_owned(), counting.to_string())).to_vec()
 }
@@ -178,7 +176,7 @@ mod tests {
     fn each_kind_is_sixty_four_bytes_and_one_beat_of_a_lane() {
         for traffic in TRAFFIC {
             for packet in traffic.packets(&prefixes(), 12).expect(traffic.name) {
-                // Without the frame check sequence.
+                // Lengths are without the frame check sequence.
                 assert!((60..=64).contains(&packet.bytes.len()), "{}", traffic.name);
             }
         }

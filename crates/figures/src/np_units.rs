@@ -13,7 +13,6 @@ use wireloom_explore::area;
 use wireloom_machine::{Error, Result, Source};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "np-units",
     what: "Area of network processors unit by unit: the demonstration's, the smallest for 200 million packets a second, a pipeline",
@@ -46,19 +45,19 @@ pub const LINE_RATE: Figure = Figure {
     },
 };
 
-/// The part that they are compared with, a Virtex-7.
+/// The part, a Virtex-7, whose resources the shares refer to.
 const PART: &str = "XC7VH870T";
 
-/// The constants of programs without flow counting and check of the source, and with 4,096 next
+/// The program constants for a router without flow counting and source check, and with 4,096 next
 /// hops.
 pub const SMALL: [(&str, &str); 3] =
     [("COUNT_FLOWS", "false"), ("CHECK_SOURCE", "false"), ("NEXT_HOPS", "4096")];
 
-/// A machine, and the program that it is built for.
+/// A machine and its program.
 struct Design {
     machine: &'static str,
     program: &'static str,
-    /// Without flow counting and check of the source, and with 4,096 next hops.
+    /// Whether the program has no flow counting and source check, and 4,096 next hops.
     is_small: bool,
 }
 
@@ -71,30 +70,30 @@ const DESIGNS: [Design; 3] = [
 const WHOLE: Design =
     Design { machine: "np-line-rate", program: "programs/router.loom", is_small: false };
 
-/// A processor.
+/// The area of a processor.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     machine: String,
     #[serde(flatten)]
     total: Area,
-    /// Share of the part's LUTs, and of its block RAMs.
+    /// The shares of the part's LUTs and of its block RAMs.
     share: f64,
     block_ram_share: f64,
-    /// Levels of LUTs of the deepest unit.
+    /// LUT levels of the deepest unit.
     levels: u32,
     units: Vec<Unit>,
-    /// What the part lacks.
+    /// The resources of which the part has too few.
     #[serde(skip)]
     lacks: Vec<String>,
 }
 
-/// A unit: a module that is synthesised by itself.
+/// A unit: a module that is synthesised separately.
 #[derive(Clone, Debug, Serialize)]
 struct Unit {
-    /// What it is if it is engine, cluster or top, else its module.
+    /// Engine, cluster or top, or else the name of the module.
     unit: String,
     count: u64,
-    /// With the units inside it, and without them.
+    /// The area with the units inside it, and without them.
     whole: Area,
     own: Area,
     levels: u32,

@@ -16,7 +16,6 @@ use wireloom_explore::virtual_routers::{Description, Evaluator, Lane, Machines, 
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "np-virtual",
     what: "Gorilla, Figure 14: ten virtual routers of 10 Gb/s on a Virtex-7, isolated, merged and consolidated by protocol",
@@ -33,36 +32,36 @@ pub const FIGURE: Figure = Figure {
 };
 
 /// The numbers of routers with MPLS only, IPv4 only and both. The paper's text names the first two
-/// of its six configurations; the figure itself is not available, so the others are ours: the same
+/// of its six configurations, and the figure itself is not available. The others are ours: the same
 /// for the third kind, and mixtures.
 const CONFIGURATIONS: [[usize; 3]; 6] =
     [[8, 1, 1], [1, 8, 1], [1, 1, 8], [4, 3, 3], [3, 4, 3], [3, 3, 4]];
 
-/// Stands for the paper's "Virtex-7 855T", an early listing of it (hardware/parts.toml).
+/// Stands for the paper's "Virtex-7 855T", an early name of this part (hardware/parts.toml).
 const PART: &str = "XC7VH870T";
 
 /// The paper's average savings of consolidation in percent, relative to isolated and merged
 /// routers.
 const PUBLISHED_SAVED: [f64; 2] = [33.0, 15.0];
 
-/// A configuration by a method.
+/// The chip of a configuration by one method.
 #[derive(Clone, Debug, Serialize)]
 struct Bar {
     configuration: String,
     method: Method,
-    /// LUTs of the chip, and LUTs outside its processors: ingress, egress, control.
+    /// LUTs of the chip, and LUTs outside its processors: ingress, egress and control.
     luts: u64,
     shared_luts: u64,
-    /// For each group its processors.
+    /// The processors of each group.
     groups: Vec<Vec<Lane>>,
-    /// The numbers of both.
+    /// The numbers of groups and of processors.
     group_count: usize,
     processor_count: usize,
-    /// Whether the groups equal those of the paper's heuristic, if the text states them.
+    /// Whether the groups equal the groups of the paper's heuristic, if the text states them.
     as_published: Option<bool>,
 }
 
-/// The shapes that are looked at.
+/// Returns the candidate shapes.
 fn shapes() -> Vec<Shape> {
     let mut shapes = Vec::new();
     for clusters in 1..=6 {
@@ -77,7 +76,7 @@ fn name(counts: [usize; 3]) -> String {
     counts.map(|count| count.to_string()).join(".")
 }
 
-/// The routers of a configuration.
+/// Describes the routers of a configuration.
 fn description(settings: &Settings, counts: [usize; 3]) -> Result<Description> {
     let tables = settings.file("programs/tables/virtual.tables")?;
     let mut text =
@@ -95,8 +94,8 @@ fn description(settings: &Settings, counts: [usize; 3]) -> Result<Description> {
     Description::parse(&text, std::path::Path::new("")).map_err(Error::new)
 }
 
-/// Whether groups are those of the paper's text: for 8.1.1 the eight with MPLS together and the
-/// others alone, for 1.8.1 all together.
+/// Whether the groups equal those in the paper's text: for 8.1.1 the eight with MPLS together and
+/// the others alone, for 1.8.1 all together.
 fn as_published(counts: [usize; 3], groups: &[Vec<usize>]) -> Option<bool> {
     let mut sizes: Vec<usize> = groups.iter().map(Vec::len).collect();
     sizes.sort_unstable();
@@ -207,7 +206,7 @@ fn text(bars: &[Bar]) -> String {
     )
 }
 
-/// The chips, for pages.
+/// Tabulates the chips for pages.
 fn table(values: &Values) -> Result<Table> {
     let part =
         parts().into_iter().find(|part| part.name == PART).expect("hardware/parts.toml has it");

@@ -1,15 +1,16 @@
-//! Measurements next to their goals as a plot.
+//! Plots measurements next to their goals.
 
 use wireloom_plot::{Bar, Bars, Group, Paint};
 
 use super::{Better, Measurement, number};
 
-/// Draws one bar for each measurement that has a goal, as a multiple of its goal (for times and
-/// sizes: its inverse), with the samples as ticks and a line at the goal.
+/// Draws one bar for each measurement that has a goal: the ratio to its goal, or for times and
+/// sizes the inverse ratio. Samples are ticks, and the goal is a line.
 pub fn overview(measurements: &[Measurement]) -> String {
     let group = |m: &Measurement| {
         let goal = m.goal?;
-        // Limit ratios to a thousand times better than the goal; a size of zero would exceed that.
+        // Ratios are limited to a thousand times better than the goal; a size of zero would exceed
+        // that.
         let ratio = |value: f64| match m.better {
             Better::Higher => value / goal,
             Better::Lower => (goal / value).min(1000.0),

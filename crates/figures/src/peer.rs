@@ -19,7 +19,7 @@ const SOURCES: [&str; 3] = ["router.c", "tables.h", "records.h"];
 /// `sizeof(struct hop)` in records.h.
 const HOP_BYTES: usize = 32;
 
-/// The running peer. It ends when it is dropped.
+/// The running peer, which ends when this is dropped.
 pub struct Peer {
     child: Child,
     ask: Option<ChildStdin>,
@@ -28,23 +28,23 @@ pub struct Peer {
     folder: wireloom_files::TemporaryFolder,
 }
 
-/// What the peer does with all packets.
+/// The work of the peer for each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// The whole router.
     Whole,
-    /// Without source lookup and counters.
+    /// The router without source lookup and counters.
     Forward,
-    /// The destinations' lookups and nothing else, with scalar instructions.
+    /// Only the lookups of destinations, with scalar instructions.
     Scalar,
-    /// The same with vector instructions.
+    /// Only the lookups of destinations, with vector instructions.
     Vector,
 }
 
-/// A pass over all packets.
+/// The result of a pass over all packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
-    /// Million packets a second.
+    /// Million packets per second.
     pub mpps: f64,
     /// Bytes of the entries of a table.
     pub table_bytes: f64,
@@ -55,8 +55,8 @@ fn failed(what: &str, error: impl std::fmt::Display) -> Error {
 }
 
 impl Peer {
-    /// Builds it from its source and starts it, with the tables of the router and packets of IPv4
-    /// or, if `family` is 6, IPv6.
+    /// Builds the peer from its source and starts it with the tables of the router, and with IPv4
+    /// packets or, if `family` is 6, IPv6 packets.
     ///
     /// # Errors
     /// If DPDK is not installed, or the program does not build or start.
@@ -112,8 +112,8 @@ impl Peer {
         }
     }
 
-    /// Works once through all packets. Returns `None` if DPDK has no vector instructions for this
-    /// processor and the work is to use them.
+    /// Makes one pass over all packets. Returns `None` if the work needs vector instructions and
+    /// DPDK has none for this processor.
     ///
     /// # Errors
     /// If the peer has ended.
@@ -126,7 +126,7 @@ impl Peer {
         })
     }
 
-    /// Looks all destinations up once, with vector instructions where DPDK has them.
+    /// Looks up all destinations once, with vector instructions where DPDK has them.
     ///
     /// # Errors
     /// If the peer has ended.
@@ -138,7 +138,7 @@ impl Peer {
         })
     }
 
-    /// The packets that it sends, with their ports.
+    /// Returns the packets that the peer sends, with their ports.
     ///
     /// # Errors
     /// If the peer has ended, or its file cannot be read.
@@ -162,7 +162,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // The end of its input ends it.
+        // The peer ends at the end of its input.
         drop(self.ask.take());
         let _ = self.child.wait();
     }
@@ -233,7 +233,7 @@ fn write_input(folder: &Path, store: &Store, family: u32, packets: &[Packet]) ->
     }
     write("hops", hops.bytes)?;
 
-    // Record 0 is what the lookup of an address without a prefix gives.
+    // Record 0 is the result for an address without a prefix.
     let mut values = vec![[0, 0, 0, 0]];
     let mut numbers = HashMap::new();
     for table in ["destinations", "sources"] {
@@ -276,7 +276,7 @@ fn field(row: &Row, name: &str) -> u64 {
     row.fields.iter().find(|(own, _)| own == name).map_or(0, |(_, value)| Bits::low_u64(value))
 }
 
-/// Records of one size by index; those without a row are zero.
+/// Records of one size by index. Missing records are zero.
 struct Records {
     size: usize,
     bytes: Vec<u8>,

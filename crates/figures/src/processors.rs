@@ -1,5 +1,5 @@
-//! Threads on processors of their own: on a busy computer the system puts two threads of a measurement
-//! on one processor, where each pushes what the other needs out of the caches.
+//! Pins threads to processors. On a busy computer the system may put two threads of a measurement
+//! on one processor, where each evicts the other's data from the caches.
 
 #[cfg(target_os = "linux")]
 pub use linux::{Pinned, allowed};
@@ -8,11 +8,11 @@ pub use other::{Pinned, allowed};
 
 #[cfg(target_os = "linux")]
 mod linux {
-    /// Keeps the thread that made it on one processor, until it is dropped.
+    /// Keeps the thread that created this on one processor until it is dropped.
     pub struct Pinned(libc::cpu_set_t);
 
     impl Pinned {
-        /// Keeps this thread on a processor, if the system lets it.
+        /// Pins this thread to a processor, if the system permits it.
         pub fn to(processor: usize) -> Option<Self> {
             let before = mask()?;
             // SAFETY: a set of processors is plain bits; the number came from such a set.
@@ -31,7 +31,6 @@ mod linux {
         }
     }
 
-    /// The processors that this thread may use.
     pub fn allowed() -> Vec<usize> {
         let Some(mask) = mask() else { return Vec::new() };
         // SAFETY: the numbers are those that a set can have.
@@ -56,7 +55,7 @@ mod linux {
 
 #[cfg(not(target_os = "linux"))]
 mod other {
-    /// Nothing: other systems do not say where threads run.
+    /// Has no effect: pinning is supported on Linux only.
     pub struct Pinned;
 
     impl Pinned {
@@ -66,7 +65,7 @@ mod other {
         }
     }
 
-    /// No processors that are known.
+    /// Returns no processors: pinning is not supported.
     pub fn allowed() -> Vec<usize> {
         Vec::new()
     }

@@ -1,4 +1,4 @@
-//! Publishes what was measured: writes docs/figures, the numbers and tables of pages, and images.
+//! Publishes measurements: writes docs/figures, the numbers and tables of pages, and images.
 
 use std::path::{Path, PathBuf};
 
@@ -17,12 +17,12 @@ const COMPILER: &str = "cc";
 /// Figures whose numbers depend on the computer.
 pub const MEASURED: &[&str] = &["native", "live", "live-idle"];
 
-/// Whether the numbers of a figure depend on the computer.
+/// The class of a figure: whether its numbers depend on the computer.
 pub fn class(figure: &Figure) -> Class {
     if MEASURED.contains(&figure.name) { Class::Host } else { Class::Exact }
 }
 
-/// Keeps the numbers of a figure in docs/figures of a checkout, and draws its image anew if the
+/// Stores the numbers of a figure in docs/figures of a checkout, and redraws its image if the
 /// documentation has one.
 ///
 /// # Errors
@@ -41,7 +41,7 @@ pub fn figure(root: &Path, figure: &Figure, drawn: &Drawn) -> Result {
     image(root, figure.name, &drawn.svg)
 }
 
-/// Keeps the numbers of a benchmark in docs/figures of a checkout.
+/// Stores the numbers of a benchmark in docs/figures of a checkout.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -57,7 +57,7 @@ pub fn benchmark(root: &Path, measurement: &Measurement) -> Result {
     stored.write(root, measurement.name)
 }
 
-/// Draws the overview of the benchmarks from docs/figures, so that it shows what the pages say,
+/// Draws the overview of the benchmarks from docs/figures, so that it agrees with the pages,
 /// whichever benchmarks were measured last.
 ///
 /// # Errors
@@ -72,11 +72,11 @@ pub fn kept_overview(store: &Store) -> Result<String> {
     Ok(overview(&kept.collect::<Result<Vec<Measurement>>>()?))
 }
 
-/// Writes the numbers and tables of all pages and the overview of the benchmarks anew, and returns
-/// the pages that have changed.
+/// Rewrites the numbers and tables of all pages and the overview of the benchmarks, and returns the
+/// changed pages.
 ///
 /// # Errors
-/// If a page names what is not kept, or cannot be read or written.
+/// If a page names an unknown number or table, or cannot be read or written.
 pub fn documents(root: &Path) -> Result<Vec<PathBuf>> {
     let store = Store::read(root)?;
     let mut changed = Vec::new();
@@ -94,7 +94,7 @@ pub fn documents(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(changed)
 }
 
-/// The image of a figure in the documentation.
+/// The path of a figure's image in the documentation.
 pub fn image_path(root: &Path, name: &str) -> PathBuf {
     root.join("docs/images").join(format!("{name}.svg"))
 }
@@ -115,7 +115,7 @@ impl Figure {
 }
 
 impl Measurement {
-    /// The numbers of the benchmark that docs/figures keeps: median, least, most, and its goal.
+    /// The numbers of the benchmark that docs/figures keeps: median, least, greatest, and goal.
     ///
     /// # Errors
     /// None in practice: the keys differ.

@@ -1,5 +1,5 @@
-//! Rates of packets. A rate counts packets that left by a port; those that the program dropped or
-//! handed to the control processor stand next to it.
+//! Packet rates. A rate counts packets that left by a port. Packets that the program dropped or
+//! handed to the control processor are counted next to it.
 
 use serde::Serialize;
 use wireloom_ir::Verdict;
@@ -31,7 +31,7 @@ impl Verdicts {
     /// Checks that all packets left by a port.
     ///
     /// # Errors
-    /// If one did not, with the name of the machine.
+    /// If a packet did not; the message has the name of the machine.
     pub fn check_all_sent(&self, machine: &str) -> Result {
         let all = self.sent + self.dropped;
         if self.dropped == 0 {
@@ -43,7 +43,7 @@ impl Verdicts {
         ))
     }
 
-    /// The rate of the packets that were sent, over a time in seconds.
+    /// The rate of the sent packets, over a time in seconds.
     pub fn rate(&self, seconds: f64) -> Rate {
         let a_second = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
         Rate {
@@ -54,7 +54,7 @@ impl Verdicts {
     }
 }
 
-/// A rate of packets, as figures keep it. Only [`Verdicts::rate`] makes one.
+/// A packet rate, as figures keep it. Only [`Verdicts::rate`] makes one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Rate {
     mpps: f64,
@@ -63,12 +63,12 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Million packets a second that left by a port.
+    /// Million packets per second that left by a port.
     pub fn mpps(&self) -> f64 {
         self.mpps
     }
 
-    /// The rate of their bits in Gb/s.
+    /// The rate of the sent packets in Gb/s.
     pub fn gbps(&self) -> f64 {
         self.gbps
     }

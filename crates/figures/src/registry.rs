@@ -1,4 +1,4 @@
-//! Every benchmark.
+//! The list of all benchmarks.
 
 use std::path::Path;
 use std::process::Command;
@@ -226,15 +226,15 @@ fn rate(settings: &Settings, machine: &str, mix: &str) -> Result<Vec<f64>> {
     samples(settings, || workload.mpps())
 }
 
-/// DPDK with the tables of the router and the packets of native-ipv4.
+/// Starts DPDK with the tables of the router and the packets of native-ipv4.
 fn peer(settings: &Settings) -> Result<Peer> {
     Peer::start(settings, &settings.store()?, 4, &packets(settings, "ipv4")?)
 }
 
-/// The command itself, run by another process.
+/// Returns a command that runs this program in another process.
 ///
 /// # Errors
-/// If it cannot be found.
+/// If the program's file cannot be found.
 pub fn command() -> Result<Command> {
     let path =
         std::env::current_exe().map_err(|e| Error::new(format!("this program's own path: {e}")))?;
@@ -244,10 +244,10 @@ pub fn command() -> Result<Command> {
 /// Runs a command that writes JSON.
 ///
 /// # Errors
-/// If it fails, or writes something else.
+/// If the command fails, or its output is not JSON.
 pub fn json(command: &mut Command) -> Result<Value> {
     let output = command.output().map_err(|e| Error::new(format!("wireloom in wireloom: {e}")))?;
-    // 1 says that machines differ: the report says where.
+    // Status 1 means that machines differ; the report has the details.
     if !matches!(output.status.code(), Some(0 | 1)) {
         return Err(Error::new(String::from_utf8_lossy(&output.stderr)));
     }
@@ -255,7 +255,7 @@ pub fn json(command: &mut Command) -> Result<Value> {
         .map_err(|e| Error::new(format!("wireloom in wireloom: {e}")))
 }
 
-/// The routes of the demonstration and nothing else.
+/// Only the routes of the demonstration.
 struct RouteTables<'a> {
     settings: &'a Settings,
     folder: wireloom_files::TemporaryFolder,
@@ -288,20 +288,20 @@ impl<'a> RouteTables<'a> {
     }
 }
 
-/// A folder for temporary files of a benchmark.
+/// Creates a temporary folder for a benchmark.
 ///
 /// # Errors
-/// If there can be none.
+/// If it cannot be created.
 pub fn scratch() -> Result<wireloom_files::TemporaryFolder> {
     wireloom_files::TemporaryFolder::new()
         .map_err(|e| Error::new(format!("a temporary folder: {e}")))
 }
 
-/// The growth of peak memory from a capture of 10,000 packets to one of so many, in MiB. The same
-/// packets come again and again: each new flow occupies its entry of the table that counts flows,
-/// and what is measured is the length of a capture.
+/// Returns the growth of peak memory, in MiB, from a capture of `packets[0]` packets to one of
+/// `packets[1]`. The captures repeat the same packets, since each new flow would occupy an entry of
+/// the flow table, and only the length of a capture is to matter.
 fn streaming_memory(settings: &Settings, machine: &str, packets: [u64; 2]) -> Result<Vec<f64>> {
-    /// Packets that differ; then they come again.
+    /// The number of distinct packets, which then repeat.
     const FLOWS: u64 = 10_000;
     let folder = scratch()?;
     let source = self::packets(settings, "ipv4=5,ipv6=3,mpls1..4=2")?;

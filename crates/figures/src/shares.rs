@@ -1,15 +1,15 @@
-//! Shares of all energy, as figures of power keep them.
+//! Shares of all energy, as the power figures keep them.
 
 use serde::Serialize;
 
-/// What a group of parts takes.
+/// The energy of a group of parts.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupShare {
     pub group: &'static str,
     pub percent: f64,
 }
 
-/// What a part takes.
+/// The energy of a part.
 #[derive(Clone, Debug, Serialize)]
 pub struct PartShare {
     pub part: String,

@@ -1,4 +1,4 @@
-//! The native router, specialised to what its tables hold, next to the general one.
+//! The native router, specialised to the contents of its tables, next to the general one.
 
 use std::time::Instant;
 
@@ -13,12 +13,12 @@ use wireloom_offloads::{Content, Row, Store};
 use super::Settings;
 use super::workload::packets;
 
-/// Fields of a next hop that a network without tags and labels leaves zero.
+/// Next-hop fields that a network without tags and labels leaves zero.
 const UNUSED: [&str; 4] = ["vlan", "labels", "label", "second"];
 
-/// Returns the function that measures the specialised router once, as a multiple of the general one,
-/// with the same packets. The tables are the demonstration's, but no next hop has a tag or labels, and no
-/// label is known.
+/// Returns the function that takes one sample: the rate of the specialised router as a multiple of
+/// the general one's, with the same packets. The tables are the demonstration's, but no next hop
+/// has a tag or labels, and no label is known.
 ///
 /// # Errors
 /// If a file is missing, or the compiler fails.

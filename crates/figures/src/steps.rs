@@ -1,4 +1,4 @@
-//! Steps of the engines, slots of a packet and bits of context, as the compiler counts them.
+//! Steps of the engines, slots per packet and bits of context, as the compiler counts them.
 
 use serde::Serialize;
 use wireloom_compile::explain::{EngineExplanation, explain};
@@ -14,7 +14,6 @@ use wireloom_console::output;
 use wireloom_machine::{Error, Result, Source};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "steps",
     what: "Steps of the engines, slots that a packet of the router takes, bits of context: by ports of the header memory",
@@ -30,16 +29,17 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// The engines; slots are counted for the first and the last.
+/// The engines. Slots are counted for the first and the last.
 const PROGRAMS: [&str; 4] = ["ipv4", "ipv6", "mpls", "router"];
-/// Read and write ports of the header memory, of 16 bytes each; without them a step accesses the
+/// Read and write ports of the header memory, of 16 bytes each. Without ports a step accesses the
 /// whole header.
 const PORTS: [(&str, Option<(u32, u32)>); 4] =
     [("any", None), ("1-1", Some((1, 1))), ("2-1", Some((2, 1))), ("2-2", Some((2, 2)))];
 const PORT_BYTES: u32 = 16;
-/// Narrower words, of two read ports and a write port, with which the first program is counted too.
+/// Narrower words, with two read ports and a write port; only the first program is counted with
+/// them.
 const NARROW: [(&str, u32); 2] = [("2-1 of 8 bytes", 8), ("2-1 of 4 bytes", 4)];
-/// Packets of the router by the steps that they visit and do not visit.
+/// Packets of the router, by steps that they visit and steps that they do not visit.
 const PACKETS: [(&str, &str, &[&str]); 3] = [
     ("IPv4", "ipv4_forward", &["mpls"]),
     ("IPv6", "ipv6_forward", &["mpls"]),
@@ -47,18 +47,18 @@ const PACKETS: [(&str, &str, &[&str]); 3] = [
 ];
 const LABEL_POPPED: &str = "a label popped before";
 
-/// A program for a header memory.
+/// The counts of a program for a header memory.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     program: &'static str,
     ports: &'static str,
     steps: usize,
-    /// Bits of the declared context, the most that are live at a step boundary, and those that a
+    /// Bits of the declared context, the most live bits at a step boundary, and the bits that a
     /// thread stores.
     context_bits: u32,
     live_bits: u32,
     stored_bits: u32,
-    /// Slots of packets of the router, most first.
+    /// The slots of the router's packets, most first.
     slots: Vec<Slots>,
 }
 
@@ -66,7 +66,7 @@ struct Row {
 #[derive(Clone, Debug, Serialize)]
 struct Slots {
     packet: &'static str,
-    /// Fewest and most of the paths that such packets take.
+    /// The fewest and the most slots on the paths of such packets.
     least: u32,
     most: u32,
 }
@@ -120,7 +120,7 @@ fn row(program: &'static str, ports: &'static str, engine: &EngineExplanation) -
     }
 }
 
-/// The slots of packets.
+/// Counts the slots of packets.
 fn slots(engine: &EngineExplanation) -> Vec<Slots> {
     let visits = |path: &[usize], step: &str| {
         path.iter().any(|index| {
@@ -171,7 +171,7 @@ fn range(least: u32, most: u32) -> String {
     if least == most { most.to_string() } else { format!("{least} to {most}") }
 }
 
-/// The slots of the router's packets by ports.
+/// Tabulates the slots of the router's packets by ports.
 fn slots_table(values: &Values) -> Result<Table> {
     let packets = PACKETS.iter().map(|(packet, ..)| *packet).chain([LABEL_POPPED]);
     let packets: Vec<&str> = packets.collect();

@@ -1,4 +1,4 @@
-//! The measured numbers of figures and benchmarks, as docs/figures keeps them: a file for each.
+//! The measured numbers of figures and benchmarks in docs/figures, one file for each.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use wireloom_machine::{Error, Result};
 
 use super::values::Values;
 
-/// The folder of the files, from the root of the repository.
+/// The folder of the files, relative to the repository root.
 pub const FOLDER: &str = "docs/figures";
 
 /// Whether numbers depend on the computer that measures them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// Simulated, counted or synthesised: every computer has the same numbers, if the programs in
-    /// [`Provenance::tools`] are the same.
+    /// Simulated, counted or synthesised: the numbers are equal on every computer with the same
+    /// programs in [`Provenance::tools`].
     Exact,
     /// Speed and memory of the computer.
     Host,
@@ -30,48 +30,47 @@ pub enum Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cost {
-    /// Some minutes at most: `make test-all` measures again and compares.
+    /// Some minutes at most; `make test-all` measures again and compares.
     Cheap,
     /// Up to hours.
     Dear,
 }
 
-/// Where and when numbers were measured.
+/// The origin of a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provenance {
-    /// The day, as 2026-11-23.
+    /// The day, in the form 2026-11-23.
     pub date: String,
-    /// The commit that was measured.
+    /// The measured commit.
     pub commit: String,
     /// The processor and its number of cores, if the numbers depend on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub computer: Option<String>,
-    /// Versions of the programs that the numbers depend on, by name.
+    /// Versions of the programs on which the numbers depend, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, String>,
 }
 
-/// A file: the numbers of a figure or benchmark, and how they were made.
+/// A file: the numbers of a figure or benchmark, and their origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stored {
-    /// The command that measures them.
+    /// The command that measures the numbers.
     pub command: String,
-    /// What was measured: the program and its constants.
+    /// The measured program and its constants.
     pub built: String,
-    /// Whether they depend on the computer.
+    /// Whether the numbers depend on the computer.
     pub class: Class,
-    /// How long the command takes.
+    /// The duration of the command.
     pub cost: Cost,
-    /// Where and when it ran.
+    /// The time and the place of the measurement.
     pub measured: Provenance,
-    /// The numbers.
     pub values: Values,
 }
 
 impl Stored {
-    /// The file of a figure or benchmark.
+    /// Returns the path of the file of a figure or benchmark.
     pub fn path(root: &Path, name: &str) -> PathBuf {
         root.join(FOLDER).join(format!("{name}.json"))
     }
@@ -79,7 +78,7 @@ impl Stored {
     /// Reads the file of a figure or benchmark.
     ///
     /// # Errors
-    /// If there is none, or it is not of this form.
+    /// If there is none, or it is malformed.
     pub fn read(root: &Path, name: &str) -> Result<Self> {
         let path = Self::path(root, name);
         let text = std::fs::read_to_string(&path).map_err(|error| {
@@ -92,8 +91,8 @@ impl Stored {
         })
     }
 
-    /// Writes the file of a figure or benchmark. If exact numbers have not changed, it stays as it
-    /// is, with the commit at which they were measured first.
+    /// Writes the file of a figure or benchmark. If exact numbers have not changed, the file stays
+    /// as it is, with the commit at which they were measured first.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -116,7 +115,7 @@ impl Stored {
         write_json(&JsonTarget::File(path), self)
     }
 
-    /// The names of all files.
+    /// Returns the names of all files.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -137,8 +136,8 @@ impl Stored {
 }
 
 impl Provenance {
-    /// Describes a measurement that is being made: today, with the checkout in this folder, this
-    /// computer if `class` depends on it, and the versions of these programs.
+    /// Describes a measurement that is being made now: today's date, the checkout in this folder,
+    /// this computer if `class` depends on it, and the versions of these programs.
     pub fn now(root: &Path, class: Class, programs: &[&str]) -> Self {
         Self {
             date: today(),
@@ -149,7 +148,7 @@ impl Provenance {
     }
 }
 
-/// The processor's name and its number of cores.
+/// Returns the processor's name and its number of cores.
 pub fn computer() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text
@@ -159,7 +158,7 @@ pub fn computer() -> String {
     format!("{}, {cores} cores", model.unwrap_or("unknown processor"))
 }
 
-/// The short name of the commit of a checkout, and whether its sources have been changed since.
+/// Returns the short name of a checkout's commit, and whether its sources have changed since.
 fn commit(root: &Path) -> String {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").arg("-C").arg(root).args(arguments).output().ok()?;
@@ -175,7 +174,7 @@ fn commit(root: &Path) -> String {
     }
 }
 
-/// The version of a hardware tool (by its usual name), or of a compiler (by its program).
+/// Returns the version of a hardware tool (by its usual name), or of a compiler (by its program).
 fn version(name: &str) -> String {
     let unknown = || "unknown".to_owned();
     if let Some(tool) = tools::about().into_iter().find(|tool| tool.name == name) {
@@ -186,7 +185,7 @@ fn version(name: &str) -> String {
     said.ok().and_then(|text| tools::version_in(&text)).unwrap_or_else(unknown)
 }
 
-/// The day in UTC, as 2026-11-23.
+/// Returns the current day in UTC, in the form 2026-11-23.
 fn today() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (year, month, day) = civil(since.as_secs() / 86_400);

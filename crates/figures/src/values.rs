@@ -1,4 +1,4 @@
-//! The numbers of a figure or benchmark by name, as docs/figures keeps them and pages show them.
+//! The numbers of a figure or benchmark by key, as docs/figures keeps them and pages show them.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,14 @@ use wireloom_machine::{Error, Result};
 
 use super::number;
 
-/// Numbers by key. A key is a path of words that points separate: `work.ipv4.54.armv4.instructions`.
+/// Numbers by key. A key is a path of words with points in between:
+/// `work.ipv4.54.armv4.instructions`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(transparent)]
 pub struct Values(BTreeMap<String, f64>);
 
-/// The significant digits that are kept of a number that is not whole. They are more than any page
-/// shows, and fewer than the last steps of a calculation may change.
+/// Significant digits that are kept of a fractional number: more than any page shows, and few
+/// enough that rounding errors of a calculation do not change them.
 const DIGITS: usize = 7;
 
 impl Serialize for Values {
@@ -30,8 +31,8 @@ impl Serialize for Values {
 
 impl Values {
     /// Collects the numbers of a figure's data. `names` are the fields that tell the rows of its
-    /// arrays apart: their contents become parts of keys, in this order. Fields in `skip` are left
-    /// out, and so are texts; a boolean is 1 or 0.
+    /// arrays apart; their contents become parts of keys, in this order. Fields in `skip` and texts
+    /// are left out; a boolean is 1 or 0.
     ///
     /// # Errors
     /// If two numbers have the same key.
@@ -71,10 +72,10 @@ impl Values {
         }
     }
 
-    /// Adds a number; of one that is not whole, seven digits.
+    /// Adds a number, rounded to seven digits if it is fractional.
     ///
     /// # Errors
-    /// If there is one of that key.
+    /// If the key has a number already.
     pub fn set(&mut self, key: impl Into<String>, value: f64) -> Result {
         let key = key.into();
         let kept = if value.fract() == 0.0 {
@@ -88,7 +89,7 @@ impl Values {
         }
     }
 
-    /// The number of a key.
+    /// Returns the number of a key.
     ///
     /// # Errors
     /// If there is none.
@@ -107,17 +108,17 @@ impl Values {
         self.0.get(key).copied().ok_or_else(missing)
     }
 
-    /// Whether there is a number of this key.
+    /// Whether the key has a number.
     pub fn has(&self, key: &str) -> bool {
         self.0.contains_key(key)
     }
 
-    /// Returns what keys have between these beginnings and ends.
+    /// Returns the middle parts of all keys that have this beginning and this end.
     pub fn between(&self, begin: &str, end: &str) -> impl Iterator<Item = &str> {
         self.0.keys().filter_map(move |key| key.strip_prefix(begin)?.strip_suffix(end))
     }
 
-    /// Returns what differs between these values and newly measured ones, a sentence for each key.
+    /// Returns the differences between these values and newly measured ones, one sentence per key.
     pub fn differences(&self, measured: &Self) -> Vec<String> {
         let mut keys: Vec<&String> = self.0.keys().chain(measured.0.keys()).collect();
         keys.sort_unstable();
@@ -132,32 +133,32 @@ impl Values {
             .collect()
     }
 
-    /// A number with three significant digits.
+    /// Formats a number with three significant digits.
     ///
     /// # Errors
-    /// As [`get`](Self::get), and so below.
+    /// If the key has no number.
     pub fn short(&self, key: &str) -> Result<String> {
         Ok(number(self.get(key)?))
     }
 
-    /// A number with this number of decimals, and commas between thousands.
+    /// Formats a number with this number of decimals, and commas between thousands.
     ///
     /// # Errors
-    /// If there is none of that key.
+    /// If the key has no number.
     pub fn fixed(&self, key: &str, decimals: usize) -> Result<String> {
         Ok(decimal(self.get(key)?, decimals))
     }
 
-    /// A share as a percentage with this number of decimals.
+    /// Formats a share as a percentage with this number of decimals.
     ///
     /// # Errors
-    /// If there is none of that key.
+    /// If the key has no number.
     pub fn percent(&self, key: &str, decimals: usize) -> Result<String> {
         Ok(format!("{} %", decimal(100.0 * self.get(key)?, decimals)))
     }
 }
 
-/// Writes a number with this number of decimals, and commas between thousands.
+/// Formats a number with this number of decimals, and commas between thousands.
 pub fn decimal(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs());
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
@@ -167,12 +168,12 @@ pub fn decimal(value: f64, decimals: usize) -> String {
     format!("{sign}{whole}{rest}")
 }
 
-/// A key below another.
+/// Appends a word to a key.
 fn below(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// Returns a text or number as a part of a key.
+/// Converts a text or number to a part of a key.
 fn word(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(slug(text)),
@@ -182,8 +183,8 @@ fn word(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns a text as a part of a key: in small letters, with a hyphen for whatever is neither
-/// letter nor digit nor point nor underscore.
+/// Converts a text to a part of a key: lower-case, with a hyphen for every character that is not a
+/// letter, digit, point or underscore.
 pub fn slug(text: &str) -> String {
     let is_kept = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
     let text = text.to_lowercase();

@@ -17,14 +17,14 @@ use wireloom_machine::{Options, Running};
 use wireloom_machines::REGISTRY;
 use wireloom_offloads::Store;
 
-/// Packets of a pass.
+/// Packets per pass.
 const PACKETS: u64 = 1 << 18;
 
 impl Settings {
-    /// A file of the repository.
+    /// Returns the path of a file of the repository.
     ///
     /// # Errors
-    /// If it is not there.
+    /// If it does not exist.
     pub fn file(&self, path: &str) -> Result<PathBuf> {
         let found = self.root.join(path);
         if found.exists() {
@@ -38,16 +38,17 @@ impl Settings {
         Err(Error::new(format!("{}: not found", found.display())).with_help(help))
     }
 
-    /// The router's source.
+    /// Returns the router's source.
     ///
     /// # Errors
-    /// If it is not there.
+    /// If it does not exist.
     pub fn router(&self) -> Result<Source> {
         let file = self.file("programs/router.loom")?;
         Ok(Source::of(file))
     }
 
-    /// The routing table of the Internet: 606,138 IPv4 and 27,693 IPv6 prefixes of 1 November 2015.
+    /// Returns the path of the Internet's routing table: 606,138 IPv4 and 27,693 IPv6 prefixes of 1
+    /// November 2015.
     ///
     /// # Errors
     /// If it has not been fetched.
@@ -55,7 +56,7 @@ impl Settings {
         self.file(".cache/data/pyasn/usr/lib/python3/dist-packages/data/ipasn6_20151101.dat.gz")
     }
 
-    /// The router's offloads with these tables.
+    /// Creates the router's offloads with the tables of the demonstration.
     ///
     /// # Errors
     /// If a file is missing.
@@ -64,35 +65,35 @@ impl Settings {
         Ok(load_store(&program.optimised, &[self.tables()?])?.0)
     }
 
-    /// The tables of the demonstration.
+    /// Returns the path of the demonstration's tables.
     ///
     /// # Errors
-    /// If they are not there.
+    /// If they are missing.
     pub fn tables(&self) -> Result<PathBuf> {
         self.prefixes()?;
         self.file("programs/tables/demo.tables")
     }
 }
 
-/// A machine and the packets that it is to forward.
+/// A machine, and the packets for it to forward.
 pub struct Workload {
     machine: Running,
     packets: Vec<Packet>,
 }
 
-/// Frames of 64 bytes (with frame check sequence) in this mix, their addresses drawn uniformly from
-/// the prefixes of the table, their labels from those that the tables know.
+/// Generates frames of 64 bytes (with frame check sequence) in this mix. Addresses are drawn
+/// uniformly from the prefixes of the table, and labels from the ones in the tables.
 ///
 /// # Errors
-/// If the table is not there.
+/// If the table is missing.
 pub fn packets(settings: &Settings, mix: &str) -> Result<Vec<Packet>> {
     picked_packets(settings, mix, Pick::Uniform, PACKETS)
 }
 
-/// So many such frames with destinations picked in another way.
+/// Generates `count` such frames, with destinations picked in another way.
 ///
 /// # Errors
-/// If the table is not there.
+/// If the table is missing.
 pub fn picked_packets(
     settings: &Settings,
     mix: &str,
@@ -113,7 +114,7 @@ pub fn picked_packets(
 }
 
 impl Workload {
-    /// The router on a machine, with packets of a mix.
+    /// Starts the router on a machine, with packets of a mix.
     ///
     /// # Errors
     /// If a file is missing, or the router does not forward the packets.
@@ -121,7 +122,7 @@ impl Workload {
         Self::of(settings, settings.router()?, machine, packets(settings, mix)?)
     }
 
-    /// A router with its constants on a machine, with these packets.
+    /// Starts a router with its constants on a machine, with these packets.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -144,7 +145,7 @@ impl Workload {
         Ok(workload)
     }
 
-    /// The packets that it sends, with their ports.
+    /// Returns the packets that the machine sends, with their ports.
     ///
     /// # Errors
     /// If the machine fails.
@@ -158,7 +159,7 @@ impl Workload {
         Ok(sent)
     }
 
-    /// Runs one pass over the packets and returns million packets a second.
+    /// Runs one pass over the packets. Returns the rate in million packets per second.
     ///
     /// # Errors
     /// If the machine fails.

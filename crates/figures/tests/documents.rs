@@ -1,4 +1,5 @@
-//! The numbers of the documentation are those of docs/figures, and those are what is measured.
+//! Checks that the numbers in the documentation equal the numbers in docs/figures, and that
+//! docs/figures agrees with new measurements.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use wireloom_figures::store::{Class, Cost, FOLDER, Provenance, Stored};
 use wireloom_figures::{BENCHMARKS, FIGURES, Figure, Settings, publish};
 
 /// Tables and rows of docs/results whose numbers have no comment, by the beginning of the table's
-/// first line or of the row, and why.
+/// first line or of the row, with the reason.
 const UNMARKED: [(&str, &str); 5] = [
     ("| accelerator calls a packet", "counted by hand in the output of `wireloom explain`"),
     ("| simulation speed, one core |", "depends on the computer"),
@@ -18,7 +19,8 @@ const UNMARKED: [(&str, &str); 5] = [
     ("| 32,000 packets (8,000 of 128 bytes)", "an experiment with a sender that is gone"),
 ];
 
-/// Words that follow a measured number in the pages of [`held`], or stand in the head of its column.
+/// Words that follow a measured number in the pages of [`held`], or that are in the head of its
+/// column.
 const MEASURED: [&str; 7] = [
     "LUTs",
     "flip-flops",
@@ -29,12 +31,12 @@ const MEASURED: [&str; 7] = [
     "instructions a packet",
 ];
 
-/// Lines of those pages that have other such numbers, and heads of tables, by their beginning; and
-/// why.
+/// Lines of those pages, and heads of tables, with such numbers from other sources: the beginning
+/// and the reason.
 const NOT_OURS: [(&str, &str); 1] =
     [("The paper gives a profile of its IPv4 program", "the paper's")];
 
-/// Heads of columns without numbers of ours.
+/// Column heads without numbers of ours.
 const NOT_MEASURED: [&str; 9] = [
     "goal",
     "the paper",
@@ -47,7 +49,8 @@ const NOT_MEASURED: [&str; 9] = [
     "more",
 ];
 
-/// Figures whose rates have no count of dropped packets next to them, by the beginning of their name, and why.
+/// Figures whose rates have no count of dropped packets next to them: the beginning of their names,
+/// and the reason.
 const ALL_FORWARDED: [(&str, &str); 4] = [
     ("live", "rates are of packets that come back to the sender"),
     ("mpsoc-", "a run in which a packet is dropped is refused"),
@@ -127,7 +130,7 @@ fn rates_of_packets_have_the_dropped_ones_next_to_them() {
     let is_exempt =
         |name: &str| ALL_FORWARDED.iter().any(|(beginning, _)| name.starts_with(beginning));
     let mut rates = 0;
-    // A profile is for the developer who takes it, and not kept.
+    // A profile is for the developer who takes it, and is not kept.
     let is_kept = |name: &str| root().join(FOLDER).join(format!("{name}.json")).exists();
     for figure in FIGURES.iter().filter(|one| is_kept(one.name)) {
         let stored = Stored::read(&root(), figure.name).unwrap_or_else(|error| panic!("{error}"));
@@ -157,7 +160,7 @@ fn images_are_shown_by_pages() {
     }
 }
 
-/// Returns the rows of a table of a page that have numbers of ours and no comment.
+/// Returns the rows of a page's table that have numbers of ours and no comment.
 fn unmarked(lines: &[&str]) -> Vec<String> {
     let heads: Vec<&str> = lines[0].split('|').collect();
     let is_measured =
@@ -173,7 +176,8 @@ fn unmarked(lines: &[&str]) -> Vec<String> {
     rows.map(|row| (*row).to_owned()).collect()
 }
 
-/// Calls `visit` for the tables of a text that no figure writes, with the number of the first line.
+/// Calls `visit` for the tables of a text that no figure generates, with the number of the first
+/// line.
 fn tables(text: &str, mut visit: impl FnMut(usize, &[&str])) {
     let lines: Vec<&str> = text.lines().collect();
     let mut at = 0;
@@ -218,7 +222,7 @@ fn tables_of_the_results_are_written_or_have_comments() {
     assert!(wrong.is_empty(), "rows of measured numbers without a comment:\n{}", wrong.join("\n"));
 }
 
-/// The pages beyond docs/results whose measured numbers have comments.
+/// Returns the pages outside docs/results whose measured numbers have comments.
 fn held() -> Vec<PathBuf> {
     let folders = ["docs", "docs/hardware", "docs/machines"].map(|folder| root().join(folder));
     let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("a folder"));
@@ -264,7 +268,7 @@ fn has_unmarked_cell(head: &str, row: &str) -> bool {
     })
 }
 
-/// Whether one of the words of [`MEASURED`] follows a number of a line directly.
+/// Whether one of the words of [`MEASURED`] directly follows a number of a line.
 fn has_unmarked_number(line: &str) -> bool {
     let outside: String = line.split('`').step_by(2).collect();
     MEASURED.iter().any(|word| {
@@ -280,7 +284,7 @@ fn measured_numbers_of_other_pages_have_comments() {
     let mut seen = [false; NOT_OURS.len()];
     let mut wrong = Vec::new();
     for path in held() {
-        // The numbers of the software machines are the business of their benchmarks' pages.
+        // The numbers of the software machines are in their benchmarks' pages.
         if path.ends_with("machines/native.md") {
             continue;
         }
@@ -317,8 +321,8 @@ fn rows_without_comments_are_found() {
     assert_eq!(found, [(1, vec!["| b | 1 | 2 |".to_owned()])]);
 }
 
-/// Measures a figure, and returns what differs from docs/figures and docs/images. Numbers that
-/// depend on tools count only where the tools are those of the stored numbers.
+/// Measures a figure, and returns the differences from docs/figures and docs/images. Numbers that
+/// depend on tools count only if the tools are the ones of the stored numbers.
 fn differences(figure: &Figure) -> Vec<String> {
     let stored = Stored::read(&root(), figure.name).unwrap_or_else(|error| panic!("{error}"));
     let here = Provenance::now(&root(), Class::Exact, figure.kept.tools).tools;

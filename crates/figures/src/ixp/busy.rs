@@ -46,7 +46,7 @@ struct Row {
     load: &'static str,
     /// Gb/s without the governor.
     gbps: f64,
-    /// The share of cycles in which the receiving engine was idle, without the governor and with it.
+    /// The share of cycles in which the receiving engine was idle, without and with the governor.
     idle_percent: f64,
     governed_idle_percent: f64,
     /// Changes relative to no governor, in percent.

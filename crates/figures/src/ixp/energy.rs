@@ -48,7 +48,7 @@ pub struct Outcome {
     pub receiving_idle: f64,
     /// The time from arrival to departure of each packet that left.
     pub latencies: Vec<Time>,
-    /// The time in which packets waited too long while engines were stopped or slow, in microseconds.
+    /// The microseconds for which packets waited too long while engines were stopped or slow.
     pub late_us: f64,
 }
 
@@ -106,7 +106,7 @@ pub struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// A benchmark on four engines that receive and two that send, with the mix of [`Traffic::mix`].
+    /// A benchmark on four receiving and two sending engines, with the mix of [`Traffic::mix`].
     pub fn new(benchmark: Benchmark, load: Load<'a>, before: f64) -> Self {
         let mapping = Mapping::split(RECEIVING, SENDING);
         Self { benchmark, mapping, sizes: Traffic::mix(), load, before }

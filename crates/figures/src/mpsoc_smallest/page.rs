@@ -1,4 +1,4 @@
-//! The fewest processors as a table of pages: the paper's machines, the goals, and ours.
+//! Page tables of the fewest processors: the paper's machines, the goals, and ours.
 
 use wireloom_machine::Result;
 
@@ -7,7 +7,7 @@ use crate::number;
 use crate::pages::Table;
 use crate::values::{Values, slug};
 
-/// Processors and their use, by line.
+/// Tabulates the processors and their utilisation, by line.
 pub fn processors(values: &Values) -> Result<Table> {
     let lines = LINES.map(|(gbps, latency, _)| format!("{gbps} Gb/s, {latency} ns"));
     let mut table = Table::new(["processors (their use)".to_owned()].into_iter().chain(lines));
@@ -38,7 +38,7 @@ fn row(name: &str, cell: impl Fn(f64) -> Result<String>) -> Result<Vec<String>> 
     [Ok(name.to_owned())].into_iter().chain(cells).collect()
 }
 
-/// The paper's machines for a line, in words.
+/// Describes the paper's machines for a line.
 fn papers(gbps: f64, words: impl Fn((f64, u32, u32, f64)) -> String) -> String {
     let machines = PAPERS.into_iter().filter(|machine| machine.0 == gbps);
     machines.map(words).collect::<Vec<String>>().join(", ")
@@ -48,7 +48,7 @@ fn machine((_, processors, threads, usage): (f64, u32, u32, f64)) -> String {
     format!("{processors} of {threads} threads ({:.0} %)", 100.0 * usage)
 }
 
-/// The cycles that our packet takes on the smallest machine for a line.
+/// Returns the processor cycles per packet on our smallest machine for a line.
 fn cycles(values: &Values, gbps: f64) -> Result<f64> {
     let all = questions();
     let own = all.iter().find(|question| question.gbps == gbps && question.is_papers());
@@ -70,7 +70,7 @@ fn key(question: &Question, field: &str) -> String {
     format!("{gbps}.{threads}.{}.{}.{field}", slug(traffic), slug(set))
 }
 
-/// The searches of each row: the same packets and set, on each line.
+/// Groups the searches into rows: a row has the same packets and set on each line.
 fn searches(questions: &[Question]) -> Vec<[Question; 3]> {
     let of_line = |gbps: f64| questions.iter().filter(move |question| question.gbps == gbps);
     let [first, second, third] = LINES.map(|(gbps, ..)| of_line(gbps));

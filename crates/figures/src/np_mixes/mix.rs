@@ -1,4 +1,4 @@
-//! Mixes of packets: parts that differ in length, labels and what the next hop adds.
+//! Packet mixes: parts that differ in length, labels and the additions of the next hop.
 
 use std::fmt::Write as _;
 
@@ -11,45 +11,45 @@ use wireloom_sim::Rng;
 
 use wireloom_machine::{Error, Result};
 
-/// Edits by number of the next hop: name, and fields of the table.
+/// The next hops by number: name, and fields of the table.
 const HOPS: [(&str, &str); 4] = [
     ("", ""),
     ("tagged", " vlan=7"),
     ("one label pushed", " labels=ONE_LABEL label=100"),
     ("two labels pushed", " labels=TWO_LABELS label=100 second=200"),
 ];
-/// Next hop of packets that leave as they are.
+/// The next hop of packets that leave unchanged.
 pub const PLAIN: usize = 0;
-/// Next hop of packets that get a VLAN tag.
+/// The next hop of packets that get a VLAN tag.
 pub const TAGGED: usize = 1;
-/// Next hop of packets that get two labels.
+/// The next hop of packets that get two labels.
 pub const TWO_LABELS: usize = 3;
 
-/// Labels that are popped, and the one under them is looked up.
+/// Labels that are popped; the label under them is looked up.
 const POPPED: Labels = Labels { first: 64, last: 95 };
-/// Popped labels that find no cache warm.
+/// Popped labels that exceed the caches.
 const COLD_POPPED: Labels = Labels { first: 1024, last: 17_407 };
 /// Labels that are swapped, for each next hop.
 const SWAPPED: [Labels; 4] = [range(16, 8), range(24, 8), range(32, 8), range(40, 8)];
-/// Swapped labels that find no cache warm, for each next hop.
+/// Swapped labels that exceed the caches, for each next hop.
 const COLD_SWAPPED: [Labels; 4] =
     [range(20_000, 4096), range(25_000, 4096), range(30_000, 4096), range(35_000, 4096)];
-/// Lengths that a search draws from, without check sequence: next to the ends of beats, and long.
+/// Lengths that a search draws from, without check sequence: near the ends of beats, and long.
 const LENGTHS: [u32; 14] = [60, 60, 60, 62, 64, 65, 96, 120, 124, 128, 129, 192, 600, 1514];
-/// Most parts of a mix that a search draws.
+/// The most parts of a drawn mix.
 const MOST_PARTS: usize = 3;
-/// Most labels of such a packet.
+/// The most labels of a drawn packet.
 const MOST_LABELS: u64 = 7;
-/// Most packets of a part in a round.
+/// The most packets of a part in a round.
 const MOST_SHARE: u64 = 9;
 
-/// Beats of a lane for each packet of a run of one-beat packets: a run has fewer packets if they
-/// have more.
+/// Beats of a lane per packet, in a run of the requested number of packets. Packets with more beats
+/// reduce their number.
 const BEATS: u64 = 2;
-/// The part of a run's packets that is taken however long they are.
+/// The inverse of the least part of the requested packets that a run has, whatever their length.
 const LEAST: usize = 10;
 
-/// The labels from `first` on.
+/// Returns the labels from `first` on.
 const fn range(first: u32, count: u32) -> Labels {
     Labels { first, last: first + count - 1 }
 }
@@ -57,39 +57,37 @@ const fn range(first: u32, count: u32) -> Labels {
 /// Packets of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Part {
-    /// Packets of a round.
+    /// The number of packets in a round.
     pub share: u64,
-    /// Length without check sequence; more if the headers are longer.
+    /// The length without check sequence, or the length of the headers if that is greater.
     pub bytes: u32,
-    /// IPv6, or IPv4.
+    /// Whether the packets are IPv6, else IPv4.
     pub is_ipv6: bool,
-    /// Labels on arrival.
+    /// The number of labels on arrival.
     pub labels: u64,
-    /// All labels are popped and the packet is routed; else the last label is swapped.
+    /// Whether all labels are popped and the packet is routed, else the last label is swapped.
     pub is_routed: bool,
-    /// The labels are more than the caches hold.
+    /// Whether the labels exceed the caches.
     pub is_cold: bool,
-    /// Index of what the next hop adds.
+    /// The index of the next hop.
     pub hop: usize,
 }
 
-/// Packets of several kinds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mix {
-    /// The kinds.
     pub parts: Vec<Part>,
-    /// The order: drawn by the shares, or rounds in which each part sends its share at once.
+    /// The order: random by the shares, or in rounds in which each part sends its share at once.
     pub is_random: bool,
 }
 
 impl Part {
-    /// IPv4 without labels.
+    /// IPv4 packets without labels.
     pub const fn ipv4(share: u64, bytes: u32, hop: usize) -> Self {
         let [is_ipv6, is_routed, is_cold] = [false; 3];
         Self { share, bytes, is_ipv6, labels: 0, is_routed, is_cold, hop }
     }
 
-    /// IPv4 under labels, of which the last is swapped.
+    /// IPv4 packets under labels, the last of which is swapped.
     pub const fn mpls(share: u64, bytes: u32, labels: u64) -> Self {
         Self { labels, ..Self::ipv4(share, bytes, PLAIN) }
     }
@@ -110,8 +108,8 @@ impl Part {
         .settled()
     }
 
-    /// The part as its packets are: as long as their headers, and without properties that have no
-    /// meaning.
+    /// Normalises the part: the length covers the headers, and properties without effect are
+    /// cleared.
     fn settled(self) -> Self {
         let has_labels = self.labels > 0;
         Self {
@@ -122,13 +120,13 @@ impl Part {
         }
     }
 
-    /// Bytes of Ethernet, labels and IP.
+    /// The bytes of Ethernet, labels and IP.
     fn headers(self) -> u32 {
         let ip = if self.is_ipv6 { 40 } else { 20 };
         14 + 4 * self.labels as u32 + ip
     }
 
-    /// The kind of the packets.
+    /// Names the kind of the packets.
     fn name(self) -> String {
         let mut name = String::from(if self.is_ipv6 { "IPv6" } else { "IPv4" });
         if self.labels > 0 {
@@ -144,7 +142,7 @@ impl Part {
         name
     }
 
-    /// An endless stream of its packets.
+    /// Generates an endless stream of the packets.
     fn stream(self) -> Result<Generator> {
         let network = |text: String| text.parse::<Prefix>().expect("a prefix");
         let pool = |prefixes: [Prefix; 2]| prefixes.into_iter().collect::<PrefixPool>();
@@ -155,7 +153,7 @@ impl Part {
         };
         let popped = if self.is_cold { COLD_POPPED } else { POPPED };
         let swapped = if self.is_cold { COLD_SWAPPED } else { SWAPPED }[self.hop];
-        // Packets that have no room for UDP have no transport header.
+        // Packets without room for UDP have no transport header.
         let has_room = u32::from(self.bytes >= self.headers() + 8);
         let transport = TransportMix { udp: has_room, tcp: 0, none: 1 - has_room };
         let spec = Spec {
@@ -173,11 +171,11 @@ impl Part {
     }
 }
 
-/// The networks of sources.
+/// The source networks.
 const SOURCES4: &str = "10.64.0.0/10";
 const SOURCES6: &str = "2001:db8:8000::/33";
 
-/// The network whose next hop has this number.
+/// Returns the network whose next hop has this number.
 fn destinations4(hop: usize) -> String {
     format!("10.{hop}.0.0/16")
 }
@@ -186,7 +184,7 @@ fn destinations6(hop: usize) -> String {
     format!("2001:db8:{hop}::/48")
 }
 
-/// The tables for all mixes.
+/// Returns the tables for all mixes.
 pub fn tables() -> String {
     let mut text = String::from("table ports\n");
     let mut line = |line: String| {
@@ -234,7 +232,7 @@ impl Mix {
         Self { parts, is_random: rng.below(2) == 1 }
     }
 
-    /// Draws a mix that differs from this one in one place.
+    /// Draws a mix that differs from this one in one property.
     pub fn neighbour(&self, rng: &mut Rng) -> Self {
         loop {
             let mut mix = self.clone();
@@ -276,7 +274,7 @@ impl Mix {
         format!("{}; {}", parts.join("; "), if self.is_random { "at random" } else { "in turn" })
     }
 
-    /// Returns at most this number of its packets: a tenth of them if they are long.
+    /// Returns at most this number of packets; long packets reduce it, at most to a tenth.
     ///
     /// # Errors
     /// If there are no such packets.

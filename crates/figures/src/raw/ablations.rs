@@ -1,4 +1,4 @@
-//! What each decision of the paper's design is worth: routers that differ in one thing, under full
+//! The gain of each decision of the paper's design: routers that differ in one property, under full
 //! load.
 
 use std::path::Path;
@@ -22,7 +22,6 @@ use wireloom_console::{Working, output};
 use wireloom_machine::{Error, Program, Result, Source};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "raw-ablations",
     what: "RAW: what layout, static network, streams and buffers are worth: routers that differ in one thing",
@@ -42,7 +41,7 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// Two routers that differ in one thing.
+/// Two routers that differ in one property.
 struct Ablation {
     from: &'static str,
     to: &'static str,
@@ -51,7 +50,7 @@ struct Ablation {
     published: &'static str,
 }
 
-/// Those whose gain the paper names.
+/// Ablations whose gain the paper states.
 const NAMED: [Ablation; 9] = [
     Ablation {
         from: "I-lines",
@@ -99,7 +98,7 @@ const NAMED: [Ablation; 9] = [
     Ablation { from: "III", to: "IV", what: "buffers in the line cards", published: "35 %" },
 ];
 
-/// The way from version I to version IV, one thing after the other.
+/// The steps from version I to version IV, one change after the other.
 const STEPS: [Ablation; 9] = [
     Ablation { from: "I", to: "I-full-duplex", what: "full-duplex memories", published: "" },
     Ablation {
@@ -142,27 +141,29 @@ const ROUTERS: [&str; 15] = [
 
 /// The ports that have line cards.
 const ALL: &[u8] = &[0, 1, 2, 3];
-/// Those of version V, as in `raw-ipv4`.
+/// The two ports with line cards of version V, as in `raw-ipv4`.
 const TWO: &[u8] = &[0, 2];
 
-/// An engine on a machine, next to a version by hand.
+/// A compiled engine on a machine, next to a version written by hand.
 struct Engine {
     router: &'static str,
-    /// Its name in programs/raw.
+    /// The file name in programs/raw.
     program: &'static str,
-    /// The machine's name, or its file there.
+    /// The name of the machine, or its file in programs/raw.
     machine: &'static str,
-    /// Whether the rest of packets stays in the cards, if the machine does not say it.
+    /// Whether packet tails stay on the line cards, if the machine does not specify it.
     rests: bool,
-    /// The ports by which packets come and leave.
+    /// The ports by which packets arrive and leave.
     ports: &'static [u8],
-    /// Whether only these have cards, if the machine does not say it: other chains work for them.
+    /// Whether only these ports have cards, if the machine does not specify it. The other chains
+    /// then work for these ports.
     shares: bool,
-    /// The bytes of each queue, if they are others than the machine says.
+    /// The bytes of each queue, if they differ from the machine's.
     queue: Option<u32>,
     what: &'static str,
     by_hand: &'static str,
-    /// The paper's rates of that version: millions of packets of 64 bytes, and Gb/s of 1,500.
+    /// The paper's rates of that version: million packets per second for 64 bytes, and Gb/s for
+    /// 1,500.
     published: [&'static str; 2],
 }
 
@@ -329,14 +330,14 @@ const ENGINES: [Engine; 22] = [
 ];
 
 impl Engine {
-    /// Its machine and program.
+    /// Returns the machine and the compiled program.
     fn compiled(&self, root: &Path) -> Result<(MachineSpec, Program)> {
         let folder = root.join("programs/raw");
         let file = folder.join(self.machine);
         let name = if file.exists() { &*file.to_string_lossy() } else { self.machine };
         let mut spec = tiled(name)?;
         if self.rests {
-            // Heads have all of 64 bytes, as in the versions.
+            // Heads hold all of a 64-byte packet, as in the versions.
             spec.mapping.rest = Some(RestSpec { words: 17, ..RestSpec::in_cards() });
         }
         if let (Some(bytes), Some(queues)) = (self.queue, &mut spec.mapping.queues) {
@@ -348,7 +349,7 @@ impl Engine {
         Ok((spec, Source::of(folder.join(self.program)).compiled()?))
     }
 
-    /// Packets and bits a second of a trace.
+    /// Returns the rates of a trace in Gb/s and in million packets per second.
     fn run((spec, program): &(MachineSpec, Program), trace: Trace) -> Result<(f64, f64)> {
         let routes = store(program, &trace.routes)?;
         let inputs = trace.packets.into_iter().zip(0..);
@@ -356,7 +357,7 @@ impl Engine {
             let packet = move |bytes| Packet { ingress, arrival_ns: 0, bytes };
             packets.into_iter().map(packet).enumerate()
         };
-        // In the order in which inputs get them: one of each after the other.
+        // The order in which inputs receive them: one packet of each input in turn.
         let mut packets: Vec<(usize, Packet)> = inputs.flat_map(of).collect();
         packets.sort_by_key(|(number, _)| *number);
         let packets: Vec<Packet> = packets.into_iter().map(|(_, packet)| packet).collect();
@@ -365,7 +366,7 @@ impl Engine {
     }
 }
 
-/// The latency of memories: that of the description, and that which fits the misses of Table 2.
+/// The memory latency: from the description, and the one that fits the misses of Table 2.
 const MEMORIES: [(&str, Option<u32>); 2] = [("described", None), ("table-2", Some(56))];
 
 #[derive(Clone, Debug, Serialize)]
@@ -448,7 +449,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text, data, svg: bars.svg(), faults: vec![] })
 }
 
-/// Gains next to the paper's, for pages.
+/// Tabulates gains next to the paper's, for pages.
 fn table(values: &Values, ablations: &[Ablation]) -> Result<Table> {
     let mut table = Table::new([
         "from",
@@ -486,7 +487,7 @@ fn table(values: &Values, ablations: &[Ablation]) -> Result<Table> {
     Ok(table)
 }
 
-/// Engines in Loom C next to versions by hand, for pages.
+/// Tabulates engines in Loom C next to versions by hand, for pages.
 fn engines(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "mapping",

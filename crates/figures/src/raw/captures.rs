@@ -1,9 +1,9 @@
 //! Mixes of real captures whose packets have the mean length of the paper's trace.
 //!
-//! The paper's trace is not available. No capture of the cache has its mean of about 128 bytes, nor a
-//! part of one: `real.pcap` has 60, and its 4,000 packets in a row with the highest mean 63. So packets
-//! of `real.pcap` and of a capture with longer ones take turns, in the smallest numbers that give
-//! the mean: once with packets up to 576 bytes, once with some of 1,470.
+//! The paper's trace is not available. No capture of the cache, and no part of one, has its mean of
+//! about 128 bytes: `real.pcap` has 60, and its 4,000 consecutive packets with the highest mean
+//! have 63. So packets of `real.pcap` and of a capture with longer packets take turns, in the
+//! smallest numbers that give the mean: once with packets up to 576 bytes, once with some of 1,470.
 
 use wireloom_machine::{Error, Result};
 use wireloom_net::Packet;
@@ -12,14 +12,14 @@ use wireloom_net::capture::Reader;
 use super::PORTS;
 use crate::Settings;
 
-/// Where the captures are.
+/// The folder of the captures.
 const FOLDER: &str = ".cache/data/pathspider/usr/lib/python3/dist-packages/pathspider/tests/data";
 /// The capture of real traffic.
 pub const REAL: &str = "real.pcap";
 /// The bytes of an Ethernet header without tags.
 const LINK: usize = 14;
 
-/// A mix: captures, and how many packets of each follow each other.
+/// A mix: captures, each with the number of its packets per turn.
 pub struct Mix {
     pub name: &'static str,
     turns: [(&'static str, usize); 2],
@@ -31,7 +31,7 @@ pub const MIXES: [Mix; 2] = [
     Mix { name: "real-http", turns: [(REAL, 13), ("tcp_http.pcap", 2)] },
 ];
 
-/// The first packets of a capture.
+/// Returns the first packets of a capture.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -42,7 +42,7 @@ pub fn first(settings: &Settings, name: &str, count: usize) -> Result<Vec<Vec<u8
     reader.take(count).map(bytes).collect::<std::result::Result<_, _>>().map_err(Error::new)
 }
 
-/// An IPv4 packet of an Ethernet frame without tags.
+/// Returns the IPv4 packet in an Ethernet frame without tags.
 pub fn ipv4(frame: &[u8]) -> Option<&[u8]> {
     (frame.get(12..LINK)? == [8, 0]).then(|| &frame[LINK..])
 }
@@ -52,10 +52,10 @@ impl Mix {
         MIXES.iter().find(|mix| mix.name == name)
     }
 
-    /// So many IPv4 packets of each input. A capture begins again where it ends.
+    /// Returns `count` IPv4 packets per input. A capture restarts at its end.
     ///
     /// # Errors
-    /// If a capture cannot be read, or has none.
+    /// If a capture cannot be read, or has no IPv4 packets.
     pub fn packets(&self, settings: &Settings, count: usize) -> Result<Vec<Vec<Vec<u8>>>> {
         let all = self.turns.map(|(name, _)| -> Result<Vec<Vec<u8>>> {
             let frames = first(settings, name, usize::MAX)?;

@@ -1,5 +1,5 @@
-//! What the rates of version III depend on: each parameter that is assumed, changed alone; and the
-//! earlier versions with its pipelined requests.
+//! The dependence of version III's rates on each assumed parameter, changed alone; and the earlier
+//! versions with its pipelined requests.
 
 use serde::Serialize;
 use wireloom_raw::routers::{Setting, Version};
@@ -17,7 +17,6 @@ use wireloom_console::{Working, output};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "raw-causes",
     what: "RAW: what the peaks of version III depend on: each assumed parameter changed alone",
@@ -33,7 +32,7 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// A parameter that is changed.
+/// A changed parameter.
 struct Change {
     name: &'static str,
     what: &'static str,
@@ -180,7 +179,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text, data, svg: bars.svg(), faults: vec![] })
 }
 
-/// The changes, for pages.
+/// Tabulates the changes for pages.
 fn table(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "changed",

@@ -1,4 +1,4 @@
-//! The versions if lookups miss the cache, as the paper's section 3.1 has them: both reads of the
+//! The versions with lookups that miss the cache, as in the paper's section 3.1: both reads of the
 //! forwarding table come from memory.
 
 use serde::Serialize;
@@ -18,7 +18,6 @@ use wireloom_console::{Working, output};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "raw-cold",
     what: "RAW: the IPv4 router's versions, 64 bytes, if lookups read their tables from memory",
@@ -35,7 +34,7 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// Where lookups find their tables, and how far memory is.
+/// The source of the lookup tables, and the distance of memory.
 struct Memory {
     name: &'static str,
     what: &'static str,
@@ -104,7 +103,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text, data, svg: bars.svg(), faults: vec![] })
 }
 
-/// The rates of all versions, for pages.
+/// Tabulates the rates of all versions for pages.
 fn table(values: &Values) -> Result<Table> {
     let heads = ["lookups read".to_owned()].into_iter();
     let mut table = Table::new(heads.chain(ROWS.iter().map(|row| format!("{}, Mpps", row.name))));

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use wireloom_isa::raw::Network;
 use wireloom_raw::{Chip, TileCycles, Work};
 
-/// What a tile does with its cycles: field, and in words.
+/// The kinds of a tile's cycles: field, and description.
 pub const KINDS: [(&str, &str); 12] = [
     ("taken", "words taken from a network"),
     ("given", "words given to a network"),
@@ -22,9 +22,9 @@ pub const KINDS: [(&str, &str); 12] = [
     ("general_full", "general network full"),
     ("memory_full", "memory network full"),
 ];
-/// The kinds that are instructions come first.
+/// The number of kinds that are instructions; they are first.
 const INSTRUCTIONS: usize = 4;
-/// Then those that are no wait for a network.
+/// The number of kinds that are not waits for a network; they are before the others.
 const BUSY: usize = 7;
 
 /// Cycles by kind, in the order of [`KINDS`].
@@ -32,10 +32,10 @@ const BUSY: usize = 7;
 pub struct Cycles(pub [f64; KINDS.len()]);
 
 impl Cycles {
-    /// The number of kinds before those of the dynamic networks.
+    /// The number of kinds before the kinds of the dynamic networks.
     pub const GENERAL: usize = 9;
 
-    /// The cycles of an account, whose instructions are these.
+    /// Returns the cycles of an account with these instructions.
     pub fn new(work: &Work, spent: &TileCycles) -> Self {
         let counts = [
             work.taken,
@@ -54,32 +54,32 @@ impl Cycles {
         Self(counts.map(|count| count as f64))
     }
 
-    /// The cycles of a tile until now.
+    /// Returns the cycles of a tile so far.
     pub fn of(chip: &Chip, place: (u8, u8)) -> Self {
         Self::new(&chip.work(place), &chip.spent(place).0)
     }
 
-    /// All of them.
+    /// The sum of all kinds.
     pub fn total(&self) -> f64 {
         self.0.iter().sum()
     }
 
-    /// Those of instructions.
+    /// The sum of the instructions.
     pub fn instructions(&self) -> f64 {
         self.0[..INSTRUCTIONS].iter().sum()
     }
 
-    /// Those of all kinds that are no instructions.
+    /// The cycles of each kind that is not an instruction.
     pub fn waits(&self) -> impl Iterator<Item = f64> + use<> {
         self.0.into_iter().skip(INSTRUCTIONS)
     }
 
-    /// Those in which the tile did not wait for a network.
+    /// The cycles in which the tile did not wait for a network.
     pub fn busy(&self) -> f64 {
         self.0[..BUSY].iter().sum()
     }
 
-    /// The share of one of so many.
+    /// Divides the cycles by `count`, for instance by a number of packets.
     pub fn per(self, count: u64) -> Self {
         Self(self.0.map(|cycles| cycles / count as f64))
     }

@@ -1,5 +1,5 @@
-//! Engines in Loom C on all tiles of chips, a chain in each row: the rate of several engines and
-//! lengths of packets, what the tiles do with their cycles, and how busy the one memory is. Each packet
+//! Engines in Loom C on all tiles of chips, with a chain in each row: the rate of several engines
+//! and packet lengths, the use of the tiles' cycles, and the load of the single memory. Each packet
 //! is compared with golden.
 
 use std::sync::Mutex;
@@ -26,7 +26,6 @@ use crate::pages::{PageTable, Table};
 use crate::store::Cost;
 use crate::values::{Values, slug};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "raw-engines",
     what: "RAW: engines in Loom C on all tiles of 4 x 4 to 16 x 16: rates, what tiles wait for, the memory's load",
@@ -46,15 +45,16 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// Packets for each tile of up to 64, whose caches have filled in a quarter of a run.
+/// Packets per tile on chips of up to 64 tiles, whose caches fill in a quarter of a run.
 const PACKETS: usize = 400;
-/// Short packets for each of 256 tiles, whose caches take longer to fill through the one memory.
+/// Short packets per tile on chips of 256 tiles, whose caches take longer to fill through the
+/// single memory.
 const MANY: usize = 600;
-/// Packets for each tile of runs that would take minutes with more.
+/// Packets per tile in runs that would take minutes with more.
 const FEWER: usize = 200;
 const FEW: usize = 100;
 const FEWEST: usize = 25;
-/// Megabytes of the memory for the whole router and its tables (assumed).
+/// Megabytes of memory for the whole router and its tables (assumed).
 const ROUTER_MEGABYTES: u32 = 512;
 
 /// An engine with its packets.
@@ -66,7 +66,7 @@ enum Engine {
     Router { traffic: &'static str },
 }
 
-/// How the memory differs from the description.
+/// The differences of the memory from the description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Memory {
     name: &'static str,
@@ -78,14 +78,14 @@ const DESCRIBED: Memory = Memory { name: "as described", outstanding: None, late
 const DEEP: Memory = Memory { name: "64 requests at a time", outstanding: Some(64), ..DESCRIBED };
 const QUICK: Memory = Memory { name: "one cycle to a line", latency_cycles: Some(1), ..DESCRIBED };
 
-/// A run.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     side: u32,
     name: &'static str,
     engine: Engine,
     memory: Memory,
-    /// Packets for each tile.
+    /// Packets per tile.
     packets: usize,
 }
 
@@ -138,18 +138,19 @@ struct Row {
     side: String,
     engine: &'static str,
     memory: &'static str,
-    /// Packets for each tile.
+    /// Packets per tile.
     packets: usize,
     rates: Rates,
-    /// Cycles from a packet of a tile to its next one.
+    /// Cycles between consecutive packets of a tile.
     tile_cycles: f64,
-    /// What tiles did over the whole run, in per cent of their cycles: the networks are the static one.
+    /// The use of the tiles' cycles over the whole run, in percent. Network waits are for the
+    /// static network.
     executed: f64,
     pipeline: f64,
     misses: f64,
     empty: f64,
     full: f64,
-    /// Cycles in which the memory gave or took a word of a line, or a header, in per cent.
+    /// Cycles in which the memory transferred a word of a line, or a header, in percent.
     memory_busy: f64,
 }
 
@@ -158,7 +159,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let rig = Rig::new(&settings.root)?;
     let spec = &tiled("raw")?;
     let (router, tables) = settings.routing(false)?.into_parts();
-    // A store can go to another thread, and not be used by two.
+    // A store can move to another thread, but two threads cannot share it.
     let tables = Mutex::new(tables);
     let kinds: Vec<Traffic> = CASES.iter().filter_map(Case::traffic).collect();
     let streams = settings.streams(&kinds)?;
@@ -212,7 +213,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text, data, svg, faults: vec![] })
 }
 
-/// The rates of those engines that run on chips of all sizes.
+/// Draws the rates of engines that run on chips of all sizes.
 fn over_sides(rows: &[Row]) -> Bars {
     let mut sides: Vec<&str> = rows.iter().map(|row| row.side.as_str()).collect();
     sides.dedup();
@@ -234,7 +235,7 @@ impl Case {
     }
 }
 
-/// The bytes of those packets that golden sends: rates are those of forwarded packets.
+/// Returns the bytes of the packets that golden sends, since rates count forwarded packets.
 fn sent<'a>(
     program: &Program,
     tables: &Store,
@@ -309,7 +310,7 @@ fn measured(
     })
 }
 
-/// Some columns of all runs, for pages.
+/// Tabulates some columns of all runs for pages.
 fn table(values: &Values, columns: &[(&'static str, &'static str, usize)]) -> Result<Table> {
     let heads = ["chip", "engine", "memory"].into_iter();
     let mut table = Table::new(heads.chain(columns.iter().map(|column| column.0)));

@@ -1,5 +1,5 @@
-//! The versions of the IPv4 router under packets of 64 and of 1,500 bytes: rate and latency against
-//! input (Figures 3 to 14, Table 1).
+//! The versions of the IPv4 router with packets of 64 and of 1,500 bytes: rate and latency by
+//! offered load (Figures 3 to 14, Table 1).
 
 use serde::Serialize;
 use wireloom_raw::board::Played;
@@ -20,7 +20,6 @@ use wireloom_plot::{Line, Lines};
 
 mod page;
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "raw-ipv4",
     what: "RAW: versions I to V and III.d of the IPv4 router, 64 and 1,500 bytes: rate and latency against input",
@@ -57,19 +56,19 @@ pub const FIGURE: Figure = Figure {
 pub(super) struct Load {
     pub name: &'static str,
     pub bytes: usize,
-    /// Packets of a trace.
+    /// The number of packets of a trace.
     pub packets: usize,
-    /// Offered on all ports, in the unit; the last is without limit.
+    /// Loads offered on all ports, in the unit; the last is unlimited.
     inputs: &'static [&'static str],
     pub unit: &'static str,
-    /// Packets a second of a unit.
+    /// Packets per second of one unit.
     pub packets_of_unit: f64,
-    /// Table 1, cycles.
+    /// The latency in Table 1, in cycles.
     latency: f64,
 }
 
-/// The paper's lengths. Its traces have 4,000 packets, as here those of short ones; of long ones
-/// fewer are enough, since a run's middle half counts.
+/// The paper's lengths. Its traces have 4,000 packets, as have ours of short packets. Fewer long
+/// packets are enough, since only the middle half of a run counts.
 pub(super) const LOADS: [Load; 2] = [
     Load {
         name: "64",
@@ -97,7 +96,7 @@ pub(super) struct Row {
     pub name: &'static str,
     pub version: &'static str,
     pub ports: &'static [u8],
-    /// The paper's peaks at 64 bytes (Mpps) and at 1,500 (Gb/s), as far as its text has them.
+    /// The paper's peaks at 64 bytes (Mpps) and at 1,500 (Gb/s), as far as its text states them.
     pub published: [Option<f64>; 2],
 }
 
@@ -110,21 +109,22 @@ pub(super) const ROWS: [Row; 6] = [
     Row { name: "IV", version: "IV", ports: ALL, published: [Some(9.75), Some(15.0)] },
     Row { name: "V-two-cards", version: "V", ports: &[0, 2], published: [Some(11.7), Some(12.0)] },
 ];
-/// Traces, by seed, whose results are averaged (the paper: four).
+/// The seeds of traces whose results are averaged (the paper: four traces).
 pub(super) const SEEDS: [u64; 4] = [1, 2, 3, 4];
 
-/// A run, averaged over the traces.
+/// The results of a run, averaged over the traces.
 #[derive(Clone, Debug, Serialize)]
 struct Point {
     version: &'static str,
     bytes: &'static str,
     input: &'static str,
-    /// In the unit of the load.
+    /// The rate in the unit of the load.
     rate: f64,
-    /// Cycles from the first word in to the last word out: mean and most.
+    /// Cycles from the first word in to the last word out: the mean and the greatest.
     latency: f64,
     latency_most: f64,
-    /// Packets that golden sends and the router lost, and that left out of order, of a trace.
+    /// Per trace, the packets that golden sends and the router lost, and the packets that left out
+    /// of order.
     lost: f64,
     reordered: f64,
 }
@@ -186,9 +186,8 @@ fn run(rig: &Rig, row: &Row, load: &Load, input: &'static str, seed: u64) -> Res
     })
 }
 
-/// The cycles that each packet takes from a point on its way in until its last word is out. The cards
-/// must have lost none.
-/// Packets are known by their identification.
+/// Returns the cycles of each packet from a point on its way in until its last word is out. The
+/// cards must have lost none. Packets are identified by their IPv4 identification.
 pub(super) fn latencies(
     trace: &Trace,
     played: &Played,
@@ -233,7 +232,7 @@ fn text(points: &[Point]) -> String {
     )
 }
 
-/// Both lengths in Gb/s, so that they have one axis.
+/// Plots both lengths in Gb/s, so that they share an axis.
 fn plot(points: &[Point]) -> String {
     let gbps =
         |load: &Load, units: f64| units * load.packets_of_unit * load.bytes as f64 * 8.0 / 1e9;

@@ -12,7 +12,6 @@ use crate::values::Values;
 use wireloom_console::output;
 use wireloom_machine::{Error, Result};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "raw-layouts",
     what: "RAW: the layouts of the versions of the IPv4 router, drawn from their programs",
@@ -28,7 +27,7 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// Words of the programs of a version: of each stage, and of the longest program of a switch.
+/// Program words of a version: of each stage, and of the longest switch program.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     version: String,
@@ -82,7 +81,7 @@ fn make(_: &Settings) -> Result<Drawn> {
     Ok(Drawn { text, data, svg, faults: vec![] })
 }
 
-/// Words of programs, for pages.
+/// Tabulates program words for pages.
 fn table(values: &Values) -> Result<Table> {
     let heads = ["version"].into_iter().chain(FIELDS);
     let mut table = Table::new(heads);

@@ -1,5 +1,5 @@
-//! The IPv4 routers under load, with line cards that do not stop their lines: the greatest rate
-//! without loss, what leaves when more is offered, and latency.
+//! The IPv4 routers under load, with line cards that do not stop their lines: the greatest
+//! loss-free rate, the throughput in overload, and latency.
 
 use serde::Serialize;
 use wireloom_raw::device::Buffer;
@@ -19,7 +19,7 @@ use wireloom_console::{Working, output};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Line, Lines};
 
-/// Rates without loss and in overload.
+/// Loss-free rates, and rates in overload.
 pub const OVERLOAD: Figure = Figure {
     name: "raw-overload",
     what: "RAW: greatest rate without loss of each version, and what leaves when more is offered",
@@ -39,7 +39,6 @@ pub const OVERLOAD: Figure = Figure {
     },
 };
 
-/// Latency.
 pub const LATENCY: Figure = Figure {
     name: "raw-latency",
     what: "RAW: latency of the versions of the IPv4 router under load, 64 and 1,500 bytes",
@@ -62,24 +61,25 @@ pub const LATENCY: Figure = Figure {
     },
 };
 
-/// What is offered, in per cent of what the version forwards when lines wait for it.
+/// Offered loads, in percent of the version's rate with lines that wait for it.
 const OFFERED: [&str; 8] = ["50", "75", "90", "100", "110", "125", "150", "200"];
 const LOADED: [&str; 7] = ["10", "25", "50", "75", "90", "95", "100"];
 /// Packets for which a card has room in overload (assumed).
 const ROOM: usize = 16;
-/// Halvings of the search for the greatest rate without loss: right to 1 per cent of the peak.
+/// The number of halvings in the search for the greatest loss-free rate: accurate to 1 percent of
+/// the peak.
 const HALVINGS: usize = 7;
-/// The trace.
+/// The seed of the trace.
 const SEED: u64 = 1;
 
-/// What a version does at a load.
+/// The result of a version at a load.
 #[derive(Clone, Debug, Serialize)]
 struct Overload {
     version: &'static str,
     bytes: &'static str,
-    /// What is offered, in per cent of the peak with lines that wait; or `loss-free`.
+    /// The offered load, in percent of the peak with lines that wait; or `loss-free`.
     load: &'static str,
-    /// In the unit of the packets' length.
+    /// The offered rate and the output rate, in the unit of the packets' length.
     offered: f64,
     rate: f64,
     /// Packets that did not leave, in per cent.
@@ -91,21 +91,21 @@ struct Latency {
     version: &'static str,
     bytes: &'static str,
     load: &'static str,
-    /// In the unit of the packets' length.
+    /// The offered rate, in the unit of the packets' length.
     offered: f64,
-    /// Cycles from the end of a packet on its line to its last word out: mean, and what one in a
-    /// hundred exceeds.
+    /// Cycles from the end of a packet on its line to its last word out: the mean and the 99th
+    /// percentile.
     mean: f64,
     late: f64,
 }
 
-/// A version under packets of one length.
+/// A version with packets of one length.
 struct Trial<'a> {
     rig: &'a Rig,
     row: &'static Row,
     load: &'static Load,
     trace: Trace,
-    /// What it forwards when lines wait for it.
+    /// The rate of the version with lines that wait for it.
     peak: f64,
 }
 
@@ -132,7 +132,7 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// With so much offered, and packets that wait in so many bytes of each card.
+    /// Runs the version at an offered rate, with `room` bytes in each card for waiting packets.
     fn offered(&self, offered: f64, room: usize) -> Result<Ran> {
         let (row, load) = (self.row, self.load);
         self.run(&Setting {
@@ -156,7 +156,7 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// The greatest rate at which nothing is lost.
+    /// Searches for the greatest loss-free rate.
     fn loss_free(&self) -> Result<Overload> {
         let (mut least, mut most) = (0.0, self.peak * 1.28);
         let mut best = Overload {
@@ -201,7 +201,7 @@ fn per_cent(load: &str) -> f64 {
     load.parse::<f64>().unwrap_or(0.0) / 100.0
 }
 
-/// Does something with each version and length.
+/// Calls `of` for each version and length.
 fn each<T: Send>(
     settings: &Settings,
     of: impl Fn(&Trial<'_>) -> Result<Vec<T>> + Sync,
@@ -289,7 +289,7 @@ fn key(row: &Row, load: &Load, point: &str, field: &str) -> String {
     format!("{}.{}.{point}.{field}", row.name, load.name).to_lowercase()
 }
 
-/// Greatest rates without loss, next to the paper's peaks.
+/// Tabulates the greatest loss-free rates next to the paper's peaks.
 fn loss_free(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "version",
@@ -318,7 +318,7 @@ fn loss_free(values: &Values) -> Result<Table> {
     Ok(table)
 }
 
-/// A field of all versions against load, for pages.
+/// Tabulates a field of all versions by load, for pages.
 fn points(values: &Values, load: &Load, loads: &[&str], field: &str) -> Result<Table> {
     let (unit, decimals) = if field == "rate" { (load.unit, 2) } else { ("cycles", 0) };
     let heads = loads.iter().map(|load| format!("{load} %"));

@@ -1,4 +1,4 @@
-//! Figures of the RAW router paper: programs written by hand on the chip of 4 x 4 tiles.
+//! Figures of the RAW router paper: hand-written programs on the chip of 4 x 4 tiles.
 
 pub mod ablations;
 mod captures;
@@ -31,16 +31,16 @@ use wireloom_sim::Rng;
 
 /// The clock of the chip, in MHz (the paper).
 const MHZ: u64 = 425;
-/// Input and output ports.
+/// The number of input and of output ports.
 const PORTS: usize = 4;
-/// Addresses of sources and of destinations in a random trace (the paper).
+/// The number of source and of destination addresses in a random trace (the paper).
 const ADDRESSES: u64 = 128;
-/// Cycles after which no packet is inside any more.
+/// After this number of quiet cycles, no packet is inside any more.
 const INSIDE: u64 = 20_000;
-/// The cycles of a run at most.
+/// The most cycles of a run.
 const MOST: u64 = 50_000_000;
 
-/// Returns a machine of tiles by its name.
+/// Finds a machine of tiles by its name.
 fn tiled(name: &str) -> Result<MachineSpec> {
     let machine = REGISTRY.find(name)?;
     let spec = machine.as_any().downcast_ref::<MachineSpec>();
@@ -57,24 +57,24 @@ fn play(board: &mut Board) -> Result<Played> {
     board.play(INSIDE, MOST).map_err(Error::new)
 }
 
-/// The rate of a line on which a packet of some bytes takes a number of cycles.
+/// Returns the line rate at which a packet of `bytes` takes this number of cycles.
 fn line(bytes: usize, cycles: f64) -> LineRate {
     let clock_hertz = MHZ * 1_000_000;
     let bits_per_second = (8.0 * bytes as f64 * clock_hertz as f64 / cycles).round() as u64;
     LineRate { bits_per_second, clock_hertz }
 }
 
-/// Million packets a second.
+/// Converts packets per cycle to million packets per second.
 fn mpps(packets_a_cycle: f64) -> f64 {
     packets_a_cycle * MHZ as f64
 }
 
-/// Gigabits a second.
+/// Converts bytes per cycle to gigabits per second.
 fn gbps(bytes_a_cycle: f64) -> f64 {
     bytes_a_cycle * 8.0 * MHZ as f64 / 1000.0
 }
 
-/// A packet of UDP over IPv4, without a header of a link. The identification is its number.
+/// Returns a UDP packet over IPv4, without a link header. The identification is its number.
 fn udp(number: u16, source: u32, destination: u32, bytes: usize) -> Vec<u8> {
     let length = bytes as u16;
     let mut packet = vec![0x45, 0];
@@ -95,8 +95,8 @@ fn udp(number: u16, source: u32, destination: u32, bytes: usize) -> Vec<u8> {
     packet
 }
 
-/// A random trace of the paper: UDP packets whose sources and destinations are 128 addresses each,
-/// every destination with a route of its own to a random port.
+/// A random trace of the paper: UDP packets with 128 source and 128 destination addresses. Every
+/// destination has its own route to a random port.
 struct Trace {
     /// The packets of each input.
     packets: Vec<Vec<Vec<u8>>>,
@@ -126,8 +126,8 @@ impl Trace {
         trace
     }
 
-    /// The trace with cards at these ports only: packets of others, and routes to others, take
-    /// theirs in turn.
+    /// Restricts the trace to cards at these ports. Packets of other inputs, and routes to other
+    /// ports, move to these ports in turn.
     fn on(mut self, ports: &[u8]) -> Self {
         let mut packets = vec![Vec::new(); ports.len()];
         for (input, of_input) in self.packets.into_iter().enumerate() {

@@ -18,7 +18,6 @@ use wireloom_console::{Working, output};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "raw-null",
     what: "RAW: null routers, latency of 64 and 1,500 bytes and rates under packets of one and of all sizes",
@@ -41,23 +40,23 @@ const ROUTERS: [(&str, &str); 2] = [("null", NULL), ("null-switches", NULL_SWITC
 const TRAFFIC: [&str; 7] = ["64", "128", "1500", "mix", "real", "real-ecn", "real-http"];
 /// Table 1: bytes and cycles.
 const PUBLISHED: [(&str, f64); 2] = [("64", 416.0), ("1500", 3490.0)];
-/// Figure 15, Gb/s.
+/// Figure 15: Gb/s.
 const PUBLISHED_GBPS: f64 = 15.5;
-/// Packets of each input.
+/// Packets per input.
 const PACKETS: usize = 1000;
-/// Sizes whose mean is that of the paper's trace, about 128 bytes, and how many of a hundred
-/// packets have them (assumed: the trace is not available).
+/// Packet sizes with the mean of the paper's trace, about 128 bytes, and their frequencies in
+/// percent (assumed: the trace is not available).
 const MIX: [(usize, u64); 3] = [(64, 93), (576, 4), (1500, 3)];
-/// A run.
+/// The results of a run.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     router: &'static str,
     traffic: &'static str,
     mean_bytes: f64,
-    /// Cycles from the first word in to the last word out of a packet that is alone; packets of one
-    /// size only.
+    /// Cycles from the first word in to the last word out of a lone packet; only for packets of one
+    /// size.
     latency: Option<u64>,
-    /// The time of four stages: as many times the cycles between packets of a column at full load.
+    /// The time of four stages: four times the cycles between packets of a column at full load.
     stages: f64,
     mpps: f64,
     gbps: f64,
@@ -84,7 +83,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text: text(&rows), data, svg, faults: vec![] })
 }
 
-/// The packets of each input.
+/// Returns the packets of each input.
 pub(super) fn packets(settings: &Settings, traffic: &str) -> Result<Vec<Vec<Vec<u8>>>> {
     if let Some(mix) = Mix::named(traffic) {
         return mix.packets(settings, PACKETS);
@@ -150,7 +149,7 @@ fn measure(
     })
 }
 
-/// The latency of a packet that is alone and not the first: caches are warm.
+/// Returns the latency of a lone packet that is not the first, so that caches are warm.
 fn alone(
     chip: &Spec,
     program: &wireloom_raw::asm::Program,
@@ -184,7 +183,7 @@ fn text(rows: &[Row]) -> String {
     )
 }
 
-/// Latency next to Table 1.
+/// Tabulates latencies next to Table 1.
 fn latency(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "cycles",
@@ -212,7 +211,7 @@ fn latency(values: &Values) -> Result<Table> {
     Ok(table)
 }
 
-/// Rates next to Figure 15.
+/// Tabulates rates next to Figure 15.
 fn rates(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "traffic",

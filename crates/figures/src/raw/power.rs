@@ -1,4 +1,4 @@
-//! The energy of a packet by unit: the paper's versions, and an engine in Loom C on all tiles.
+//! The energy per packet by unit: the paper's versions, and an engine in Loom C on all tiles.
 
 use serde::Serialize;
 use wireloom_console::{Working, output};
@@ -21,7 +21,6 @@ use crate::store::Cost;
 use crate::values::{Values, slug};
 use crate::{Settings, number};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "raw-power",
     what: "RAW: energy of a packet by unit, IPv4 versions and an engine in Loom C, 64 and 1,500 bytes",
@@ -40,14 +39,14 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// The engine in Loom C, on the machine whose tiles all execute it.
+/// The engine in Loom C, on the machine on which every tile executes it.
 const OWN: &str = "Loom C";
 const OWN_MACHINE: &str = "raw-rows";
 
-/// Bytes, and packets of the trace.
+/// Packet lengths: the name, bytes, and packets of the trace.
 const LOADS: [(&str, usize, usize); 2] = [("64", 64, 4000), ("1500", 1500, 400)];
 
-/// The groups of parts, and what of all is not for packets.
+/// The groups of parts.
 const GROUPS: [&str; 6] =
     ["tile processors", "switch processors", "static networks", "dynamic networks", "pins", "DRAM"];
 
@@ -60,7 +59,8 @@ struct Run {
     mpps: f64,
     watts: f64,
     nanojoules: f64,
-    /// Leakage and standby, and cycles of ports and datapaths without an access, in percent.
+    /// Energy that no packet causes, in percent: leakage and standby, and cycles of ports and
+    /// datapaths without an access.
     standing_percent: f64,
     idle_percent: f64,
     groups: Vec<GroupShare>,
@@ -70,7 +70,7 @@ struct Run {
 /// A router with its load.
 #[derive(Clone, Copy, Debug)]
 struct Case {
-    /// One of the paper's, or that in Loom C.
+    /// A version of the paper; `None` for the engine in Loom C.
     version: Option<Version>,
     load: (&'static str, usize, usize),
 }
@@ -118,14 +118,14 @@ fn ran(rig: &Rig, case: &Case) -> Result<Run> {
     let Some(version) = &case.version else { return own(rig, &trace, name) };
     let setting = Setting::default();
     let ran = rig.run(version, &setting, &trace.packets, &trace.routes)?;
-    // The same run again, up to the last packet.
+    // Repeat the run, up to the last packet.
     let mut board = rig.board(version, &setting, &trace.packets, &trace.routes)?;
     board.chip.run(ran.played.cycles).map_err(Error::new)?;
     let account = energy::spent(&board.chip).map_err(Error::new)?;
     Ok(run(version.name.replace('.', "-"), name, ran.checked.forwarded, &account))
 }
 
-/// The engine in Loom C.
+/// Runs the engine in Loom C.
 fn own(rig: &Rig, trace: &Trace, bytes: &'static str) -> Result<Run> {
     let spec = &tiled(OWN_MACHINE)?;
     let store = store(&rig.meaning, &trace.routes)?;
@@ -134,7 +134,7 @@ fn own(rig: &Rig, trace: &Trace, bytes: &'static str) -> Result<Run> {
     Ok(run(OWN.to_owned(), bytes, packets.len(), &played.energy()))
 }
 
-/// The packets of all inputs, one of each in turn.
+/// Merges the packets of all inputs, one of each in turn.
 fn in_turn(inputs: &[Vec<Vec<u8>>]) -> Vec<Packet> {
     let most = inputs.iter().map(Vec::len).max().unwrap_or(0);
     let packet = |number: usize| {
@@ -168,7 +168,7 @@ fn run(router: String, bytes: &'static str, packets: usize, account: &Account) -
     }
 }
 
-/// The names of all routers.
+/// Returns the names of all routers.
 fn routers() -> impl Iterator<Item = String> {
     VERSIONS.iter().map(|version| version.name.replace('.', "-")).chain([OWN.to_owned()])
 }
@@ -194,7 +194,7 @@ fn groups_table(values: &Values) -> Result<Table> {
     Ok(table)
 }
 
-/// The parts of version III and of the engine in Loom C, packets of 64 bytes.
+/// Tabulates the parts of version III and of the engine in Loom C, for packets of 64 bytes.
 fn parts_table(values: &Values) -> Result<Table> {
     let mut table = Table::new(["part", "III, %", "Loom C, %"]);
     let parts = energy::TILE_PARTS.iter().chain(&energy::PARTS);

@@ -1,5 +1,5 @@
-//! Queues at the outputs of an engine on the chip: what they drop of bursts, and how fast one is. Each
-//! packet that leaves is compared with golden.
+//! Queues at the outputs of an engine on the chip: their drops during bursts, and the rate of one
+//! queue. Each packet that leaves is compared with golden.
 
 use std::sync::Arc;
 
@@ -23,7 +23,6 @@ use crate::pages::{PageTable, Table};
 use crate::store::Cost;
 use crate::values::{Values, slug};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "raw-queues",
     what: "RAW: what queues at outputs drop of bursts, and how fast a queue is",
@@ -44,7 +43,7 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// A queue at each output.
+/// The queue at each output.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     name: &'static str,
@@ -63,14 +62,14 @@ const fn dram(name: &'static str, bytes: u32) -> Place {
     Place { memory: QueueMemory::Dram, ..tile(name, bytes) }
 }
 
-/// Queues under bursts.
+/// Queues that receive bursts.
 const PLACES: [Place; 4] = [
     tile("2 KB, tile memory", 2 << 10),
     tile("8 KB, tile memory", 8 << 10),
     tile("28 KB, tile memory", 28 << 10),
     dram("128 KB, DRAM", 128 << 10),
 ];
-/// Queues whose lines take all.
+/// Queues on unlimited lines.
 const ALONE: [Place; 6] = [
     Place { ready: Ready::Polling, ..tile("tile memory, polling", 28 << 10) },
     tile("tile memory, interrupts", 28 << 10),
@@ -79,45 +78,47 @@ const ALONE: [Place; 6] = [
     Place { rests: true, ..tile("tile memory, interrupts, rests in cards", 28 << 10) },
     Place { rests: true, ..dram("DRAM, interrupts, rests in cards", 1 << 20) },
 ];
-/// Packets of a burst to one output.
+/// Numbers of packets in a burst to one output.
 const BURSTS: [(&str, usize); 4] = [("16", 16), ("64", 64), ("256", 256), ("1024", 1024)];
-/// Outputs to which packets go in turn, and their bytes, with lines that take all.
+/// Loads on unlimited lines: the name, the number of outputs that receive packets in turn, and
+/// packet bytes.
 const LOADS: [(&str, usize, usize); 3] =
     [("64 bytes to one", 1, 64), ("1500 bytes to one", 1, 1500), ("64 bytes to all", PORTS, 64)];
-/// Packets of a run of short ones, and of long ones.
+/// Packets in a run of short packets, and in a run of long ones.
 const PACKETS: usize = 4096;
 const LONG_PACKETS: usize = 512;
 /// Bytes of packets in bursts.
 const BYTES: usize = 64;
-/// Million packets a second at all inputs together. At any time they all go to the same output.
+/// Million packets per second at all inputs together. At any time all of them go to the same
+/// output.
 const OFFERED: f64 = 2.0;
-/// The rate of each line: half of what comes during a burst, twice what comes on average.
+/// The rate of each line: half of the offered rate during a burst, twice the average rate.
 const LINE_MBPS: u32 = 512;
-/// Packets in a line card besides those in the queue.
+/// Packets in a line card in addition to those in the queue.
 const CARD: f64 = 2.0;
 
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     queue: &'static str,
     traffic: &'static str,
-    /// Packets that found no room, in per cent.
+    /// Packets that found no room, in percent.
     dropped: f64,
-    /// What a queue of this size drops of a burst that comes and leaves as a fluid does, in per cent.
+    /// The drops of a queue of this size if a burst were a fluid, in percent.
     fluid: Option<f64>,
     /// Mean cycles from the first word into the chip to the last bit on the line.
     latency: f64,
-    /// Million packets a second that left.
+    /// Million packets per second that left.
     mpps: f64,
 }
 
-/// A run: a queue and packets, with the output of each.
+/// A run: a queue, and packets with the output of each.
 struct Case {
     place: Place,
     traffic: &'static str,
     bytes: usize,
-    /// Outputs in use.
+    /// The number of outputs in use.
     outputs: usize,
-    /// Packets one after the other to one output, on lines with a rate.
+    /// The number of consecutive packets to one output, on lines with a limited rate.
     burst: Option<usize>,
 }
 
@@ -137,13 +138,13 @@ fn cases() -> Vec<Case> {
     bursts.chain(alone).collect()
 }
 
-/// The address to which packets for an output go.
+/// Returns the destination address of packets for an output.
 fn address(port: usize) -> u32 {
     0x0a00_0001 + ((port as u32) << 16)
 }
 
 impl Case {
-    /// Packets of all inputs in turn; bursts go to one output after the other.
+    /// Generates packets of all inputs in turn; bursts go to one output after the other.
     fn packets(&self) -> Vec<Packet> {
         let packet = |number: usize| {
             // Without bursts each input sends to the outputs in turn.
@@ -155,8 +156,8 @@ impl Case {
         (0..packets).map(packet).collect()
     }
 
-    /// What is dropped if packets were a fluid: in a burst a queue fills at the difference of the two
-    /// rates, and it is empty when the next one comes.
+    /// Returns the drops in a fluid model. In a burst a queue fills at the difference of the two
+    /// rates, and it is empty when the next burst arrives.
     fn fluid(&self) -> Option<f64> {
         let burst = self.burst? as f64;
         let words = Queue::HEAD + (self.bytes as u32 + 2).div_ceil(4);
@@ -254,7 +255,7 @@ fn key(place: &Place, traffic: &str, field: &str) -> String {
     format!("{}.{}.{field}", slug(place.name), slug(traffic))
 }
 
-/// A field of all queues under bursts, for pages.
+/// Tabulates a field of all queues that receive bursts, for pages.
 fn bursts(values: &Values, field: &str, decimals: usize) -> Result<Table> {
     let heads = BURSTS.map(|(name, _)| format!("bursts of {name}"));
     let mut table = Table::new([String::new()].into_iter().chain(heads));
@@ -268,7 +269,7 @@ fn bursts(values: &Values, field: &str, decimals: usize) -> Result<Table> {
     Ok(table)
 }
 
-/// Queues whose lines take all, for pages.
+/// Tabulates the queues on unlimited lines, for pages.
 fn one(values: &Values) -> Result<Table> {
     let heads = LOADS.iter().map(|(name, ..)| format!("Mpps, {name}"));
     let mut table = Table::new([String::new()].into_iter().chain(heads));
@@ -295,7 +296,7 @@ mod tests {
             outputs: PORTS,
             burst: Some(burst),
         };
-        // 23 packets of 88 bytes and 2 in the card, and half of a burst stays.
+        // The queue holds 23 packets of 88 bytes, the card 2, and half of a burst stays.
         assert_eq!(case(2048, 16).fluid(), Some(0.0));
         let dropped = case(2048, 1000).fluid().expect("a burst");
         assert!((dropped - 47.5).abs() < 1e-9, "{dropped}");

@@ -1,4 +1,4 @@
-//! A run of a version of the paper's router, each packet next to the golden model.
+//! A run of a version of the paper's router, with each packet compared with the golden model.
 
 use std::path::Path;
 
@@ -11,14 +11,14 @@ use wireloom_raw::routers::{Checked, Reference, Setting, Version};
 
 use super::play;
 
-/// A chip, and the program that says what the routers have to do.
+/// A chip, and the program that defines the routers' behaviour.
 #[derive(Clone)]
 pub struct Rig {
     pub chip: Spec,
     pub meaning: Program,
 }
 
-/// What a run did.
+/// The result of a run.
 pub struct Ran {
     pub board: Board,
     pub played: Played,
@@ -26,7 +26,7 @@ pub struct Ran {
 }
 
 impl Rig {
-    /// The paper's chip.
+    /// Creates the paper's chip.
     ///
     /// # Errors
     /// If programs/raw/ipv4.loom is not below the root.
@@ -35,10 +35,10 @@ impl Rig {
         Ok(Self { chip: Spec::built_in(), meaning })
     }
 
-    /// The board of a version with its packets, those of each input, before its first cycle.
+    /// Returns the board of a version before its first cycle; `packets` are by input.
     ///
     /// # Errors
-    /// If the program or the routes have no place.
+    /// If the program or the routes do not fit.
     pub fn board(
         &self,
         version: &Version,
@@ -55,10 +55,10 @@ impl Rig {
         Ok(board)
     }
 
-    /// Plays packets, those of each input, to their end.
+    /// Plays packets, given by input, to their end.
     ///
     /// # Errors
-    /// If the router stands still, or a packet leaves otherwise than golden sends it.
+    /// If the router makes no progress, or a packet leaves other than as golden sends it.
     pub fn run(
         &self,
         version: &Version,
@@ -74,7 +74,7 @@ impl Rig {
     }
 }
 
-/// The rate of each input line, if all ports together get so many packets a second.
+/// Returns the rate of each input line for a total number of packets per second on all ports.
 pub fn rate(packets_a_second: f64, bytes: usize, ports: usize) -> LineRate {
     let hertz = super::MHZ as f64 * 1e6;
     super::line(bytes, ports as f64 * hertz / packets_a_second)

@@ -1,4 +1,4 @@
-//! Larger chips: the rate of the mapper's mappings over the number of tiles.
+//! Larger chips: the rate of the mapper's mappings by the number of tiles.
 
 use serde::Serialize;
 use wireloom_console::{Working, output};
@@ -18,7 +18,6 @@ use crate::pages::{PageTable, Table};
 use crate::store::Cost;
 use crate::values::{Values, slug};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "raw-sizes",
     what: "RAW: rate of an IPv4 engine in Loom C over the tiles of the chip, 1 x 1 to 16 x 16, by mapping",
@@ -34,9 +33,9 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// Tiles in a row and in a column.
+/// Tiles per row and column.
 const SIDES: [u32; 5] = [1, 2, 4, 8, 16];
-/// Packets for each tile that executes the engine: by then its cache has the addresses.
+/// Packets per tile that executes the engine: enough that its cache holds the addresses.
 const PACKETS: usize = 400;
 const BYTES: usize = 64;
 
@@ -44,16 +43,17 @@ const BYTES: usize = 64;
 #[derive(Clone, Copy, Debug)]
 struct Way {
     name: &'static str,
-    /// The number of chains on a chip of this side, and the tiles of each.
+    /// The number of chains on a chip of this side, and the number of tiles of each.
     chains: fn(usize) -> (usize, usize),
-    /// The largest chip on which it is measured.
+    /// The side of the largest chip on which it is measured.
     most: usize,
 }
 
-/// The largest side with one chain: its rate hardly rises from 4 to 8, and larger runs take long.
+/// The largest side with one chain. Its rate hardly rises from 4 to 8, and larger runs take long.
 const ONE_CHAIN: usize = 8;
 
-/// All with the tiles of a chain in turn, each of which executes the whole engine.
+/// The placements. In all of them the tiles of a chain take turns, and each executes the whole
+/// engine.
 const WAYS: [Way; 3] = [
     Way { name: "a chain of all tiles", chains: |side| (1, side * side), most: ONE_CHAIN },
     Way { name: "a chain for each row", chains: |side| (side, side), most: usize::MAX },
@@ -80,7 +80,7 @@ struct Case {
     candidate: Candidate,
 }
 
-/// The mapping of the mapper that places the engine in this way.
+/// Finds the mapper's mapping that places the engine in this way.
 fn candidate(spec: &MachineSpec, way: &Way) -> Option<Candidate> {
     let side = spec.chip.columns as usize;
     let (chains, tiles) = (way.chains)(side);
@@ -100,7 +100,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
         let spec = sized(spec, side);
         let mut known: Vec<Candidate> = Vec::new();
         for way in WAYS {
-            // On small chips some ways are the same.
+            // On small chips some placements coincide.
             let found = candidate(&spec, &way).filter(|found| !known.contains(found));
             known.extend(found.clone());
             cases.extend(found.map(|candidate| Case { side, way, candidate }));
@@ -154,7 +154,7 @@ fn measured(rig: &Rig, spec: &MachineSpec, case: &Case) -> Result<Row> {
     let spec = MachineSpec { mapping, ..sized(spec, case.side) };
     let trace = Trace::new(1, PACKETS * tiles, BYTES);
     let store = store(&rig.meaning, &trace.routes)?;
-    // Packets of the trace in turn to all ports.
+    // The packets of the trace arrive at all ports in turn.
     let all = trace.packets.into_iter().flatten().enumerate();
     let packets = all.map(|(number, bytes)| Packet {
         ingress: (number % ports) as u16,

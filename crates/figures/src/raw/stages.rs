@@ -1,5 +1,5 @@
-//! Where each cycle of the four stages goes, in the middle of a run under full load: Table 1, word
-//! by word.
+//! A breakdown of the cycles of the four stages, in the middle of a run under full load: Table 1,
+//! word by word.
 
 use serde::Serialize;
 use wireloom_raw::board::Board;
@@ -19,7 +19,6 @@ use wireloom_console::{Working, output};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "raw-stages",
     what: "RAW: where each cycle of Table 1 goes: instructions and waits of the four stages, 64 and 1,500 bytes",
@@ -43,7 +42,7 @@ pub const FIGURE: Figure = Figure {
 /// A router of Table 1.
 struct Router {
     name: &'static str,
-    /// Cycles of Table 1 for packets of 64 and of 1,500 bytes.
+    /// The cycles in Table 1 for packets of 64 and of 1,500 bytes.
     published: [f64; 2],
 }
 
@@ -51,25 +50,25 @@ const ROUTERS: [Router; 2] = [
     Router { name: "null", published: [416.0, 3490.0] },
     Router { name: "iii", published: [690.0, 5394.0] },
 ];
-/// Bytes, and packets of the trace.
+/// Packet lengths: the name, bytes, and packets of the trace.
 const LOADS: [(&str, usize, usize); 2] = [("64", 64, 4000), ("1500", 1500, 400)];
-/// Words of 1,500 bytes that 64 bytes do not have.
+/// Additional words of a packet of 1,500 bytes over one of 64 bytes.
 const MORE_WORDS: f64 = 359.0;
 
-/// Cycles of a stage for a packet of its column.
+/// Cycles of a stage per packet of its column.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Row {
     router: &'static str,
     bytes: &'static str,
     stage: String,
-    /// All of them.
+    /// The sum of all kinds.
     cycles: f64,
     #[serde(flatten)]
     kinds: Cycles,
 }
 
-/// The stages of a router over the middle of a run. A run repeats itself to the cycle, so the first
-/// one says where the middle is, and a second one is stopped there.
+/// Accounts for the stages of a router over the middle of a run. A run repeats to the cycle, so the
+/// first one locates the middle, and a second one is stopped there.
 fn account(
     router: &'static str,
     bytes: &'static str,
@@ -146,12 +145,12 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text, data, svg, faults: vec![] })
 }
 
-/// The sum of the four stages.
+/// Returns the sum of the four stages.
 fn sum(values: &Values, router: &str, bytes: &str, field: &str) -> Result<f64> {
     (1..=4).map(|stage| values.get(&format!("{router}.{bytes}.{stage}.{field}"))).sum()
 }
 
-/// Both lengths of a router, and what a word more costs, next to Table 1.
+/// Tabulates both lengths of a router, and the cost of an additional word, next to Table 1.
 fn words(values: &Values, router: &Router) -> Result<Table> {
     let mut table =
         Table::new(["cycles of the four stages", "64 bytes", "1,500 bytes", "a word more"]);
@@ -176,7 +175,7 @@ fn words(values: &Values, router: &Router) -> Result<Table> {
     Ok(table)
 }
 
-/// The stages of both routers, packets of one length.
+/// Tabulates the stages of both routers for packets of one length.
 fn stages(values: &Values, bytes: &str) -> Result<Table> {
     let heads = ["router", "stage", "cycles"].into_iter().chain(KINDS.map(|kind| kind.1));
     let mut table = Table::new(heads);

@@ -1,5 +1,5 @@
-//! The tasks of Table 2 in code that the compiler made: an engine that has them as steps, each on a
-//! tile of its own. A tile takes a packet in, executes its step, and sends the packet on.
+//! The tasks of Table 2 in compiled code: an engine with the tasks as steps, each on its own tile.
+//! A tile receives a packet, executes its step, and sends the packet on.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -18,28 +18,28 @@ use wireloom_raw::{Chip, Raw, TileCycles, Work};
 use super::cycles::Cycles;
 use super::tiled;
 
-/// The tiles, each with its steps. The first is next to the memory, as in the paper's routers.
+/// The tiles with their steps. The first is next to the memory, as in the paper's routers.
 const TILES: [((u8, u8), &[&str]); 4] = [
     ((3, 3), &["lookup"]),
     ((2, 3), &["check", "options"]),
     ((1, 3), &["rewrite"]),
     ((0, 3), &["send"]),
 ];
-/// Packets of a tile before those that count: the cache has as many lines.
+/// Packets of a tile before the counted ones: the cache has this number of lines.
 const BEFORE: usize = 1100;
-/// Packets that count.
+/// The number of counted packets.
 const COUNTED: usize = 200;
 /// Packets that the chip has at a time: enough that one waits at its port.
 const INSIDE: usize = 16;
 
-/// What a tile does with a packet.
+/// The cycles of a tile per packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Task {
-    /// The packet comes into the tile's memory.
+    /// Receiving the packet into the tile's memory.
     pub comes: Cycles,
-    /// The step is executed.
+    /// Executing the step.
     pub step: Cycles,
-    /// The packet leaves.
+    /// Sending the packet.
     pub leaves: Cycles,
 }
 
@@ -60,13 +60,13 @@ impl Task {
         }
     }
 
-    /// All that the tile does.
+    /// The sum of all parts.
     pub fn all(&self) -> Cycles {
         self.comes + self.step + self.leaves
     }
 }
 
-/// The program of a tile: its instructions, each with the part to which it belongs.
+/// The program of a tile: its instructions, each with its part.
 struct Code {
     instructions: Vec<(Instruction, Part)>,
     begin: u32,
@@ -79,8 +79,8 @@ impl Code {
             address(name).ok_or_else(|| Error::new(format!("tile {place:?} has no label {name}")))
         };
         let begin = known("begin")?;
-        // The parts of a program follow each other: rows of what leaves, what comes, what leaves, the row of what
-        // comes, steps.
+        // The parts of a program are consecutive: rows that send, code that receives, code that
+        // sends, the row that receives, and steps.
         let (leaves, comes) = (known("finish")?, known("take_row")?);
         let steps = labels
             .iter()
@@ -99,11 +99,11 @@ impl Code {
     }
 }
 
-/// A tile under way.
+/// A tile under observation.
 struct Watch {
     place: (u8, u8),
     code: Code,
-    /// Where it is, and its account until now.
+    /// The current address, and the account so far.
     at: u32,
     spent: TileCycles,
     packets: usize,
@@ -115,7 +115,7 @@ impl Watch {
         self.packets > BEFORE + COUNTED
     }
 
-    /// Looks at the tile after a cycle.
+    /// Observes the tile after a cycle.
     fn look(&mut self, chip: &Chip) {
         let (from, before) = (self.at, self.spent);
         (self.at, self.spent) = (chip.program_counter(self.place), chip.spent(self.place).0);
@@ -131,7 +131,7 @@ impl Watch {
     }
 }
 
-/// The engine of programs/raw/ipv4-tasks.loom, and the machine that has a tile for each step.
+/// The engine of programs/raw/ipv4-tasks.loom, and the machine with a tile for each step.
 pub struct Tiles {
     program: Program,
     spec: MachineSpec,
@@ -141,7 +141,7 @@ impl Tiles {
     /// Compiles the engine.
     ///
     /// # Errors
-    /// If it is not below the root.
+    /// If programs/raw/ipv4-tasks.loom is not below the root.
     pub fn new(root: &Path) -> Result<Self> {
         let program = Source::of(root.join("programs/raw/ipv4-tasks.loom")).compiled()?;
         let spec = tiled("raw")?;
@@ -155,11 +155,11 @@ impl Tiles {
         Ok(Self { program, spec: MachineSpec { mapping, ..spec } })
     }
 
-    /// What each tile does with a packet under full load, on average. The packets are played again
-    /// and again; each is compared with golden.
+    /// Returns each tile's mean cycles per packet under full load. The packets are played
+    /// repeatedly, and each is compared with golden.
     ///
     /// # Errors
-    /// If the engine has no place, or a packet leaves otherwise than golden sends it.
+    /// If the engine does not fit, or a packet leaves other than as golden sends it.
     pub fn measure(&self, packets: &[Vec<u8>], routes: &[Route]) -> Result<[Task; 4]> {
         let store = store(&self.program, routes)?;
         let optimised = &self.program.optimised;

@@ -1,5 +1,5 @@
-//! The time of each task of the IPv4 router (Table 2): of the program written by hand, its stage
-//! alone, with all around it faster; and of code that the compiler made, each task on a tile.
+//! The cycles of each task of the IPv4 router (Table 2): in the hand-written program, with its
+//! stage alone and all around it faster; and in compiled code, with each task on a tile.
 
 use serde::Serialize;
 use wireloom_isa::raw::Network;
@@ -21,7 +21,6 @@ use wireloom_console::{Working, output};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "raw-tasks",
     what: "RAW: cycles of the tasks of the IPv4 router, by hand and compiled, next to the paper's Table 2",
@@ -40,16 +39,16 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// Cycles before those that count, and those that count.
+/// Cycles before the measurement, and measured cycles.
 const BEFORE: u64 = 20_000;
 const WINDOW: u64 = 50_000;
 const BYTES: usize = 64;
-/// The tables of columns 0 and 1, and the queues.
+/// The addresses of the tables of columns 0 and 1, and of the queues.
 const TABLES: u32 = 0x1000_0000;
 const QUEUES: u32 = 0x4000_0000;
 
-/// A task of Table 2: its row, the labels between which it is, its packets, and its cycles. The row is
-/// also the number of its step in the compiled engine.
+/// A task of Table 2: its row, the labels between which its code is, its packets, and its cycles.
+/// The row is also the number of its step in the compiled engine.
 struct Task {
     name: &'static str,
     what: &'static str,
@@ -63,9 +62,9 @@ struct Task {
 /// The destinations of packets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Destinations {
-    /// One, with a prefix of at most 24 bits, or longer.
+    /// One destination, with a prefix of at most 24 bits, or longer.
     One { is_long: bool },
-    /// So many that no line is in the cache any more.
+    /// More destinations than the cache holds, so that every lookup misses.
     Many { is_long: bool },
 }
 
@@ -140,25 +139,26 @@ const TASKS: [Task; 7] = [
 /// The row of the tile whose task is to send packets.
 const SENDS: u8 = 3;
 
-/// A task, measured.
+/// The measurement of a task.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     task: &'static str,
-    /// Of the program written by hand.
+    /// The cycles of the hand-written program.
     cycles: f64,
     published: f64,
-    /// What the compiled tile does, in the parts of its program.
+    /// The compiled tile's cycles, by part of its program.
     parts: Compiled,
-    /// Sums of its cycles: those of the task, all that are no wait for a network, and the waits.
+    /// Sums of the compiled tile's cycles: of the task, of all kinds that are not network waits,
+    /// and of the waits.
     compiled: f64,
     busy: f64,
     waits: f64,
 }
 
-/// What is around the stage of column 0 and a row: switches that bring words, a tile that takes
-/// results or brings packets.
+/// Generates the surroundings of the stage in column 0 and this row: switches that bring words, and
+/// a tile that takes results or brings packets.
 fn surroundings(row: u8) -> String {
-    // Sixteen words at a time, so that the jump back costs little.
+    // Sixteen words per round, so that the jump back costs little.
     let drain = format!("again:\n{} j again\n", " move $zero, $cgni\n".repeat(16));
     let mut text = String::new();
     for above in 0..row {
@@ -171,7 +171,7 @@ fn surroundings(row: u8) -> String {
     match row {
         // Results go to row 2.
         0 | 1 => text += &format!(".tile 0 2\n{drain}"),
-        // Two results for each packet, always there: port 0 and a correct header.
+        // Two results per packet, always available: port 0 and a correct header.
         2 => {
             text += ".tile 1 2\n li $t0, 0x02000040\n li $t1, 1\nagain:\n";
             text += &" move $cgno, $t0\n move $cgno, $t1\n move $cgno, $zero\n move $cgno, $t0\n move $cgno, $zero\n move $cgno, $zero\n"
@@ -188,9 +188,9 @@ fn surroundings(row: u8) -> String {
     text
 }
 
-/// Destinations, with routes.
+/// Returns destinations with their routes.
 fn destinations(which: Destinations) -> (Vec<u32>, Vec<Route>) {
-    // A line of either table holds 16 entries. Only one of them is used.
+    // A line of either table holds 16 entries, and only one of them is used.
     let (count, is_long) = match which {
         One { is_long } => (1, is_long),
         Many { is_long } => (4096, is_long),
@@ -203,7 +203,7 @@ fn destinations(which: Destinations) -> (Vec<u32>, Vec<Route>) {
     (addresses, routes)
 }
 
-/// The cycles of a task in the program written by hand.
+/// Measures the cycles of a task in the hand-written program.
 fn measure(task: &Task, whole: &Program, labels: &Labels) -> Result<f64> {
     let place = (0, task.row);
     let mut program = assemble("surroundings", &surroundings(task.row))
@@ -240,8 +240,7 @@ fn measure(task: &Task, whole: &Program, labels: &Labels) -> Result<f64> {
     Ok(cycles as f64 / packets as f64)
 }
 
-/// All tasks. Those of other tiles than the lookup's are taken from the first run of the compiled
-/// engine.
+/// Measures all tasks. Tiles other than the lookup's use the first run of the compiled engine.
 fn measured(settings: &Settings) -> Result<Vec<Row>> {
     let version = Version::named("III");
     let (whole, labels) = assemble_with_labels(version.file, version.text)
@@ -258,7 +257,7 @@ fn measured(settings: &Settings) -> Result<Vec<Row>> {
         let of = known.iter().find(|(of, _)| *of == task.destinations);
         let parts = of.map(|(_, tiles)| tiles[usize::from(task.row)]).unwrap_or_default();
         let all = parts.all();
-        // The last task is to send packets; the others are steps between words in and words out.
+        // The last task sends packets; the others are steps between words in and words out.
         let sends = if task.row == SENDS { parts.leaves.busy() } else { 0.0 };
         rows.push(Row {
             task: task.name,
@@ -296,7 +295,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text, data, svg, faults: vec![] })
 }
 
-/// Tasks next to Table 2, for pages.
+/// Tabulates the tasks next to Table 2, for pages.
 fn table(values: &Values) -> Result<Table> {
     let heads = ["task", "published", "by hand", "off", "compiled", "off", "its whole tile"];
     let mut table = Table::new(heads.into_iter().chain(["waits of that tile"]));
@@ -315,10 +314,10 @@ fn table(values: &Values) -> Result<Table> {
     Ok(table)
 }
 
-/// What the compiled tiles do with their cycles, for pages.
+/// Tabulates the use of the compiled tiles' cycles, for pages.
 fn parts(values: &Values) -> Result<Table> {
     let parts = [("comes", "packet comes"), ("step", "step"), ("leaves", "packet leaves")];
-    // The other kinds are those of networks that these tiles do not use.
+    // The other kinds belong to networks that these tiles do not use.
     let kinds = &KINDS[..Cycles::GENERAL];
     let heads = ["task", "part", "cycles"].into_iter().chain(kinds.iter().map(|kind| kind.1));
     let mut table = Table::new(heads);
@@ -350,10 +349,11 @@ mod tests {
         let tiles = tiles.unwrap_or_else(|error| panic!("{}", error.message));
         let cycles = tiles.map(|tile| tile.all().total());
         assert_eq!(cycles, [cycles[0]; 4]);
-        // The slowest stage is the check, which the stage before waits for and that after waits on.
+        // The check is the slowest stage: the stage before it waits to send, and the one after it
+        // waits for packets.
         let busy = tiles.map(|tile| tile.all().busy());
         assert!(busy.iter().all(|cycles| *cycles <= busy[1]), "{busy:?}");
-        // A packet of 64 bytes is 17 words, and those before them.
+        // A packet of 64 bytes is 17 words, plus the words before them.
         assert_eq!(tiles[0].comes.0[0], 18.0);
         assert_eq!(tiles[3].leaves.0[1], 20.0);
         // The steps and, last, sending. The checksum and the TTL wait for no load.

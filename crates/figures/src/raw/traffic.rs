@@ -1,4 +1,4 @@
-//! Versions of the IPv4 router under packets of all sizes (Figure 15).
+//! Versions of the IPv4 router with packets of all sizes (Figure 15).
 
 use serde::Serialize;
 use wireloom_raw::dir24::Route;
@@ -17,7 +17,6 @@ use wireloom_console::{Working, output};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "raw-traffic",
     what: "RAW: versions of the IPv4 router under packets of all sizes",
@@ -36,7 +35,7 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// Versions with the paper's peaks of Figure 15 (Gb/s), as far as its text has them: "external
+/// Versions with the paper's peaks of Figure 15 (Gb/s), as far as its text states them: "external
 /// buffering" and "on linecards".
 const VERSIONS: [(&str, Option<f64>); 4] =
     [("I", None), ("II", None), ("III", Some(8.9)), ("IV", Some(14.0))];
@@ -49,21 +48,21 @@ struct Row {
     mean_bytes: f64,
     mpps: f64,
     gbps: f64,
-    /// Packets that golden drops, and that the router lost.
+    /// Packets that golden drops, and packets that the router lost.
     dropped: usize,
     lost: usize,
-    /// Packets that left at each port, and that the port's queue had no place for.
+    /// Packets that left at each port, and packets for which the port's queue had no room.
     left: [usize; PORTS],
     full: [u32; PORTS],
 }
 
-/// The register in which the queue of version IV counts packets for which it has no place: $v0.
+/// The register, $v0, in which the queue of version IV counts packets for which it has no room.
 const FULL: u8 = 2;
 
 /// The packets of each input.
 type Inputs = Vec<Vec<Vec<u8>>>;
 
-/// Packets of each input, and routes of 24 bits to random ports, as in the paper.
+/// Returns the packets of each input, and routes of 24 bits to random ports, as in the paper.
 fn packets(settings: &Settings, traffic: &str) -> Result<(Inputs, Vec<Route>)> {
     let mut rng = Rng::new(1, "raw addresses");
     let mut inputs = null::packets(settings, traffic)?;
@@ -71,7 +70,7 @@ fn packets(settings: &Settings, traffic: &str) -> Result<(Inputs, Vec<Route>)> {
         (0..ADDRESSES).map(|_| rng.below(0xdf00_0000 - 0x0100_0000) as u32 + 0x0100_0000).collect();
     for (number, packet) in inputs.iter_mut().flatten().enumerate() {
         if traffic == "real" {
-            // The link's header; packets without IPv4 after it become empty.
+            // Strip the link header; frames without IPv4 become empty.
             *packet = captures::ipv4(packet).unwrap_or_default().to_vec();
         } else if traffic == "mix" {
             let to = addresses[rng.below(ADDRESSES) as usize];
@@ -152,7 +151,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text, data, svg: bars.svg(), faults: faults.collect() })
 }
 
-/// Where the packets of version IV leave, for pages.
+/// Tabulates the output ports of version IV, for pages.
 fn ports(values: &Values) -> Result<Table> {
     let mut table = Table::new(["traffic", "port", "left", "of them", "lost in a full queue"]);
     for traffic in TRAFFIC {
@@ -172,7 +171,7 @@ fn ports(values: &Values) -> Result<Table> {
     Ok(table)
 }
 
-/// Rates next to Figure 15, for pages.
+/// Tabulates rates next to Figure 15, for pages.
 fn table(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "version",

@@ -1,4 +1,4 @@
-//! On what tiles and switches wait in each version, under full load.
+//! The waits of tiles and switches in each version, under full load.
 
 use serde::Serialize;
 use wireloom_raw::board::Board;
@@ -16,7 +16,6 @@ use wireloom_console::{Working, output};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
 pub const FIGURE: Figure = Figure {
     name: "raw-waits",
     what: "RAW: on what the tiles of each version of the IPv4 router wait under full load, 64 and 1,500 bytes",
@@ -37,10 +36,10 @@ pub const FIGURE: Figure = Figure {
 };
 
 const STAGES: [&str; 4] = ["lookup", "check", "decision", "queue"];
-/// Bytes, and packets of the trace.
+/// Packet lengths: the name, bytes, and packets of the trace.
 const LOADS: [(&str, usize, usize); 2] = [("64", 64, 4000), ("1500", 1500, 400)];
 
-/// Cycles of a stage for a packet, averaged over the ports.
+/// Cycles of a stage per packet, averaged over the ports.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     version: String,
@@ -51,7 +50,8 @@ struct Row {
     executed: f64,
     #[serde(flatten)]
     kinds: Cycles,
-    /// The switch of the tile: words and counts of its tile, words of others, room.
+    /// The tile's switch: cycles that executed, that waited for words of its own tile, that waited
+    /// for words of others, and that waited for room.
     switch_executed: f64,
     switch_empty_tile: f64,
     switch_empty: f64,
@@ -156,12 +156,12 @@ fn written(values: &Values, bytes: &str, columns: &[(&str, &str)]) -> Result<Tab
     Ok(table)
 }
 
-/// Tiles, for pages.
+/// Tabulates the tiles for pages.
 fn table(values: &Values, bytes: &str) -> Result<Table> {
     written(values, bytes, &COLUMNS)
 }
 
-/// Switches under packets of 64 bytes, for pages.
+/// Tabulates the switches for packets of 64 bytes, for pages.
 fn switches(values: &Values) -> Result<Table> {
     written(values, "64", &SWITCH_COLUMNS)
 }

@@ -5,7 +5,7 @@ use crate::pages::Table;
 use crate::values::Values;
 use wireloom_machine::Result;
 
-/// How far a value is from the published one.
+/// Formats the deviation of a value from the published one.
 fn off(value: f64, published: f64) -> String {
     format!("{:+.0} %", 100.0 * (value / published - 1.0))
 }
@@ -14,7 +14,7 @@ fn peak(values: &Values, row: &str, load: &Load) -> Result<f64> {
     values.get(&format!("{row}.{}.all.rate", load.name).to_lowercase())
 }
 
-/// The greatest input that leaves at its rate, to one per cent.
+/// Returns the greatest load that is forwarded entirely, to within one percent.
 fn loss_free(values: &Values, row: &Row, load: &Load) -> Result<String> {
     let mut most = "-";
     for input in load.inputs {
@@ -28,7 +28,7 @@ fn loss_free(values: &Values, row: &Row, load: &Load) -> Result<String> {
     Ok(most.to_owned())
 }
 
-/// Peaks next to the paper's.
+/// Tabulates peaks next to the paper's.
 pub fn peaks(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "version",
@@ -63,7 +63,7 @@ pub fn peaks(values: &Values) -> Result<Table> {
     Ok(table)
 }
 
-/// What a change of the design is worth: versions next to each other.
+/// Tabulates the gain of design changes: pairs of versions.
 pub fn ratios(values: &Values) -> Result<Table> {
     let mut table = Table::new(["from", "to", "what changes", "bytes", "published", "measured"]);
     for (from, to, what) in [
@@ -88,14 +88,15 @@ pub fn ratios(values: &Values) -> Result<Table> {
             ]);
         }
     }
-    // "Approximately three times better than IXP1200" (section 3.1), which has 2.9 Mpps (section 2).
+    // "Approximately three times better than IXP1200" (section 3.1), which has 2.9 Mpps (section
+    // 2).
     let measured = off(peak(values, "I", &LOADS[0])?, 2.9);
     let cells = ["IXP1200 of the paper, 2.9 Mpps", "I", "the chip", "64", "+200 %", &measured];
     table.row(cells.map(str::to_owned));
     Ok(table)
 }
 
-/// A field of all versions against input.
+/// Tabulates a field of all versions by offered load.
 pub fn rates(values: &Values, load: &Load, field: &str) -> Result<Table> {
     let unit = if field == "rate" { load.unit } else { "cycles" };
     let first = format!("{unit}, by {} offered", load.unit);
@@ -113,7 +114,7 @@ pub fn rates(values: &Values, load: &Load, field: &str) -> Result<Table> {
     Ok(table)
 }
 
-/// Version III next to Table 1.
+/// Tabulates version III next to Table 1.
 pub fn latency(values: &Values) -> Result<Table> {
     let mut table = Table::new([
         "bytes",
