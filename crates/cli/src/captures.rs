@@ -1,4 +1,4 @@
-//! Options of captures that are read.
+//! Options for reading captures.
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
@@ -102,14 +102,14 @@ impl CaptureArgs {
     }
 }
 
-/// Prints what a user should know of captures that have been read.
+/// Prints the warnings about captures that have been read.
 pub fn warn_of(captures: &Captures) {
     for warning in captures.warnings() {
         output::note(format!("warning: {warning}"));
     }
 }
 
-/// Says how many packets to the control processor a capture in plain pcap lacks.
+/// Reports the number of packets to the control processor that a plain pcap capture omits.
 pub fn warn_of_left_out(count: u64) {
     if count > 0 {
         output::note(format!(

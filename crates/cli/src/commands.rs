@@ -1,4 +1,4 @@
-//! The subcommands, one a file.
+//! The subcommands, one per file.
 
 mod application;
 mod assemble;
@@ -40,7 +40,7 @@ use wireloom_console::output;
 
 use crate::failure::Outcome;
 
-/// The subcommands as `--help` lists them.
+/// The groups of subcommands in `--help`.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Write and test a program", &["new", "example", "check", "explain", "test"]),
     ("Run it", &["run", "verify", "trace", "build"]),
@@ -51,7 +51,8 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("This command", &["docs", "tools", "completions", "manual", "help"]),
 ];
 
-/// What subcommands for one kind of machine were called before they stood under its name.
+/// Earlier names of subcommands that moved under the name of a kind of machine, with their present
+/// names.
 const MOVED: [(&str, &str); 7] = [
     ("application", "mpsoc application"),
     ("map", "raw map"),
@@ -69,9 +70,9 @@ pub fn moved(name: &str) -> Option<&'static str> {
 
 /// Returns the template of a command's help, with its subcommands in groups.
 pub fn help_template(command: &clap::Command) -> String {
-    /// Columns of names.
+    /// The width of the column of names.
     const NAMES: usize = 13;
-    /// Columns of the whole at most, as of the rest of the help.
+    /// The greatest width of a line, as in the rest of the help.
     const WIDEST: usize = 100;
     let mut groups = String::new();
     for (title, names) in GROUPS {
@@ -410,7 +411,7 @@ impl Mpsoc {
 }
 
 impl Command {
-    /// Whether the subcommand handles the signals itself that ask the process to end.
+    /// Whether the subcommand itself handles the signals that ask the process to end.
     pub fn handles_signals(&self) -> bool {
         match self {
             #[cfg(target_os = "linux")]

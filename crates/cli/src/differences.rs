@@ -3,11 +3,11 @@
 use wireloom_console::output;
 use wireloom_machine::Compared;
 
-/// So many fields that differ are shown: a payload may have thousands of rows.
+/// The most differing fields that are shown: a payload may have thousands of rows.
 const SHOWN: usize = 100;
 
-/// Formats fields as a table in which `!` marks those that differ. Rows of payload and padding that
-/// agree are left out.
+/// Formats fields as a table in which `!` marks differing ones. Equal rows of payload and padding
+/// are left out.
 pub fn table(fields: &[Compared], expected: &str, got: &str) -> String {
     let mut table = output::table(&["", "field", expected, got], &[]);
     let mut left_out = 0;

@@ -4,20 +4,20 @@ use std::fmt::Display;
 use std::process::ExitCode;
 use wireloom_console::output;
 
-/// Why a subcommand stopped. It decides the exit status.
+/// The reason that a subcommand stopped. It decides the exit status.
 #[derive(Debug)]
 pub enum Failure {
     /// The subcommand ran and the result is negative: the program has errors, or the machines
     /// differ. All messages have been printed. Exit status 1.
     Negative,
-    /// As [`Unusable`](Self::Unusable), and all messages have been written.
+    /// As [`Unusable`](Self::Unusable), with all messages already printed.
     Told,
     /// The command line, a file or the computer prevents the subcommand. The message has the form
     /// "what: why", with advice if there is any. Exit status 2.
     Unusable {
-        /// What is wrong, and where.
+        /// The problem and its place.
         message: String,
-        /// What to do about it.
+        /// Advice for the user.
         help: Option<String>,
         /// Whether the only problem is a missing optional tool.
         optional: bool,
@@ -55,7 +55,7 @@ impl Failure {
             Self::Negative => ExitCode::from(1),
             Self::Told => ExitCode::from(2),
             Self::Unusable { message, help, .. } => {
-                // Diagnostics with a quoted line say by themselves that they are errors.
+                // Rendered diagnostics begin with "error" already.
                 let label = if message.starts_with("error") { "" } else { "error: " };
                 output::note(format!("{label}{}", harmless(&message)));
                 if let Some(help) = help {
@@ -67,12 +67,13 @@ impl Failure {
     }
 }
 
-/// The longest line of a message in characters, and how many of its beginning and end are kept.
+/// The longest line of a message in characters, and the length of the kept beginning and end of a
+/// longer one.
 const LONGEST: usize = 2000;
 const KEPT: usize = LONGEST / 2;
 
-/// Escapes control characters, which a file's name or contents can bring to the terminal, and leaves
-/// out the middle of lines that quote a file at length.
+/// Escapes control characters, which a file's name or contents could bring to the terminal, and
+/// cuts the middle of lines that quote a file at length.
 fn harmless(text: &str) -> String {
     let escape = |c: char| match c {
         '\n' | '\t' => String::from(c),

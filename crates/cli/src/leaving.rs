@@ -1,8 +1,8 @@
-//! What leaves a machine during a run: counted, and written to a capture.
+//! Handles the outputs of a machine during a run: counts them, and writes them to a capture.
 //!
-//! Outputs are kept while the machine works, so that reports show its own pace, and settled
-//! between batches. A packet may send 65,536 copies: after [`MOST`] bytes outputs are settled at
-//! once, and the time that this takes is not the machine's.
+//! Outputs are kept while the machine works, so that reports show its own speed, and settled
+//! between batches. A packet may send 65,536 copies: after [`MOST`] bytes the outputs are settled
+//! at once, and the time for this is not counted as the machine's.
 
 use std::time::{Duration, Instant};
 
@@ -12,21 +12,21 @@ use wireloom_machine::{Error, Outputs, Result, Running};
 
 use wireloom_console::Tally;
 
-/// The bytes of outputs that are kept at most, except those of the last one.
+/// The most bytes of outputs that are kept, except for the last output.
 const MOST: usize = 16 << 20;
 
 /// The outputs of a run.
 pub struct Leaving<'a> {
-    /// What left until now.
+    /// The counts of all outputs so far.
     pub tally: Tally,
     /// The capture, if there is one.
     pub sink: Option<CaptureSink<'a>>,
     kept: Outputs,
-    /// Whether the machine has a port, by its number.
+    /// Whether the machine has a port, by port number.
     ports: Vec<bool>,
-    /// Whether the machine shows the bytes of packets that it drops.
+    /// Whether the machine reports the bytes of dropped packets.
     shows_drops: bool,
-    /// Time taken in the machine's working time.
+    /// Time spent here during the machine's working time.
     aside: Duration,
     failure: Option<Error>,
 }
@@ -55,8 +55,8 @@ impl<'a> Leaving<'a> {
         }
     }
 
-    /// Settles what was taken, between batches. Returns the time by which the machine worked less
-    /// than was measured.
+    /// Settles the kept outputs, between batches. Returns the time to subtract from the machine's
+    /// measured working time.
     ///
     /// # Errors
     /// If the capture cannot be written.

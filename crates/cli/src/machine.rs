@@ -14,7 +14,7 @@ use wireloom_offloads::Store;
 use crate::failure::Outcome;
 use crate::program::ProgramArgs;
 
-/// Returns the help of an option that names machines, with all kinds of them.
+/// Returns the help of an option that names machines, with the list of their kinds.
 pub fn help(what: &str) -> String {
     format!(
         "{what}: {}, another description (wireloom machines lists them), the path of one (.toml), or of a report with one (.json)",
@@ -22,7 +22,7 @@ pub fn help(what: &str) -> String {
     )
 }
 
-/// A machine that programs can be run on or built for.
+/// A machine for which programs can be built or on which they run.
 #[derive(Clone, Debug)]
 pub struct MachineName(pub Arc<dyn Configured>);
 
@@ -39,13 +39,13 @@ impl FromStr for MachineName {
 }
 
 impl MachineName {
-    /// Returns the machine as one of a kind, if it is of that kind.
+    /// Returns the machine as a machine of kind `T`, if it is one.
     pub fn of_kind<T: 'static>(&self) -> Option<&T> {
         self.0.as_any().downcast_ref()
     }
 
-    /// The program that is run on it. One that is written for machines of its kind alone is started
-    /// with it.
+    /// Returns the program to run on the machine. For a program that is written for this kind of
+    /// machine alone, it also returns the started machine.
     ///
     /// # Errors
     /// As [`ProgramArgs::compiled`], or as [`Configured::start_own`].
@@ -60,7 +60,8 @@ impl MachineName {
         }
     }
 
-    /// The machine, started already with its own program, once it has the entries of table files.
+    /// Returns a machine that was started with its own program, after loading the entries of table
+    /// files.
     ///
     /// # Errors
     /// As [`Machine::restore`].
@@ -88,8 +89,7 @@ impl MachineName {
     }
 }
 
-/// Warns on standard error of sections of a machine's description that have no effect with a
-/// program.
+/// Warns on standard error of sections of a machine's description that have no effect on a program.
 pub fn warn_of_sections(machine: &dyn Configured, program: &ir::Program) {
     for warning in machine.sections_without_effect(program) {
         output::note(format!("warning: {warning}"));

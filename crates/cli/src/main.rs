@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     };
-    // A forwarder that is stopped may have a specialised engine under way.
+    // A stopped forwarder may still be compiling a specialised engine.
     wireloom_files::leave_nothing();
     status
 }
@@ -73,7 +73,7 @@ fn definition() -> clap::Command {
     command.help_template(help)
 }
 
-/// Prints the help, the version or an error of usage, and returns the exit status.
+/// Prints the help, the version or a usage error, and returns the exit status.
 fn told(message: &clap::Error) -> ExitCode {
     if let Some(ContextValue::String(name)) = message.get(ContextKind::InvalidSubcommand)
         && let Some(now) = commands::moved(name)
@@ -107,10 +107,10 @@ mod tests {
     use super::*;
 
     /// Splits an example into words or quoted texts, up to a pipe, a redirection, or an explanation
-    /// after two blanks; expands braces as a shell does.
+    /// after two blanks. Braces are expanded as in a shell.
     fn words(example: &str) -> Vec<String> {
         let end = ["  ", " | ", " > "].iter().filter_map(|stop| example.find(stop)).min();
-        // Every second part stands in quotes.
+        // Every second part is in quotes.
         let parts = example[..end.unwrap_or(example.len())].split('\'').enumerate();
         let words = parts.flat_map(|(index, part)| match index % 2 {
             0 => part.split_whitespace().collect(),
@@ -125,7 +125,8 @@ mod tests {
         inside.split(',').map(|choice| format!("{before}{choice}{after}")).collect()
     }
 
-    /// Splits a help into its examples and their files: those of an example's folder, if it says so.
+    /// Returns the examples in a help text, and the files that they may use: an example's folder,
+    /// if the text names one.
     fn examples_of(help: &str) -> (Vec<&str>, BTreeSet<String>) {
         let lines = help.lines().map(str::trim).filter(|line| line.starts_with("wireloom "));
         let name = help.split("folder of `wireloom example ").nth(1);
@@ -134,7 +135,7 @@ mod tests {
         (lines.collect(), example.map(|example| example.names()).unwrap_or_default())
     }
 
-    /// All subcommands, and those below them.
+    /// Returns all subcommands, nested ones included.
     fn all() -> Vec<clap::Command> {
         let whole = CommandLine::command();
         let below =
@@ -154,7 +155,7 @@ mod tests {
         }
     }
 
-    /// Whether a word is the name of a file.
+    /// Whether a word is a file name.
     fn is_file(word: &str) -> bool {
         const ENDINGS: [&str; 15] = [
             "c", "gz", "html", "json", "loom", "packets", "pcap", "pcapng", "rasm", "robj", "sidl",
@@ -166,10 +167,10 @@ mod tests {
 
     #[test]
     fn examples_in_the_help_are_commands_whose_files_are_there() {
-        // Options of files that a command writes.
+        // Options for files that a command writes.
         const WRITTEN: [&str; 8] =
             ["-o", "--out", "--json", "--report", "--svg", "--timeline", "--html", "--plot"];
-        // Machines that are described in files are read with the command line.
+        // Machine descriptions in files are read while the command line is parsed.
         let folder = tempfile::tempdir().expect("a temporary folder");
         let placed = |word: &String| match files::text(word) {
             Some(text) if word.ends_with(".toml") => {

@@ -1,4 +1,4 @@
-//! Long texts for people: through a pager on a terminal.
+//! Shows long texts to people, through a pager on a terminal.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -9,24 +9,24 @@ use std::process::Command;
 use wireloom_console::output;
 use wireloom_files::TemporaryFolder;
 
-/// Shows a text. On a terminal the pager that `PAGER` names, or less, takes the place of this
-/// process; elsewhere, or if there is none, the text is printed.
+/// Shows a text. On a terminal, the pager in `PAGER`, or less, replaces this process. Otherwise, or
+/// without a pager, the text is printed.
 pub fn show(text: &str) {
     if io::stdout().is_terminal() {
         let pager = std::env::var_os("PAGER").filter(|pager| !pager.is_empty());
-        // It returns only if there is no pager.
+        // The call returns only if there is no pager.
         let _ = page(text, pager);
     }
     output::print(text);
 }
 
-/// Replaces this process by the pager. The pager alone then answers to the keyboard's signals.
+/// Replaces this process by the pager, which alone then handles the keyboard's signals.
 fn page(text: &str, pager: Option<OsString>) -> io::Result<()> {
     let folder = TemporaryFolder::new()?;
     let path = folder.path().join("page");
     std::fs::write(&path, text)?;
     let file = File::open(path)?;
-    // The open file lasts as long as the pager reads it.
+    // The open file lasts until the pager has read it.
     drop(folder);
     let mut command = match pager {
         Some(pager) => {

@@ -1,4 +1,4 @@
-//! The parts of HTML reports that several subcommands have.
+//! Parts of HTML reports that several subcommands share.
 
 use wireloom_compile::explain::{explain, svg};
 use wireloom_compile::passes::PassOptions;
@@ -12,7 +12,7 @@ use crate::rows::OffloadReport;
 use crate::simulation::{kinds, usage};
 use wireloom_console::Fates;
 
-/// Returns the command line as a shell would read it.
+/// Returns the command line, quoted for a shell.
 pub fn command_line() -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./,=:+@".contains(letter);
     let quoted = |word: std::ffi::OsString| {
@@ -26,13 +26,13 @@ pub fn command_line() -> String {
     std::iter::once("wireloom".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// Draws the step graph of a program, as machines in software execute it.
+/// Draws the step graph of a program, as software machines execute it.
 pub fn step_graph(program: &ir::Program) -> Section {
     let graph = svg::step_graph(&explain(program, &PassOptions::default()));
     Section::new("Steps").picture(&graph, "Steps of the program, and how they lead to each other")
 }
 
-/// Shows where packets went, as a table and as bars.
+/// Shows the destinations of packets, as a table and as bars.
 pub fn fates(fates: &Fates) -> Section {
     let section = Section::new("Where packets went");
     let rows = fates.rows();
@@ -53,7 +53,7 @@ pub fn fates(fates: &Fates) -> Section {
     section.table(table).picture(&plot.svg(), "Packets by where they went")
 }
 
-/// Shows the statistics of a simulated machine, and what was recorded over time.
+/// Shows the statistics of a simulated machine, and its recordings over time.
 pub fn simulation(machine: &str, record: &Record, recordings: &Recordings<'_>) -> Section {
     let lines = record.lines.iter().map(|line| (line.name, line.text.as_str()));
     let mut section = Section::new(format!("Simulation of {machine}")).facts(lines);
@@ -98,7 +98,7 @@ pub fn simulation(machine: &str, record: &Record, recordings: &Recordings<'_>) -
     section
 }
 
-/// Shows the offloads that packets can change, and the rows that were asked for.
+/// Shows the offloads that packets can change, and the requested rows.
 pub fn offloads(offloads: &[OffloadReport], unread: &[String]) -> Section {
     let mut section = Section::new("Offloads");
     let mut table = Table::new(["offload", "kind", "rows"], &[2]);

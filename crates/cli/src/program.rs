@@ -81,7 +81,7 @@ impl ProgramArgs {
         Ok(lower(&self.checked()?))
     }
 
-    /// Returns the program as machines in software execute it.
+    /// Returns the program as software machines execute it.
     ///
     /// # Errors
     /// As [`Self::checked`].
@@ -107,7 +107,7 @@ pub fn show_diagnostics(checked: &Checked) {
     }
 }
 
-/// Says on standard error how to read about these diagnostics, if there are any.
+/// Prints on standard error how to read about these diagnostics, if there are any.
 pub fn say_how_to_learn_more(codes: impl Iterator<Item = &'static str>) {
     let codes: BTreeSet<&str> = codes.collect();
     if let Some(line) = learn_more(&codes) {

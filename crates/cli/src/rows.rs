@@ -29,14 +29,13 @@ pub struct OffloadReport {
 /// A row as text.
 #[derive(Clone, Debug, Serialize)]
 pub struct ShownRow {
-    /// The key.
     pub key: String,
     /// The name and value of each field.
     pub fields: Vec<(String, String)>,
 }
 
-/// Returns the offloads that packets can change, and those in `dump` with up to `limit` of their
-/// rows (all if it is 0).
+/// Returns the offloads that packets can change, and the offloads in `dump`, which have up to
+/// `limit` rows (all if it is 0).
 pub fn summary(
     program: &ir::Program,
     store: &Store,
@@ -105,8 +104,8 @@ fn by_value(row: &Row) -> (Reverse<Vec<Bits>>, EntryKey) {
     (Reverse(row.fields.iter().map(|(_, value)| value.clone()).collect()), row.key.clone())
 }
 
-/// Returns the number of an offload's rows, and the first `limit` of them in an order that no two
-/// rows share. Only these are in memory together.
+/// Returns the number of an offload's rows, and the first `limit` of them in an order without ties.
+/// At most `limit` rows are in memory at a time.
 pub fn first<K: Ord>(
     instance: &dyn Instance,
     limit: usize,
@@ -139,7 +138,7 @@ pub fn shown(config: &Config, row: &Row) -> ShownRow {
     }
 }
 
-/// Formats the reports for people: one line an offload, and its rows as a table.
+/// Formats the reports for people: one line per offload, and its rows as a table.
 pub fn text(reports: &[OffloadReport]) -> String {
     let mut out = String::new();
     for report in reports {

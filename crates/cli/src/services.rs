@@ -1,5 +1,4 @@
-//! Application services that hardware elements provide: from a source in Loom C to the machine's
-//! input.
+//! Application services in hardware elements: from a source in Loom C to the machine's input.
 
 use std::path::{Path, PathBuf};
 
@@ -75,7 +74,7 @@ pub fn in_hardware(
     }
 }
 
-/// Compiles the engines, with a generated engine at the end that calls those of the services'
+/// Compiles the engines, with a generated engine at the end that calls the engines of the services'
 /// methods.
 fn compile(file: &Path, hardware: &InHardware<'_>) -> Outcome<ir::Program> {
     let text =

@@ -79,7 +79,7 @@ impl SimulationArgs {
         given.map(|(option, knob, _)| (option, knob)).chain(records).collect()
     }
 
-    /// Adds the files that are written.
+    /// Adds the output files.
     pub fn places(&self, places: Places) -> Places {
         let places = self.records.places(places).writes("--waves", self.waves.as_deref());
         places.reads(&self.rules)
@@ -218,7 +218,7 @@ pub fn text(record: &Record) -> String {
     out
 }
 
-/// Formats a latency histogram: one line a bin, its bar scaled to the longest.
+/// Formats a latency histogram: one line per bin, with bars scaled to the longest.
 fn histogram(bars: &[Bar]) -> String {
     const MARKS: u64 = 50;
     let most = bars.iter().map(|bar| bar.packets).max().unwrap_or(1);
@@ -244,7 +244,6 @@ pub fn uses(parts: &[Part]) -> output::Table {
 
 /// The utilisation of the parts of a kind, as shares of 1.
 pub struct Use<'a> {
-    /// The kind.
     pub kind: &'a str,
     parts: usize,
     /// The utilisation of the least used part.

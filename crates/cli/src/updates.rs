@@ -29,16 +29,16 @@ pub struct Updates {
     waiting: VecDeque<Update>,
 }
 
-/// A part of a batch.
+/// A piece of a batch.
 pub enum Part<'a, T> {
-    /// Frames, at least one.
+    /// At least one frame.
     Frames(&'a [T]),
     /// An update to apply before the packets that follow it.
     Update(Update),
 }
 
 impl UpdatesArgs {
-    /// Adds the file.
+    /// Adds the file to the inputs.
     pub fn places(&self, places: Places) -> Places {
         places.reads(&self.updates)
     }

@@ -1,4 +1,5 @@
-//! The command without its checkout: copied elsewhere, with another home, in the root folder.
+//! The command without its checkout: copied elsewhere, with another home, started in the root
+//! folder.
 
 #[path = "command/workplace.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -21,8 +22,8 @@ impl Elsewhere {
         let place = Workplace::new();
         fs::create_dir_all(place.path("home")).expect("a folder");
         fs::create_dir_all(place.path("bin")).expect("a folder");
-        // Another process writes the copy: a child that another test forks meanwhile would hold it
-        // open for writing, and it could not be executed.
+        // Another process writes the copy. Otherwise a child that another test forks meanwhile
+        // would hold the copy open for writing, and it could not be executed.
         let copied =
             Command::new("cp").arg(env!("CARGO_BIN_EXE_wireloom")).arg(place.path("bin")).status();
         assert!(copied.is_ok_and(|status| status.success()), "a copy");
@@ -33,7 +34,7 @@ impl Elsewhere {
         self.place.path("home")
     }
 
-    /// Prepares the command in the root folder; in `words`, `@` is the folder of the files.
+    /// Prepares the command in the root folder. In `words`, `@` stands for the folder of the files.
     fn command(&self, words: &str) -> Command {
         let folder = self.place.path("").display().to_string();
         let mut command = Command::new(self.place.path("bin/wireloom"));
@@ -93,7 +94,7 @@ fn a_copied_command_works_in_any_folder_for_any_user() {
     elsewhere.run(&format!("run @hub.loom --on golden {tables} --out @golden.pcapng")).status(0);
     elsewhere.run(&format!("verify @hub.loom --on native {tables}")).status(0);
     elsewhere.run(&format!("verify @hub.loom --on mpsoc {tables}")).status(0);
-    // A trie of programs/accelerators, with the files that it includes.
+    // A trie from programs/accelerators, with the files that it includes.
     elsewhere.run("build wireloom:programs/ipv6.loom --on np-1-1-2 -o @np").status(0);
     assert!(elsewhere.place.path("np/rtl").is_dir());
     // Headers that come with the command.
@@ -102,7 +103,7 @@ fn a_copied_command_works_in_any_folder_for_any_user() {
         b"#include \"programs/include/ethernet.loom\"\nengine own() { Ethernet eth @ 0; step only { finish; } }\n",
     );
     elsewhere.run("check @own.loom").status(0);
-    // The cache belongs to the user alone and lies in the user's home.
+    // The cache is private to the user, in the user's home.
     let cache = elsewhere.home().join(".cache/wireloom/mpsoc");
     assert_eq!(fs::metadata(&cache).expect("the cache").permissions().mode() & 0o777, 0o700);
     assert!(!Path::new("/.cache").exists());
@@ -161,7 +162,7 @@ fn the_c_compiler_may_have_arguments_and_the_temporary_folder_may_forbid_program
     with("env WIRELOOM_UNUSED=1 cc").status(0);
     with(" ").status(0);
     with("no-such-compiler -m64").status(2).complains(&["no-such-compiler", "set CC"]);
-    // Code is loaded from the cache if nothing in the temporary folder can be executed.
+    // Code is loaded from the cache if the temporary folder does not permit execution.
     let noexec = "mkdir -p $2/noexec && mount -t tmpfs -o noexec none $2/noexec && \
                   TMPDIR=$2/noexec \"$1\" verify $2/hub.loom --on native --tables $2/hub.tables --in $2/three.pcap";
     if let Some(ran) = elsewhere.without_checkout(noexec) {
@@ -191,7 +192,7 @@ fn a_verilator_in_path_is_not_called() {
     Ran::from(ran.expect("the command starts")).status(0);
     assert!(!elsewhere.place.path("called").exists(), "the verilator of PATH was called");
 
-    // A tool that is too old is refused with both versions, wherever it comes from.
+    // A tool that is too old is refused with both versions in the message, whatever its origin.
     fs::write(fake.join("verilator"), "#!/bin/sh\necho 'Verilator 5.006 2023-01-22'\n")
         .expect("a file");
     let old = elsewhere

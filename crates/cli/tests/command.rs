@@ -1,4 +1,4 @@
-//! The command from outside: its output, its exit status, and the files that it writes.
+//! The command from outside: its output, its exit status, and its files.
 
 #[path = "command/answers.rs"]
 mod answers;
@@ -184,7 +184,7 @@ fn check_names_the_step_that_the_compiler_for_the_kernel_refuses() {
     place.write("wide.loom", include_bytes!("../../xdp/tests/wide.loom"));
     let ran = place.wireloom("check wide.loom --on xdp");
     if ran.err.contains("warning: xdp: the program is not tried out") {
-        // The compiler or the rights are missing.
+        // The compiler or the privileges are missing.
         ran.status(0);
         return;
     }
@@ -251,7 +251,7 @@ fn wrong_options_of_a_program_are_status_2() {
         ("run hub.loom --in three.pcap --set SIZE=1", 2, "--set SIZE: there is no constant"),
         ("check hub.loom --engine hubs", 2, "the engine `hubs` to run does not exist"),
         ("check hub.loom --engine hubs", 2, "help: did you mean `hub`?"),
-        // Here the program may be the reason.
+        // These are errors of the program.
         ("check broken.loom --set SIZ=1", 1, "error[E"),
     ] {
         place.wireloom(words).status(status).complains(&[said]);
@@ -574,7 +574,7 @@ fn peak_memory(place: &Workplace, machine: &str, packets: usize) -> u64 {
 #[test]
 fn memory_does_not_grow_with_the_capture() {
     let place = Workplace::new();
-    // Simulation takes longer; a few bytes kept of each packet would still be told.
+    // Simulation takes longer. A few retained bytes per packet would still show.
     for (machine, packets) in [("native", 1_000_000), ("mpsoc-oc48", 200_000)] {
         let small = peak_memory(&place, machine, 10_000);
         let large = peak_memory(&place, machine, packets);

@@ -1,4 +1,4 @@
-//! The documentation: every link, path and command in it exists, its commands run, its examples
+//! The documentation: every link, path and command in it exists, its commands run, and its examples
 //! compile.
 
 #[path = "docs/blocks.rs"]
@@ -153,7 +153,7 @@ fn is_pattern(word: &str) -> bool {
 fn paths(text: &str) -> BTreeSet<String> {
     const FOLDERS: [&str; 7] =
         ["crates/", "docs/", "programs/", "hardware/", "machines/", "scripts/", "bench/"];
-    // Pages have names of their own there, which are no paths.
+    // The pages of `wireloom docs` have names that are not paths.
     let text = text.replace("wireloom docs ", "wireloom-docs:");
     let words = text.split(|c: char| c.is_whitespace() || "`()[]|\"',;=#".contains(c));
     let words = words.map(|word| word.trim_end_matches(['.', ':', '/']));

@@ -254,7 +254,7 @@ impl Comparison {
         Some(Self { kernel, ours, scores: BTreeMap::new(), failures: String::new(), failed: 0 })
     }
 
-    /// Compares one packet on port 0; returns both verdicts.
+    /// Compares one packet on port 0 and returns both verdicts.
     fn packet(&mut self, name: &str, frame: &[u8]) -> (Kernel, Ours) {
         let bare = untagged(frame);
         let kernel = self.kernel.forward(&bare).expect("the kernel's router works");

@@ -57,29 +57,30 @@ fn command_with(program: &str, options: &[&str]) -> Command {
     command
 }
 
-/// The command while it forwards.
+/// A running `wireloom forward`.
 struct Forwarding {
     child: Child,
     out: BufReader<ChildStdout>,
 }
 
 impl Forwarding {
-    /// Starts it between `r1` and `r2`. `None`, with a warning, if this computer does not allow it.
+    /// Starts the command between `r1` and `r2`. Returns `None`, with a warning, if this computer
+    /// does not permit it.
     fn start(network: &Network, options: &[&str]) -> Option<Self> {
         if options.contains(&"kernel") {
-            // Otherwise virtual Ethernet takes no frames that a program redirects to it.
+            // Without polling, virtual Ethernet takes no frames that a program redirects to it.
             network.left.poll("ha");
             network.right.poll("hb");
         }
         Self::start_in(&network.router, &["r1", "r2"], options)
     }
 
-    /// Starts it between these ports of a namespace.
+    /// Starts the command between these ports of a namespace.
     fn start_in(router: &Namespace, ports: &[&str], options: &[&str]) -> Option<Self> {
         Self::start_program("programs/router.loom", router, ports, options)
     }
 
-    /// Starts another program than the router.
+    /// Starts the command with another program than the router.
     fn start_program(
         program: &str,
         router: &Namespace,
@@ -114,7 +115,7 @@ impl Forwarding {
         assert_eq!(sent, 0);
     }
 
-    /// Processor time that it has used, in clock ticks of 10 ms.
+    /// The processor time of the command so far, in clock ticks of 10 ms.
     fn cpu_ticks(&self) -> u64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
         let stat = stat.expect("a status");
@@ -123,12 +124,12 @@ impl Forwarding {
         fields.skip(11).take(2).map(|field| field.parse::<u64>().expect("a number")).sum()
     }
 
-    /// Memory that it has in use.
+    /// The resident memory of the command, in KiB.
     fn memory_kib(&self) -> u64 {
         self.kib("VmRSS:")
     }
 
-    /// The most memory that it has had in use.
+    /// The peak resident memory of the command, in KiB.
     fn most_memory_kib(&self) -> u64 {
         self.kib("VmHWM:")
     }
@@ -140,7 +141,7 @@ impl Forwarding {
         line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number")
     }
 
-    /// Stops it as Ctrl-C does and returns what it printed.
+    /// Stops the command as Ctrl-C does, and returns its output.
     fn stop(mut self) -> String {
         self.signal(libc::SIGINT);
         let mut text = String::new();
@@ -187,7 +188,7 @@ fn start(options: &[&str]) -> Option<(Network, Forwarding)> {
     Some((network, forwarding))
 }
 
-/// Sends echo requests until one has this answer.
+/// Sends echo requests until one gets this reply.
 fn reaches(host: &Namespace, to: &str, ttl: i32, expected: Answer) {
     host.run(|| {
         let mut echo = Echo::open(address(to), ttl);
@@ -198,7 +199,7 @@ fn reaches(host: &Namespace, to: &str, ttl: i32, expected: Answer) {
     });
 }
 
-/// The number in a row of the report.
+/// Returns the number in a row of the report.
 fn count(report: &str, row: &str) -> u64 {
     let line = report.lines().find(|line| line.trim().starts_with(row)).unwrap_or_default();
     let number = line.trim()[row.len().min(line.trim().len())..].split_whitespace().next();
@@ -210,7 +211,7 @@ fn packets_are_forwarded_and_the_kernel_answers_what_cannot_be() {
     each_way(forwards_and_hands_over);
 }
 
-/// Waits until the machine forwards: the first packets go through the kernel, which resolves the
+/// Waits until the machine forwards. The first packets go through the kernel, which resolves the
 /// neighbours.
 fn forwards(network: &Network, to: &str, expected: Answer) {
     until("the machine forwards", || {
@@ -240,8 +241,8 @@ fn forwards_and_hands_over(options: &[&str]) {
         });
         assert_eq!(network.router.forwarded(), before, "the kernel forwards none of them");
     }
-    // The router is the first hop of a traceroute, once for each packet, with its address of the
-    // port that the packet arrived on.
+    // The router is the first hop of a traceroute, once per packet, with its address of the ingress
+    // port.
     for (to, hop, expired) in [("10.0.2.2", "10.0.1.1", 11), ("2001:db8:2::2", "2001:db8:1::1", 3)]
     {
         left.run(|| {
@@ -339,7 +340,7 @@ fn finishes_frames(options: &[&str]) {
     for to in ["10.0.2.2", "2001:db8:2::2"] {
         datagrams(left, right, to);
     }
-    // Every TCP segment that arrived had a right checksum.
+    // Every TCP segment that arrived had a correct checksum.
     for host in [left, right] {
         let text =
             host.run(|| std::fs::read_to_string("/proc/thread-self/net/snmp").expect("snmp"));
@@ -349,8 +350,8 @@ fn finishes_frames(options: &[&str]) {
         assert_eq!(values.split(' ').nth(at), Some("0"));
     }
 
-    // The largest packet that fits the path is discovered (RFC 1191, RFC 8201), by datagrams and by
-    // connections that begin with larger segments.
+    // The path MTU is discovered (RFC 1191, RFC 8201), by datagrams and by connections that begin
+    // with larger segments.
     network.router.ip("link set r2 mtu 1300\n");
     for (from, to) in [("10.0.1.2", "10.0.2.2"), ("2001:db8:1::2", "2001:db8:2::2")] {
         assert_eq!(left.run(|| discovered_mtu(from, to)), 1300);
@@ -363,8 +364,8 @@ fn finishes_frames(options: &[&str]) {
     assert!(count(&report, "cpu: EXCEEDS_MTU") > 0, "{report}");
 }
 
-/// Sends datagrams of few bytes, whose checksums the sender leaves to hardware. Those with a wrong one
-/// would not be received.
+/// Sends small datagrams, whose checksums the sender leaves to hardware. A datagram with a wrong
+/// checksum would not be received.
 fn datagrams(from: &Namespace, to: &Namespace, at: &str) {
     let receiver = to.run(|| UdpSocket::bind((address(at), 0)).expect("a socket"));
     receiver.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -381,13 +382,13 @@ fn datagrams(from: &Namespace, to: &Namespace, at: &str) {
 }
 
 /// Sends datagrams of 1,400 bytes that must not be fragmented until one is refused, since the path
-/// takes none of that size. Returns what it takes then.
+/// does not take that size. Returns the path MTU that the kernel then reports.
 fn discovered_mtu(from: &str, to: &str) -> i32 {
     let (level, discover, mtu) = match address(to) {
         IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_MTU),
         IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_MTU),
     };
-    // The number is that of IPv6 too.
+    // IPv6 uses the same number.
     let always = libc::IP_PMTUDISC_DO;
     let socket = UdpSocket::bind((address(from), 0)).expect("a socket");
     // SAFETY: the option's value outlives the call and has the length given.
@@ -426,7 +427,7 @@ fn limits_what_the_kernel_gets(options: &[&str]) {
         (0..5).for_each(|_| assert!(echo.send()));
         assert_eq!(echo.receive(TRY), None, "nobody says that the TTL has expired");
     });
-    // Other reasons have limits of their own.
+    // Other reasons have separate limits.
     reaches(left, "10.0.1.1", 64, (address("10.0.1.1"), REPLY4, 0));
     let report = forwarding.stop();
     assert_eq!(count(&report, "cpu: TTL_EXPIRED"), 5, "{report}");
@@ -461,7 +462,7 @@ fn leaves_nothing(options: &[&str]) {
     let mut again = Forwarding::start(&network, options).expect("it could be started before");
     again.signal(libc::SIGKILL);
     again.child.wait().expect("an end");
-    // The kernel removes what the process held, and forwards itself.
+    // The kernel removes the sockets and devices of the process, and forwards packets itself.
     until("the twins disappear", || (network.router.interfaces() == before).then_some(()));
     reaches(&network.left, "10.0.2.2", 64, reply);
 }
@@ -502,8 +503,8 @@ fn ended(mut forwarding: Forwarding) -> String {
 #[test]
 fn a_port_that_is_removed_ends_the_command() {
     each_way(|way| {
-        // Without the kernel's routes nothing but the removal wakes the command. One that is down
-        // already tells its sockets no more.
+        // Without the kernel's routes only the removal wakes the command. A device that is already
+        // down no longer notifies its sockets.
         for more in [&[][..], &["--static"]] {
             for before in ["", "link set r2 down\n"] {
                 let options = [way, more].concat();
@@ -525,8 +526,8 @@ fn neighbours_in_use_are_verified_and_counters_are_reported() {
     let Some((network, forwarding)) = start(&options) else { return };
     let reply = (address("10.0.2.2"), REPLY4, 0);
     reaches(&network.left, "10.0.2.2", 64, reply);
-    // The neighbour gets another MAC address and tells nobody. The kernel notices only if it is
-    // told that the neighbour is in use.
+    // The neighbour gets another MAC address without an announcement. The kernel notices only if it
+    // is told that the neighbour is in use.
     network.right.ip("link set hb address 02:00:00:00:99:99\n");
     network.router.ip("neighbour change 10.0.2.2 dev r2 nud stale\n");
     reaches(&network.left, "10.0.2.2", 64, reply);
@@ -539,7 +540,7 @@ fn neighbours_in_use_are_verified_and_counters_are_reported() {
     assert_eq!(report["kernel"]["repairs"], 0, "{written}");
 }
 
-/// The tables of the network, as files give them.
+/// The tables of the network, as table files.
 const STATIC: &str = "\
     table ports\n0 mac=02:00:00:00:01:01\n1 mac=02:00:00:00:02:01\n\
     table next_hops\n\
@@ -566,7 +567,7 @@ fn captures_are_played_into_a_tap_device_again_and_again() {
     let Ok(network) = Network::new() else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (tables, json) = (folder.path().join("tables"), folder.path().join("counters.json"));
-    // The capture is of the demonstration's network; every station is accepted.
+    // The capture is from the demonstration's network, so the port accepts every MAC address.
     let text = "table ports\n0 any_mac=true\n\
                 table next_hops\n0 port=1 dst=02:00:00:00:02:02 src=02:00:00:00:02:01 mtu=1500\n\
                 table destinations4\n0.0.0.0/0 next_hop=0 kind=1\n\
@@ -624,7 +625,7 @@ fn what_is_missing_is_said() {
     let (status, err) = run(&["--port", "lo", "--static", "--reconcile", "5"], None);
     assert_eq!(status, Some(2));
     assert!(err.contains("'--static' cannot be used with '--reconcile"), "{err}");
-    // In front of everything that takes time.
+    // The privileges are checked before everything that takes time.
     const CAP_NET_RAW: libc::c_ulong = 13;
     let (status, err) = run(&["--static", "--port", "none-such"], Some(CAP_NET_RAW));
     assert_eq!(status, Some(2));
@@ -632,7 +633,7 @@ fn what_is_missing_is_said() {
     for said in [missing, "`setcap cap_net_admin,cap_net_raw,cap_bpf+ep`"] {
         assert!(err.contains(said), "{err}");
     }
-    // A capture needs no right.
+    // A capture needs no privilege.
     let (_, err) = run(&["--static", "--port", "pcap:/none-such"], Some(CAP_NET_RAW));
     assert!(err.contains("error: /none-such: "), "{err}");
 }

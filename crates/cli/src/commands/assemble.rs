@@ -98,14 +98,14 @@ impl Assemble {
         }
     }
 
-    /// Says something, unless standard output is the object's alone.
+    /// Prints a line, unless standard output holds the object file.
     fn say(&self, text: &str) {
         if self.out.as_ref().is_some_and(|out| out.as_os_str() != "-") {
             output::say(text);
         }
     }
 
-    /// The object file of a program of tiles and switches, or its text.
+    /// Returns the object file of a program of tiles and switches, or its text.
     fn tiled(&self, name: &str, text: &str) -> Outcome<String> {
         let unusable = |why| Failure::unusable(format!("{name}: {why}"));
         let is_object = text.starts_with("wireloom raw");

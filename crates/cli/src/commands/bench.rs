@@ -80,7 +80,7 @@ struct Made {
     drawn: Drawn,
 }
 
-/// The end of the names of figures that show where time goes.
+/// The suffix of the names of profiles.
 const PROFILE: &str = "-profile";
 
 /// One benchmark or figure to run.
@@ -164,7 +164,7 @@ impl Chosen {
 }
 
 impl Bench {
-    /// Names what can be measured.
+    /// Lists the names of benchmarks and figures.
     fn list(&self) -> Outcome {
         let useless = [
             ("another NAME", self.names.len() > 1),
@@ -189,7 +189,7 @@ impl Bench {
         Ok(output::json(self.json.as_ref(), &entries)?)
     }
 
-    /// Measures, or lists what can be measured.
+    /// Measures, or lists the names.
     pub fn run(self) -> Outcome {
         if self.names.iter().any(|name| name == "list") {
             return self.list();
@@ -237,7 +237,7 @@ impl Bench {
             drop(working);
             match done {
                 Ok(()) => {}
-                // A measurement that is not possible here does not stop the others.
+                // If a measurement is not possible here, the others continue.
                 Err(failure) if many && failure.is_optional() => {
                     output::note(format!("{}: left out", one.name()));
                     failure.report();
@@ -265,7 +265,7 @@ impl Bench {
         Err(Failure::Negative)
     }
 
-    /// Keeps the measurements in the documentation.
+    /// Writes the measurements into the documentation.
     fn write_docs(&self, report: &Report, places: &Places) -> Outcome {
         for measurement in &report.measurements {
             publish::benchmark(&self.root, measurement)?;

@@ -67,7 +67,7 @@ impl Build {
         }
     }
 
-    /// Writes what the machine generates from the program alone.
+    /// Writes the files that the machine generates from the program alone.
     fn generated(&self) -> Outcome {
         let files = self.on.0.generate(&self.program.compiled()?)?;
         if self.area.is_some() {

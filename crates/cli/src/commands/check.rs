@@ -104,13 +104,13 @@ impl Check {
     }
 }
 
-/// A number of things, with the word for one of them.
+/// Formats a number of things; `one` is the word for one of them.
 fn count(number: usize, one: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };
     format!("{number} {one}{ending}")
 }
 
-/// What machines cannot hold of a program.
+/// Returns the parts of a program that machines cannot hold.
 fn refused(
     checked: &hir::Program,
     sources: &SourceMap,
@@ -136,7 +136,7 @@ fn refused(
     machines.iter().flat_map(of).collect()
 }
 
-/// Returns what compilers and the kernel refuse of a program, where they are available.
+/// Returns the refusal of a program by compilers or the kernel, where they are available.
 fn tried_out(machine: &MachineName, program: &Program) -> Option<Refusal> {
     let name = machine.0.name();
     let working = Working::on(format!("trying {name}"));

@@ -1,4 +1,4 @@
-//! `wireloom ctl`: what operators ask a running forwarder.
+//! `wireloom ctl`: requests of operators to a running forwarder.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use wireloom_net::capture::{Destination, Format, Writer};
 
 use crate::failure::{Failure, Outcome};
 
-/// Where a forwarder's control socket is if nobody says so.
+/// The default path of a forwarder's control socket.
 pub const SOCKET: &str = "/run/wireloom/control";
 
 /// See `wireloom ctl --help`.
@@ -143,12 +143,12 @@ pub fn unexpected() -> Failure {
 }
 
 impl Ctl {
-    /// Whether it handles the signals itself that ask the process to end.
+    /// Whether the action itself handles the signals that ask the process to end.
     pub fn handles_signals(&self) -> bool {
         matches!(self.action, Action::Capture(_) | Action::Trace(_))
     }
 
-    /// Asks, and shows the answer.
+    /// Sends the request, and shows the reply.
     pub fn run(self) -> Outcome {
         let mut client = self.socket.connect()?;
         match self.action {
@@ -228,8 +228,8 @@ impl Capture {
             writer.write(destination, packet.arrival_ns, &bytes)?;
             packets += 1;
         };
-        // What was captured until the forwarder ended is kept. A capture without packets is a capture
-        // too, unless it was refused.
+        // The packets captured before the forwarder ended are kept. A capture without packets is
+        // written too, unless the request was refused.
         match (writer, &ended) {
             (Some(writer), _) => writer.finish()?,
             (None, Ok(_)) => Writer::create(&self.out)?.finish()?,
@@ -253,7 +253,7 @@ fn told(ended: &Ended, what: &str) -> String {
 
 impl Trace {
     fn run(self, mut client: Client) -> Outcome {
-        // Ctrl-C ends it, as its other limits do.
+        // Ctrl-C ends the trace, as its other limits do.
         client.close_on_signals()?;
         client.send(&Request::Trace(protocol::Trace {
             filter: self.filter.clone(),
@@ -278,7 +278,7 @@ impl Trace {
                 Err(error) => break Err(error.into()),
             }
         };
-        // What was traced until the forwarder ended is kept.
+        // The traces made before the forwarder ended are kept.
         if ended.is_ok() || !reports.is_empty() {
             output::json(self.json.as_ref(), &reports)?;
         }

@@ -53,7 +53,7 @@ impl Debug {
     }
 }
 
-/// Executes commands of a file. Each is shown before its answer.
+/// Executes commands from a file. Each is shown before its answer.
 fn scripted(
     debugger: &mut Debugger,
     interrupt: &AtomicBool,
@@ -87,7 +87,8 @@ fn scripted(
     Ok(())
 }
 
-/// Executes commands of a person: a wrong one is told, and an empty line repeats the last one.
+/// Executes commands that a user types: a wrong one is reported, and an empty line repeats the last
+/// one.
 fn interactive(debugger: &mut Debugger, interrupt: &AtomicBool) -> Outcome {
     let mut last = String::new();
     loop {

@@ -1,4 +1,4 @@
-//! `wireloom docs`: the documentation, which the command has in it.
+//! `wireloom docs`: the documentation, which is embedded in the command.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ impl Docs {
 
 /// Shows Markdown as text, fitted to the terminal.
 fn show(markdown: &str) {
-    /// The width where there is no terminal.
+    /// The width if standard output is not a terminal.
     const WIDTH: usize = 80;
     let width = output::width().map_or(WIDTH, usize::from);
     pager::show(&guide::text(markdown, width, output::is_styled()));
@@ -59,7 +59,7 @@ fn explanation(code: &str) -> Outcome<String> {
     })
 }
 
-/// The Markdown that a user asks for.
+/// Returns the Markdown of a page, a section or a diagnostic.
 fn markdown(words: &str) -> Outcome<String> {
     let (name, section) = match words.split_once('#') {
         Some((name, section)) => (name, Some(section)),
@@ -80,9 +80,9 @@ fn markdown(words: &str) -> Outcome<String> {
     })
 }
 
-/// The failure that no single page has a name, with the names that come close.
+/// Returns the failure for a name of no page or of several, with similar names.
 fn unknown_page(name: &str, unknown: Unknown) -> Failure {
-    /// More names than these are no help.
+    /// The most suggested names.
     const MOST: usize = 6;
     if let Unknown::Several(pages) = unknown {
         let names: Vec<&str> = pages.into_iter().map(Page::name).collect();
@@ -113,12 +113,12 @@ fn unknown_page(name: &str, unknown: Unknown) -> Failure {
     }
 }
 
-/// Returns whether the list names a page. It leaves out the pages of single hardware templates.
+/// Whether the list includes a page. Pages of single hardware templates are excluded.
 fn is_listed(page: &Page) -> bool {
     !page.name().starts_with("hardware/modules/")
 }
 
-/// The list of pages, a line each; `width` cuts off what a terminal would wrap.
+/// Returns the list of pages, one per line, cut to `width`.
 fn contents(width: Option<u16>) -> String {
     let rows: Vec<(&str, String)> =
         guide::list().filter(is_listed).map(|page| (page.name(), page.about())).collect();
@@ -133,7 +133,7 @@ fn contents(width: Option<u16>) -> String {
     text
 }
 
-/// The text, or its beginning if it is longer than `room` characters.
+/// Cuts a text to `room` characters.
 fn cut(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();

@@ -44,7 +44,7 @@ impl ExampleArgs {
     }
 }
 
-/// Writes the files of an example, and says what to do with them.
+/// Writes the files of an example, and prints how to use them.
 fn write(example: &Example, folder: PathBuf) -> Outcome {
     let staged = Staged::at(&folder)?;
     let names = example.names();

@@ -145,7 +145,7 @@ fn parse_address(text: &str) -> Result<SocketAddr, String> {
     address.map_err(|_| "write it as ADDRESS:PORT, such as 127.0.0.1:9999 or [::1]:9999".into())
 }
 
-/// The number of a routing table.
+/// Parses the name or number of a routing table.
 fn kernel_table(text: &str) -> Result<u32, String> {
     match text {
         "local" => Ok(255),
@@ -159,7 +159,7 @@ fn kernel_table(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Bytes, possibly in units of 2^10, 2^20 or 2^30.
+/// Parses a size in bytes, possibly in units of 2^10, 2^20 or 2^30.
 fn parse_size(text: &str) -> Result<u64, String> {
     let (number, shift) = match text.as_bytes().last() {
         Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
@@ -182,7 +182,7 @@ impl Forward {
         self.start_logging();
         let format = self.log_format;
         match (self.forward(), format) {
-            // A collector of messages takes all of them, the last one too.
+            // A log collector expects every message, including the last one.
             (Err(Failure::Unusable { message, help, .. }), LogFormat::Json) => {
                 tracing::error!(help, "{message}");
                 Err(Failure::Told)
@@ -268,10 +268,10 @@ impl Forward {
     }
 }
 
-/// Compiles a checked program; none if it has errors. Its diagnostics are shown if `shows`.
+/// Compiles a checked program; returns `None` if it has errors. `shows` prints its diagnostics.
 ///
 /// # Errors
-/// Without `shows`, if it has errors: all diagnostics.
+/// Without `shows`, if the program has errors; the message holds all diagnostics.
 fn loaded(options: &Forward, checked: Checked, shows: bool) -> Result<Option<Loaded>> {
     if shows {
         show_diagnostics(&checked);
@@ -299,8 +299,8 @@ fn loaded(options: &Forward, checked: Checked, shows: bool) -> Result<Option<Loa
 /// Keys of the configuration that a reload applies.
 const RELOADED: [&str; 6] = ["file", "include", "set", "engine", "tables", "cpu-rate"];
 
-/// Returns the function that reads everything again, with the command line of this process and the
-/// configuration file as it is then.
+/// Returns the function that loads everything again, from the command line of this process and the
+/// current contents of the configuration file.
 fn reload(config: Option<&Path>) -> Result<Load> {
     let started_with = config.map(configuration::keys).transpose()?;
     let config = config.map(Path::to_owned);

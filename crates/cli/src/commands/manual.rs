@@ -18,7 +18,7 @@ pub struct Manual {
 }
 
 impl Manual {
-    /// Writes one page for the command and one for each subcommand. A page is complete or not there.
+    /// Writes one page for the command and one for each subcommand. Pages are written atomically.
     pub fn run(self) -> Outcome {
         let pages = TemporaryFolder::new().map_err(Failure::unusable)?;
         clap_mangen::generate_to(crate::CommandLine::command(), pages.path())

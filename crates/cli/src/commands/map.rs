@@ -1,4 +1,4 @@
-//! `wireloom raw map`: which tiles of a tiled processor execute an engine.
+//! `wireloom raw map`: chooses the tiles of a tiled processor that execute an engine.
 
 use std::path::PathBuf;
 

@@ -38,8 +38,8 @@ enum Template {
     Monitor,
 }
 
-/// The files of a template: names and texts, in which `NAME` is the engine's name. The packets of its
-/// tests are also written as a capture.
+/// The files of a template: names and texts, in which `NAME` stands for the engine's name. The
+/// packets of its tests are also written as a capture.
 type Files = [(&'static str, &'static str); 4];
 
 macro_rules! files {
@@ -66,7 +66,6 @@ impl Template {
 }
 
 impl New {
-    /// Writes the folder.
     pub fn run(self) -> Outcome {
         let name = engine_name(&self.folder)?;
         if self.folder.symlink_metadata().is_ok() {
@@ -77,7 +76,7 @@ impl New {
             .template
             .files()
             .map(|(file, text)| (file.replace("NAME", name), text.replace("NAME", name)));
-        // The name may be a word of the language, or one that the engine declares.
+        // The name may be a keyword, or a name that the engine declares.
         let (file, text) = &files[0];
         let options = Options { library: Some(embedded::find), ..Options::default() };
         let checked = check_source(&self.folder.join(file).display().to_string(), text, &options);
@@ -105,8 +104,7 @@ impl New {
     }
 }
 
-/// Writes the packets of a file of tests as a capture, by the ports at which they arrive; returns
-/// their number.
+/// Writes the packets of a test file as a capture, by ingress port. Returns their number.
 fn write_capture(tests: &Path, capture: &Path) -> Outcome<usize> {
     /// Nanoseconds between packets of one moment of the tests.
     const APART: u64 = 1_000_000;
@@ -122,7 +120,7 @@ fn write_capture(tests: &Path, capture: &Path) -> Outcome<usize> {
     Ok(count)
 }
 
-/// The name of the engine in a folder: that of the folder, which must be an identifier.
+/// Returns the name of the engine: the name of the folder, which must be an identifier.
 fn engine_name(folder: &Path) -> Outcome<&str> {
     let is_identifier = |name: &&str| {
         let mut letters = name.chars();

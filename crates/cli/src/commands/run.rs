@@ -68,7 +68,7 @@ struct Report {
     arrived: Count,
     /// Processing time, without reading and writing captures.
     work_seconds: f64,
-    /// Packets that this computer executed a second.
+    /// Packets per second that this computer executed.
     host_pps: f64,
     /// The statistics of a simulated machine.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,11 +77,12 @@ struct Report {
     peak_memory_kib: u64,
     #[serde(flatten)]
     fates: Fates,
-    /// What threads did at each line of the program.
+    /// The work of threads at each line of the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<Profile>,
     offloads: Vec<OffloadReport>,
-    /// Offloads of a simulated machine that were not read back: large ones that were not requested.
+    /// Offloads of a simulated machine that were not read back: large ones that the user did not
+    /// request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unread: Vec<String>,
 }

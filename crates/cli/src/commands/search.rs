@@ -102,7 +102,7 @@ struct Report {
     tried: Vec<Row>,
     /// The smallest machine that carries the traffic.
     machine: Option<String>,
-    /// Its estimate, with every unit synthesised.
+    /// The machine's estimate, with every unit synthesised.
     cost: Option<Cost>,
 }
 

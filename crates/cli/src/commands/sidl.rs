@@ -1,4 +1,4 @@
-//! `wireloom mpsoc sidl`: wrappers for the interfaces of distributed objects.
+//! `wireloom mpsoc sidl`: generates wrappers for the interfaces of distributed objects.
 
 use std::path::PathBuf;
 

@@ -36,8 +36,8 @@ pub struct Tables {
 struct Report {
     entries_read: u64,
     load_seconds: f64,
-    /// Growth of the process's memory during loading: the tables, and what the allocator retains
-    /// after reading them.
+    /// Growth of the process's memory during loading: the tables, and the memory that the allocator
+    /// retains afterwards.
     memory_mib: f64,
     offloads: Vec<Contents>,
 }

@@ -39,7 +39,7 @@ struct Report {
     runs: Vec<Run>,
 }
 
-/// A file on a machine.
+/// The results of a file on a machine.
 #[derive(Serialize)]
 struct Run {
     file: String,
@@ -58,9 +58,9 @@ struct Run {
 struct Named {
     /// The number of the test in the file.
     number: usize,
-    /// Empty for what stands before the first name.
+    /// The name of the test; empty for the lines before the first name.
     name: String,
-    /// The line of its first packet or expectation.
+    /// The line of the first packet or expectation.
     line: usize,
 }
 
@@ -68,15 +68,15 @@ struct Named {
 #[derive(Serialize)]
 struct Missed {
     test: String,
-    /// Number of the test in its file.
+    /// The number of the test in its file.
     #[serde(skip)]
     number: usize,
-    /// Line of the file, from 1.
+    /// The line in the file, from 1.
     line: usize,
-    /// What the fields are of, or what is wrong.
+    /// The packet to which the fields belong, or the problem.
     #[serde(skip_serializing_if = "String::is_empty")]
     problem: String,
-    /// The fields as expected and as they came.
+    /// The expected and the actual fields.
     fields: Vec<Compared>,
 }
 
@@ -125,7 +125,7 @@ fn run(
     let name = machine.0.name();
     warn_of_sections(machine.0.as_ref(), &program.optimised);
     let working = Working::on(format!("starting {name}"));
-    // Tests are few packets: a model that starts sooner is worth more than a fast one.
+    // Tests have few packets, so a model that starts sooner is worth more than a fast one.
     let options = Options { is_short: true, keeps_code: true, ..Options::default() };
     let started = machine.0.start(program, store, &options, &|what| working.now(what))?;
     working.now(&format!("{} on {name}", path.display()));
@@ -162,7 +162,7 @@ fn names(file: &TestFile) -> Vec<Named> {
 }
 
 impl Missed {
-    /// Formats it for people: where, what, and the fields as a table.
+    /// Formats the failure for people: the place, the problem, and the fields as a table.
     fn text(&self, run: &Run) -> String {
         let mut out = format!("{}:{}: ", run.file, self.line);
         if !self.test.is_empty() {

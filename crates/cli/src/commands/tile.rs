@@ -120,7 +120,7 @@ impl Tile {
     }
 }
 
-/// A program that is wrong is an answer; one that cannot be compiled here is not.
+/// A program with errors is a negative result; a missing compiler makes the command unusable.
 fn refused(error: c::Error) -> Failure {
     match error {
         c::Error::Refused(said) => {

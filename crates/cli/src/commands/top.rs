@@ -42,7 +42,7 @@ impl Top {
             thread::sleep(Duration::from_secs(self.interval));
             let now = status()?;
             match is_terminal {
-                // The cursor goes home; what was there is cleared.
+                // Move the cursor home and clear the screen.
                 true => output::print(&format!("\x1b[H\x1b[J{}", screen(&before, &now))),
                 false => output::print(&lines(&before, &now)),
             }
@@ -53,12 +53,12 @@ impl Top {
     }
 }
 
-/// A number that grew, a second.
+/// Returns the growth of a counter, per second.
 fn rate(before: u64, now: u64, seconds: f64) -> f64 {
     now.saturating_sub(before) as f64 / seconds.max(1e-3)
 }
 
-/// The rates of what became of packets, by its name; those that did not occur are left out.
+/// Returns the rates of verdicts by name, without verdicts that did not occur.
 fn fates(before: &Status, now: &Status, seconds: f64) -> Vec<(String, Count, f64)> {
     let old = before.fates.rows();
     let rows = now.fates.rows().into_iter().map(|(name, count)| {
@@ -117,7 +117,7 @@ fn screen(before: &Status, now: &Status) -> String {
     )
 }
 
-/// Formats the rates as lines: time, what, packets a second.
+/// Formats the rates as lines: time, name, packets per second.
 fn lines(before: &Status, now: &Status) -> String {
     let seconds = now.seconds - before.seconds;
     let at = now.seconds;

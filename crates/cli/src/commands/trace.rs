@@ -1,4 +1,4 @@
-//! `wireloom trace`: what happened to one packet, and why.
+//! `wireloom trace`: reports the path of one packet, and the reasons.
 
 mod executed;
 
@@ -23,7 +23,7 @@ use crate::simulation::SimulationArgs;
 use crate::updates::{Part, UpdatesArgs};
 use executed::Executed;
 
-/// With at least so many packets before the traced one, it pays to optimise a machine's model.
+/// From this number of packets before the traced one, optimising a machine's model pays.
 const SHORT: u64 = 10_000;
 
 /// See `wireloom trace --help`.
@@ -113,8 +113,8 @@ impl Trace {
         let (store, _) = load_store(&program.lowered, &self.tables)?;
         let machine = match &self.on {
             Some(name) => {
-                // A model that shows what happens inside is built for this trace: soon rather than fast,
-                // unless many packets come first.
+                // The model with internal visibility is built for this trace only. A short build
+                // matters more than speed, unless many packets precede the traced one.
                 let is_short = number < SHORT;
                 let options = Options { follows: true, is_short, ..self.simulation.options()? };
                 let mut machine = name.start(program, store.clone(), &options)?;

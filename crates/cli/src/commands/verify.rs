@@ -54,10 +54,10 @@ struct MachineReport {
     /// The number of packets compared. Packets that a simulated machine lost at its input do not
     /// count.
     compared: u64,
-    /// Outputs that a simulated machine dropped in full queues of its own. They are not compared.
+    /// Outputs that a simulated machine dropped in full queues. They are not compared.
     lost_outputs: u64,
     work_seconds: f64,
-    /// Packets that this computer executed a second.
+    /// Packets per second that this computer executed.
     host_pps: f64,
     /// The statistics of a simulated machine.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -214,7 +214,7 @@ impl Verify {
 }
 
 impl Report {
-    /// Returns the result for a machine: whether it agrees with golden, in words.
+    /// Says whether a machine agrees with golden.
     fn verdict(&self, machine: &str) -> String {
         match self.differences.iter().find(|difference| difference.machine == machine) {
             _ if machine == "golden" => "-".to_owned(),
@@ -307,7 +307,7 @@ fn place(difference: &Difference) -> String {
     }
 }
 
-/// Dissects a difference: field by field, then byte by byte.
+/// Shows a difference field by field, then byte by byte.
 fn difference_section(difference: &Difference) -> Section {
     let got = format!("got ({})", difference.machine);
     let mut table = Table::new(["", "field", "expected (golden)", &got], &[]);

@@ -1,4 +1,4 @@
-//! `wireloom np virtual`: a chip for virtual routers.
+//! `wireloom np virtual`: plans a chip for virtual routers.
 
 use std::path::PathBuf;
 

@@ -55,7 +55,7 @@ impl RecordArgs {
         given.map(|(option, knob, _)| (option, knob))
     }
 
-    /// Adds the files that are written.
+    /// Adds the output files.
     pub fn places(&self, places: Places) -> Places {
         places
             .writes("--timeline", self.timeline.as_deref())

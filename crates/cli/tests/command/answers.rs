@@ -1,4 +1,4 @@
-//! What an installed command says of itself: its documentation, its diagnostics, its examples.
+//! The embedded texts of an installed command: documentation, diagnostics and examples.
 
 use std::process::Command;
 
@@ -43,7 +43,8 @@ fn the_documentation_is_written_as_html() {
     assert!(index.contains("<a href=\"docs/tutorial.html\">tutorial</a>"), "{index}");
     assert!(index.contains("src=\"docs/images/overview.svg\""), "{index}");
     assert!(place.path("pages/docs/images/overview.svg").exists());
-    // The folder is the command's: writing it again replaces it, but not what is another's.
+    // The folder belongs to the command: writing it again replaces its files, but not those of
+    // others.
     place.wireloom("docs --html pages").status(0);
     place.write("mine", b"mine");
     place.wireloom("docs --html mine").status(2).complains(&["is not a folder"]);
@@ -57,7 +58,7 @@ fn diagnostics_are_explained() {
     let line = "for more about it, run `wireloom docs E0201`";
     place.wireloom("check wrong.loom").status(1).complains(&["E0201", line]);
     place.wireloom("explain wrong.loom").status(1).complains(&[line]);
-    // Not where the reader is a program.
+    // Nothing is suggested if the reader is a program.
     let json = place.wireloom("check wrong.loom --json -");
     json.status(1).json();
     assert!(!json.out.contains("for more") && !json.err.contains("for more"), "{}", json.err);
@@ -91,7 +92,7 @@ fn a_pager_shows_pages_on_a_terminal() {
         return;
     };
     ran.status(0).says(&["paged: \u{1b}[1mGlossary\u{1b}[0m"]);
-    // The pager decides how it ends.
+    // The exit status is the pager's.
     shown("exit 3").expect("it is there").status(3);
 }
 
@@ -106,7 +107,7 @@ fn examples_run_anywhere() {
         let written = place.wireloom(&format!("example {name} -o here/{name}"));
         written.status(0).says(&[&format!("  cd here/{name}\n  wireloom ")]);
         let command = written.out.lines().nth(2).expect("a command").trim();
-        // Other tests compile the engines: golden shows that the files are whole.
+        // Other tests compile the engines. Golden suffices to show that the files are complete.
         let is_test = command.starts_with("wireloom test ");
         let output = Command::new(env!("CARGO_BIN_EXE_wireloom"))
             .args(command.split(' ').skip(1))

@@ -1,4 +1,4 @@
-//! What becomes of captures that lack something.
+//! Incomplete and damaged captures.
 
 use super::workplace::{Workplace, frame, pcap};
 
@@ -41,7 +41,8 @@ fn a_capture_that_ends_in_the_middle_is_used_up_to_there_or_refused() {
     assert!(!place.files().contains(&"refused.pcapng".into()));
 }
 
-/// A pcapng file with three packets on an interface: of the second, a byte can be replaced.
+/// Returns a pcapng file with three packets on an interface, and the offset of the second. A byte
+/// of the second can be replaced.
 fn three_blocks(damage: Option<(usize, u8)>) -> (Vec<u8>, usize) {
     let block = |kind: u32, body: &[u8]| {
         let total = (body.len() as u32 + 12).to_le_bytes();
@@ -64,7 +65,7 @@ fn three_blocks(damage: Option<(usize, u8)>) -> (Vec<u8>, usize) {
 fn damaged_packets_are_refused_or_skipped() {
     let place = Workplace::new();
     let run = "run hub.loom --on golden --tables hub.tables --in in.pcapng --json -";
-    // The number of bytes that were captured, and the interface.
+    // The captured length, and the interface.
     for (at, byte, what) in [(20, 200, "claims to have 200 bytes"), (8, 7, "names interface 7")] {
         let (capture, offset) = three_blocks(Some((at, byte)));
         place.write("in.pcapng", &capture);
@@ -94,7 +95,7 @@ fn captures_of_ports_are_merged_by_time() {
         b"engine wire() { step s { packet.egress = packet.ingress; finish; } }",
     );
     place.write("a.pcap", &sizes(&[60, 61, 62]));
-    // The second packet of this one is earlier than the first: it follows the first at once.
+    // The second packet of this capture is earlier than the first, so it arrives directly after it.
     let mut back = sizes(&[70, 71]);
     back[24..28].copy_from_slice(&2u32.to_le_bytes());
     place.write("b.pcap", &back);

@@ -1,4 +1,4 @@
-//! Which files the command reads and writes, and what it leaves.
+//! The files that the command reads and writes, and the ones that it leaves behind.
 
 use std::fs::File;
 use std::io::Write;
@@ -91,7 +91,7 @@ fn files_of_a_traffic_specification_are_relative_to_it() {
     place.write("specs/spec.toml", spec.as_bytes());
     place.write("specs/nets.txt", b"10.20.30.0/24\n");
     place.write("specs/sizes.pcap", &crate::pcap(&[vec![0; 200]]));
-    // The file of the same name in the current folder is not meant.
+    // The file of the same name in the current folder is not used.
     place.write("nets.txt", b"99.0.0.0/8\n");
     place.wireloom("traffic --spec specs/spec.toml --out out.pcap").status(0).says(&["5 packets"]);
     let out = place.read("out.pcap");
@@ -101,7 +101,7 @@ fn files_of_a_traffic_specification_are_relative_to_it() {
         (&out[header + 26..header + 29], &out[header + 30..header + 33]),
         (&[10, 20, 30][..], &[10, 20, 30][..])
     );
-    // Options are relative to the current folder, as on every command.
+    // Options are relative to the current folder, as with every command.
     place.wireloom("traffic --spec specs/spec.toml --prefixes nets.txt --out out.pcap").status(0);
     assert_eq!(place.read("out.pcap")[header + 30], 99);
     let over = place.wireloom("traffic --spec specs/spec.toml --out specs/nets.txt");
@@ -138,7 +138,7 @@ fn what_cannot_be_written_is_an_error() {
         let output = command(&place, words).stdout(full()).output().expect("the command starts");
         Ran::from(output).status(2).complains(&["standard output", "No space left"]);
     }
-    // Rust puts /dev/null in the place of a standard output that is closed.
+    // Rust opens /dev/null in place of a closed standard output.
     for words in [
         "run hub.loom --on golden --in three.pcap --out -",
         "check hub.loom --json -",
@@ -155,7 +155,7 @@ fn what_cannot_be_written_is_an_error() {
     }
     let status = command(&place, "machines").stdout(Stdio::null()).status().expect("it starts");
     assert_eq!(status.code(), Some(0), "/dev/null is wanted here");
-    // A reader that has exited wants no more.
+    // The reader has exited.
     for words in [
         "machines",
         "check hub.loom --json -",
@@ -171,7 +171,7 @@ fn what_cannot_be_written_is_an_error() {
         assert_eq!(output.status.code(), Some(0), "{words}: {complaint}");
         assert!(!complaint.contains("error"), "{words}: {complaint}");
     }
-    // Without standard error, the status tells.
+    // Without standard error, only the status reports the failure.
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let status = command(&place, "check none.loom").stderr(writer).status().expect("starts");
@@ -210,8 +210,8 @@ fn a_signal_leaves_nothing() {
 fn leaves_nothing(signal: Signal) {
     let place = Workplace::new();
     let before = place.files();
-    // SIGQUIT would leave a core file where the system writes them. Tests can run where SIGHUP is
-    // ignored, under nohup for example.
+    // SIGQUIT would leave a core file on some systems. SIGHUP may be ignored where the tests run,
+    // for example under nohup.
     let script = r#"ulimit -c 0; exec env --default-signal "$0" run hub.loom --on golden --in - --out out.pcapng"#;
     let mut child = Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_wireloom")])
@@ -220,7 +220,7 @@ fn leaves_nothing(signal: Signal) {
         .stdout(Stdio::null())
         .spawn()
         .expect("the command starts");
-    // The capture does not end: the command waits for the rest, with its output begun.
+    // The capture does not end: the command waits for more, with its output begun.
     let mut input = child.stdin.take().expect("a pipe");
     input.write_all(&place.read("three.pcap")).expect("the command reads");
     while place.files() == before {

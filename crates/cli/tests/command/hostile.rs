@@ -1,4 +1,4 @@
-//! What an adversary, or bad luck, can do to the command.
+//! Hostile or unlucky names and contents.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::workplace::{Ran, Workplace};
 
-/// A name with everything that some language gives a meaning.
+/// A name in which every character is special in some language.
 const NAME: &[u8] = b"a\nb\"c\\d $(touch PWNED) `touch PWNED` 'q;#%<title><script>&.loom";
 
 fn run(place: &Workplace, words: &[&OsStr]) -> Ran {
@@ -45,7 +45,7 @@ fn names_of_files_are_nothing_but_names_in_what_is_written() {
                 .collect();
             assert!(!comments.is_empty());
             for line in comments {
-                // The name stands in a comment, and does not end it.
+                // The name is inside a comment, and does not end it.
                 let (_, comment) =
                     line.split_once("//").or_else(|| line.split_once("/*")).expect(line);
                 let end = comment.trim_end().strip_suffix("*/").unwrap_or(comment);

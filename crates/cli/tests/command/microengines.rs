@@ -114,7 +114,7 @@ fn a_profile_has_the_lines_of_the_program() {
         if let Some(all) = json["simulation"]["instructions"].as_u64() {
             assert_eq!(json["profile"]["total"]["instructions"], all, "{on}");
         }
-        // The line that counts, in Loom C, is executed at least once a packet.
+        // The line of Loom C that counts is executed at least once per packet.
         let line = lines.iter().find(|line| line["place"] == "hub.loom:13").expect("a line");
         assert!(line["instructions"].as_u64() >= Some(3), "{on}: {line}");
     }

@@ -204,7 +204,7 @@ fn what_multiprocessors_do_over_time_is_written() {
     assert!(lines[2].starts_with("500,"), "{}", lines[2]);
     let mpps = |line: &&str| line.split(',').nth(2).and_then(|field| field.parse::<f64>().ok());
     let done: f64 = lines[1..].iter().filter_map(mpps).sum();
-    // Three packets: each is 2 MPPS in an interval of 500 ns.
+    // Each of the three packets is 2 MPPS in an interval of 500 ns.
     assert!((done - 6.0).abs() < 1e-6, "{series}");
     assert!(
         String::from_utf8(place.read("p.svg"))

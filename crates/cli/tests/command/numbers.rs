@@ -7,7 +7,7 @@ const STORED: &str = r#"{
   "measured": {"date": "2026-11-20", "commit": "abc"}, "values": {"median": 4.724, "share": 0.5}
 }"#;
 
-/// A checkout whose README has this text.
+/// Creates a checkout whose README has this text.
 fn checkout(readme: &str) -> Workplace {
     let place = Workplace::new();
     std::fs::create_dir_all(place.path("docs/figures")).expect("a folder");

@@ -1,4 +1,4 @@
-//! HTML reports: what is in them, and what is not.
+//! The contents of HTML reports.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::workplace::{HUB, Ran, Workplace, frame, pcap};
 
 const INPUT: &str = "--tables hub.tables --in three.pcap";
 
-/// Reads a page and checks that it is well-formed, and that it needs nothing else.
+/// Reads a page and checks that it is well-formed and self-contained.
 fn page(place: &Workplace, name: &str) -> String {
     let page = String::from_utf8(place.read(name)).expect("text");
     let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
@@ -93,7 +93,7 @@ fn a_simulated_machine_reports_its_use_over_time() {
     );
 }
 
-/// Runs with a C compiler that first replaces a text in the program that it is given.
+/// Runs with a C compiler that first replaces a text in its input.
 fn with_faulty_compiler(place: &Workplace, replacement: &str, words: &str) -> Ran {
     let replace = format!(r#"case $file in *.c) sed -i '{replacement}' "$file";; esac"#);
     let script = format!("#!/bin/sh\nfor file; do {replace}; done\nexec cc \"$@\"\n");
@@ -183,7 +183,7 @@ fn a_row_of_a_sweep_is_a_machine_that_can_be_run_again() {
         for key in ["time_us", "mpps", "packets", "latency_ns", "usage"] {
             assert_eq!(again["simulation"][key], first["simulation"][key], "{machine}: {key}");
         }
-        // The description by itself is what `machines` writes, and a machine too.
+        // The description alone is the output of `machines`, and is a machine too.
         let shown = place.wireloom("machines row.json --json -").status(0).json();
         assert_eq!(&shown, described, "{machine}");
     }
@@ -191,7 +191,7 @@ fn a_row_of_a_sweep_is_a_machine_that_can_be_run_again() {
     let keys = &own["description"];
     assert_eq!((&keys["name"], &keys["processors"]), (&"own".into(), &3.into()));
     assert_eq!(keys["network"]["latency_ns"], 70.0);
-    // Every machine that is installed is the same as JSON.
+    // Every installed machine can be loaded from its description as JSON.
     for entry in place.wireloom("machines --json -").status(0).json().as_array().expect("a list") {
         let name = entry["name"].as_str().expect("a name");
         let ran = place.wireloom(&format!("machines {name} --json one.json"));

@@ -1,4 +1,4 @@
-//! What the command shows: on a terminal of 80 columns, to a reader that has gone, and as JSON on
+//! Output of the command: on a terminal of 80 columns, to a reader that has exited, and as JSON on
 //! standard output.
 
 use std::fs::File;
@@ -10,7 +10,7 @@ use super::*;
 
 const WIDTH: usize = 80;
 
-/// Runs the command in a terminal of this many columns, and returns what it shows.
+/// Runs the command in a terminal of this many columns, and returns its output.
 fn shown(place: &Workplace, words: &str, columns: u16) -> String {
     let size = libc::winsize { ws_row: 50, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     let (mut master, mut slave) = (-1, -1);
@@ -28,10 +28,10 @@ fn shown(place: &Workplace, words: &str, columns: u16) -> String {
     command.env("TERM", "dumb").env("NO_COLOR", "1").env("PAGER", "cat").env_remove("COLUMNS");
     command.stdin(Stdio::null()).stdout(slave).stderr(Stdio::null());
     let mut child = command.spawn().expect("it starts");
-    // The command has the last handle of its end.
+    // The command holds the last handle of its end.
     drop(command);
     let (mut bytes, mut part) = (Vec::new(), [0; 4096]);
-    // A terminal without another end is an error on Linux.
+    // Reading from a terminal whose other end is closed is an error on Linux.
     while let Ok(count @ 1..) = master.read(&mut part) {
         bytes.extend_from_slice(&part[..count]);
     }
@@ -39,9 +39,9 @@ fn shown(place: &Workplace, words: &str, columns: u16) -> String {
     String::from_utf8(bytes).expect("it is UTF-8").replace("\r\n", "\n")
 }
 
-/// The names of all subcommands, and of those below them: `np search`.
+/// Returns the names of all subcommands, nested ones included: `np search`.
 pub fn subcommands(place: &Workplace) -> Vec<String> {
-    /// The names in a help, which stand before its options.
+    /// Returns the names in a help text, which precede its options.
     fn named(help: &str) -> Vec<String> {
         let lines = help.lines().take_while(|line| *line != "Options:");
         let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
@@ -57,7 +57,7 @@ pub fn subcommands(place: &Workplace) -> Vec<String> {
     names
 }
 
-/// Checks that no line is too long, and that each word is one of the same text on a wide screen.
+/// Checks that no line is too long, and that each word also occurs in the output on a wide screen.
 fn fits(place: &Workplace, words: &str) {
     let (narrow, wide) = (shown(place, words, WIDTH as u16), shown(place, words, 2000));
     assert!(!narrow.trim().is_empty(), "{words} shows nothing");
@@ -65,7 +65,7 @@ fn fits(place: &Workplace, words: &str) {
         assert!(line.chars().count() <= WIDTH, "{words}: too long: {line}");
     }
     let known: std::collections::HashSet<&str> = wide.split_whitespace().collect();
-    // Times and rates of this computer differ from run to run, and short times to build are left out.
+    // Times and rates of this computer vary from run to run, and short build times are left out.
     let varies = |word: &str| {
         ["ready", "in", "s;", "pps", "kpps", "Mpps"].contains(&word)
             || word.contains(|c: char| c.is_ascii_digit())
@@ -117,7 +117,7 @@ fn json_is_all_that_is_on_standard_output() {
         "raw map hub.loom --tables hub.tables --in many.pcap --packets 100".to_owned(),
         format!("test {}", repository().join("programs/tests/ipv4.packets").display()),
     ];
-    // Those that need tools for hardware, a forwarder, programs of their own or a checkout write
+    // Subcommands that need hardware tools, a forwarder, programs of their own or a checkout write
     // their reports by the same function.
     const OTHERS: [&str; 8] = [
         "bench",
@@ -169,7 +169,7 @@ fn a_reader_that_goes_away_ends_a_command_quietly() {
         command.args(words.split_whitespace()).current_dir(place.path("."));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
-        // The reader goes before there is a line.
+        // The reader exits before the first line.
         drop(child.stdout.take());
         let mut err = String::new();
         child.stderr.take().expect("a pipe").read_to_string(&mut err).expect("it is UTF-8");
@@ -179,7 +179,7 @@ fn a_reader_that_goes_away_ends_a_command_quietly() {
         }
         assert_eq!(status.code(), Some(0), "{words}: {err}");
     }
-    // One that goes after the first line.
+    // The reader exits after the first line.
     let mut command = Command::new(env!("CARGO_BIN_EXE_wireloom"));
     command.args(["bench", "list"]).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("it starts");

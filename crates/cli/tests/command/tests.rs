@@ -70,7 +70,7 @@ fn malformed_tests_are_refused() {
     place.wireloom("test t.packets --json t.packets").status(2).complains(&["overwrite"]);
 }
 
-/// Adds and subtracts what a header of its own says, and remembers senders for a second.
+/// Adds and subtracts as its own header says, and remembers senders for a second.
 const CALC: &str = "\
 header Link { u48 dst; u48 src; u16 type; };
 enum Op : u8 { ADD = 1, SUB = 2 };
@@ -222,7 +222,7 @@ fn a_new_engine_passes_its_tests() {
 fn each_template_is_an_engine_that_works() {
     let place = Workplace::new();
     let help = place.wireloom("new --help");
-    // What each must say of the packets of its capture.
+    // A text that the packets of each template's capture must cause.
     for (template, said) in [
         ("basic", "drop: NO_ROUTE"),
         ("firewall", "drop: NOT_OPEN"),
@@ -238,7 +238,7 @@ fn each_template_is_an_engine_that_works() {
         place.wireloom(&format!("test {file}.packets --on golden,native")).status(0);
         place.wireloom(&format!("run {run} --on golden")).status(0).says(&["port 1", said]);
         place.wireloom(&format!("verify {run} --on native")).status(0).says(&["no difference"]);
-        // The commands of its description name files that are there.
+        // The commands in the description name existing files.
         let text =
             String::from_utf8(place.read(&format!("my_{template}/README.md"))).expect("text");
         assert!(!text.contains("NAME"), "{text}");

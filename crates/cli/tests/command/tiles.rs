@@ -1,4 +1,4 @@
-//! Programs of tiles and switches.
+//! Programs for tiles and switches.
 
 use super::*;
 
@@ -76,7 +76,7 @@ fn a_mapping_is_measured_with_packets_that_are_forwarded() {
     ran.status(2).complains(&["60 of 120 packets were dropped", "must know their destinations"]);
 }
 
-/// A program of switches that counts the words of packets, and its board.
+/// A program for switches that counts the words of packets, and its board.
 const COUNTS: &[u8] = b"# Counts the words of a packet.\n\
 .switch 0 0\nmessage:\n recv $1 route $cNi->$swi, $cNi->$cWo\n\
 more: bnezd $1, $1, more route $cNi->$cWo\n j message\n";
@@ -102,7 +102,7 @@ fn a_program_of_switches_runs_and_is_debugged() {
     let ran = place.wireloom(&format!("{run} --profile"));
     // The second line of a packet of 60 bytes is executed for each of its 16 words.
     ran.status(0).says(&["counts.rasm:5", " 32 ", "all lines"]);
-    // An object file runs as well, without lines.
+    // An object file runs too, without line numbers.
     place.wireloom("assemble counts.rasm -o counts.robj").status(0);
     place.wireloom(&run.replace(".rasm", ".robj")).status(0).says(&["2 came, 2 left"]);
     let script = "break more\nbreak counts.rasm:6\ncontinue\nwhere\nregs $1\nstep 2\nregs $1\n\
@@ -152,7 +152,7 @@ fn programs_of_switches_that_cannot_run_are_status_2() {
         let ran = place.wireloom(&format!("{words} --in frames.pcap"));
         ran.status(2).complains(messages);
     }
-    // An engine does not look at the board, and says so.
+    // An engine does not use the board, and a warning says so.
     let ran = place.wireloom("run hub.loom --on board.toml --tables hub.tables --in frames.pcap");
     ran.status(0).complains(&["[board] changes nothing here"]);
 }

@@ -1,4 +1,4 @@
-//! `wireloom trace`: what happened to one packet.
+//! `wireloom trace`: the report on one packet.
 
 use std::process::Command;
 

@@ -1,11 +1,11 @@
-//! A folder to run the command in, with a small program, its tables and captures.
+//! A folder in which the command runs, with a small program, its tables and captures.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// A program that sends IPv4 to the port in the table and everything else to the cpu, and counts by
-/// ingress port.
+/// A program that sends IPv4 to the port in the table and everything else to the cpu. It counts
+/// packets by ingress port.
 pub const HUB: &str = "\
 header Ethernet { u48 dst; u48 src; u16 type; };
 enum Reason : u8 { TOO_SHORT, NOT_IPV4 };
@@ -26,7 +26,7 @@ engine hub() {
 }
 ";
 
-/// Port 0 leads to port 7.
+/// Packets from port 0 are sent to port 7.
 pub const HUB_TABLES: &str = "table ports\n0 out=7\n";
 
 /// A temporary folder.
@@ -36,11 +36,8 @@ pub struct Workplace {
 
 /// The result of running the command.
 pub struct Ran {
-    /// Its exit status.
     pub status: i32,
-    /// Its standard output.
     pub out: String,
-    /// Its standard error.
     pub err: String,
 }
 
@@ -56,7 +53,6 @@ impl Workplace {
         place
     }
 
-    /// Returns a file's path.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -81,7 +77,7 @@ impl Workplace {
         names
     }
 
-    /// Runs `wireloom` in the folder, words separated by blanks.
+    /// Runs `wireloom` in the folder, with words separated by blanks.
     pub fn wireloom(&self, words: &str) -> Ran {
         self.run(words.split_whitespace().map(str::to_owned).collect())
     }
@@ -90,7 +86,7 @@ impl Workplace {
     pub fn run(&self, arguments: Vec<String>) -> Ran {
         let output = Command::new(env!("CARGO_BIN_EXE_wireloom"))
             .args(arguments)
-            // Models here run briefly, so build time matters more than speed.
+            // Models run briefly here, so build time matters more than speed.
             .env("WIRELOOM_NP_OPTIMISE", "0")
             .current_dir(self.folder.path())
             .output()

@@ -13,9 +13,9 @@
 
 /// A fenced block.
 pub struct Block {
-    /// The line of its opening fence, from 1.
+    /// The line of the opening fence, from 1.
     pub line: usize,
-    /// The words of its info string; the first is the language.
+    /// The words of the info string; the first is the language.
     pub words: Vec<String>,
     /// The lines between the fences.
     pub text: String,
@@ -27,7 +27,7 @@ impl Block {
         self.words.first().is_some_and(|word| word == language)
     }
 
-    /// Whether this word comes after the language.
+    /// Whether this word follows the language.
     pub fn says(&self, word: &str) -> bool {
         self.words.iter().skip(1).any(|other| other == word)
     }

@@ -28,7 +28,7 @@ const PAGES: [&str; 15] = [
 ];
 
 /// Runs the commands of a page, in a folder that has the programs, machines and documentation of
-/// the repository. Blocks `sh hardware`, and what they print, count only with `hardware`.
+/// the repository. Blocks `sh hardware`, and their output, are checked only with `hardware`.
 fn run_page(page: &str, hardware: bool) {
     let text = fs::read_to_string(root().join(page)).expect("a page");
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -77,7 +77,7 @@ fn is_number(word: &str) -> bool {
         && word.chars().all(|c| c.is_ascii_digit() || ".,".contains(c))
 }
 
-/// Replaces what differs from run to run: times of the host, its rates, the simulators' speed.
+/// Masks words that vary from run to run: times and rates of the host, and the simulators' speed.
 fn masked(line: &str) -> String {
     let words: Vec<&str> = line.split_whitespace().collect();
     let word = |at: usize| words.get(at).map_or("", |word| word.trim_end_matches([',', ':']));
@@ -94,7 +94,7 @@ fn masked(line: &str) -> String {
     (0..words.len()).map(mask).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the lines to be compared: without rules of tables and empty lines.
+/// Returns the lines to be compared: without table rules and empty lines.
 fn lines(text: &str) -> Vec<String> {
     let is_rule = |line: &str| line.chars().all(|c| "─═ ".contains(c));
     text.lines().filter(|line| !is_rule(line)).map(masked).collect()

@@ -18,7 +18,7 @@ struct Route { u16 port; u8 class; };
 const Route NOT_FOUND = { .port = 0, .class = 255 };
 "#;
 
-/// The same, inside the engine.
+/// Declarations that short examples may use, inside the engine.
 const IN_ENGINE: &str = "
 Ethernet eth @ 0;
 Ipv4 ip @ sizeof(Ethernet);
@@ -29,7 +29,7 @@ u32 next_hop, customer;
 u512 chunk;
 ";
 
-/// Makes a program of an example without an engine. Steps that it jumps to are added.
+/// Completes an example without an engine to a program. Missing jump targets are added.
 fn wrapped(example: &str) -> String {
     let is_type =
         |line: &&str| ["struct ", "header ", "enum "].iter().any(|word| line.starts_with(word));
@@ -48,7 +48,7 @@ fn wrapped(example: &str) -> String {
     format!("{FILE_LEVEL}{types}\nengine example() {{{IN_ENGINE}{items}\n{added}}}\n")
 }
 
-/// Runs the command on the contents of a file; returns what it complains about.
+/// Runs the command on the contents of a file. Returns its complaint, if any.
 fn complaint(words: &[&str], name: &str, contents: &str) -> Option<String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join(name), contents).expect("a file");
@@ -62,7 +62,7 @@ fn complaint(words: &[&str], name: &str, contents: &str) -> Option<String> {
     (!output.status.success()).then(complaint)
 }
 
-/// Checks the blocks in one language of the pages that are chosen; returns their number.
+/// Checks the blocks in one language on the chosen pages. Returns their number.
 fn check(
     language: &str,
     is_chosen: impl Fn(&str, &Block) -> bool,

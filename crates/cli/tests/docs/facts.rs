@@ -1,5 +1,6 @@
-//! Sentences of the README and the tutorial whose numbers the repository or the command has. What
-//! commands print is compared by [`super::commands`], measured numbers by crates/figures.
+//! Checks sentences of the README and the tutorial against numbers in the repository or from the
+//! command. [`super::commands`] compares the output of commands, and crates/figures the measured
+//! numbers.
 
 use std::fs;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! What the command says names nothing that only a checkout has: pages are those of `wireloom docs`,
-//! programs are embedded.
+//! Checks that the command's messages name nothing that only a checkout has: pages are those of
+//! `wireloom docs`, and programs are embedded.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use wireloom_guide as guide;
 
 use super::root;
 
-/// Returns the names in a text that only a checkout has. `files` says whether pages may be named by
-/// their files, which `wireloom docs` knows as well.
+/// Returns the names in a text that exist only in a checkout. `files` says whether pages may be
+/// named by their files, which `wireloom docs` accepts as well.
 fn missing(text: &str, files: bool) -> Vec<String> {
     const FOLDERS: [&str; 6] = ["crates/", "docs/", "programs/", "hardware/", "scripts/", "bench/"];
     let words = text.split(|c: char| c.is_whitespace() || "`()[]|\"',;=#:".contains(c));
@@ -31,7 +31,7 @@ fn missing(text: &str, files: bool) -> Vec<String> {
     names.chain(missing_pages(text)).collect()
 }
 
-/// Returns the commands `wireloom docs PAGE` in a text that show nothing.
+/// Returns the commands `wireloom docs PAGE` in a text that name no page.
 fn missing_pages(text: &str) -> Vec<String> {
     let is_end = |c: char| c.is_whitespace() || "`),;\"".contains(c);
     let named = text.split("wireloom docs ").skip(1).filter_map(|rest| rest.split(is_end).next());
@@ -105,8 +105,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the lines of a source that can have texts for users: no comments, which begin with `//`,
-/// and nothing from the tests on.
+/// Returns the lines of a source that can hold messages for users: without comments, which begin
+/// with `//`, and without tests.
 fn literals(source: &str) -> String {
     let lines = source.lines().take_while(|line| line.trim() != "#[cfg(test)]");
     let lines = lines.filter(|line| !line.trim_start().starts_with("//"));
@@ -116,9 +116,9 @@ fn literals(source: &str) -> String {
 
 #[test]
 fn messages_name_only_what_is_installed() {
-    // Their commands are for a checkout, or for the installation itself.
+    // The commands of these crates are for a checkout, or for the installation itself.
     const OF_CHECKOUTS: [&str; 4] = ["figures", "fuzz", "guide", "install"];
-    // Scripts that the command carries with it.
+    // These scripts are embedded in the command.
     const OF_TOOLS: &str = "crates/cli/src/commands/tools.rs";
     let mut wrong = Vec::new();
     let mut count = 0;

@@ -7,19 +7,17 @@ use super::frames::{Ethernet, Ipv4, Ipv6, Is, udp};
 
 /// A packet that arrives at port 0, and its description.
 pub struct Case {
-    /// The group that it belongs to.
     pub group: &'static str,
-    /// The special property of the case.
+    /// The property that the case tests.
     pub name: String,
-    /// The frame.
     pub frame: Vec<u8>,
 }
 
-/// The addresses of the cases, which match the topology of the test.
+/// The addresses of the cases, matching the topology of the test.
 pub struct Place {
     /// The router's MAC address on port 0.
     pub router: [u8; 6],
-    /// The sender's.
+    /// The sender's MAC address.
     pub sender: [u8; 6],
     /// IPv4 destinations behind ports 1, 2 and 3 (MTU 1500, 1280 and 9000).
     pub v4: [Ipv4Addr; 3],

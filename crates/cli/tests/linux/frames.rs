@@ -85,7 +85,7 @@ pub struct Ipv4 {
     pub to: Ipv4Addr,
     /// Options; padded with zeros to whole words.
     pub options: Vec<u8>,
-    /// What follows.
+    /// The bytes after the header.
     pub payload: Vec<u8>,
 }
 
@@ -131,7 +131,7 @@ pub struct Ipv6 {
     pub from: Ipv6Addr,
     /// Destination.
     pub to: Ipv6Addr,
-    /// What follows the fixed header, extension headers too.
+    /// The bytes after the fixed header, extension headers included.
     pub payload: Vec<u8>,
 }
 

@@ -1,5 +1,5 @@
 //! A router made of the Linux kernel: two network namespaces, joined by one pair of virtual
-//! Ethernet interfaces a port.
+//! Ethernet interfaces per port.
 //!
 //! The calling thread ends up in the outer namespace with the interfaces `p0`, `p1`, ...; their
 //! peers `r0`, `r1`, ... are the router's ports. Everything is static (addresses, neighbours,
@@ -33,7 +33,6 @@ pub struct Port {
 pub struct Route {
     /// The prefix's first address.
     pub prefix: IpAddr,
-    /// Its length.
     pub length: u8,
     /// The gateway, one of some port's gateways.
     pub gateway: IpAddr,
@@ -42,9 +41,7 @@ pub struct Route {
 /// The configuration of the router.
 #[derive(Clone, Debug)]
 pub struct Topology {
-    /// Its ports.
     pub ports: Vec<Port>,
-    /// Its routes.
     pub routes: Vec<Route>,
 }
 
@@ -93,7 +90,7 @@ fn stay_on_one_processor() -> io::Result<()> {
     }
 }
 
-/// Runs commands of `ip`, one a line.
+/// Runs commands of `ip`, one per line.
 fn ip(commands: &str) -> io::Result<()> {
     let mut child = Command::new("ip")
         .args(["-batch", "-"])
@@ -113,11 +110,11 @@ fn sysctl(name: &str, value: &str) -> io::Result<()> {
         .map_err(|error| io::Error::new(error.kind(), format!("net/{name}: {error}")))
 }
 
-/// Builds the router; the thread stays in the outer namespace. Returns the router's namespace,
-/// which lives as long.
+/// Builds the router. The thread stays in the outer namespace. Returns the router's namespace,
+/// which lasts as long as the returned file.
 ///
 /// # Errors
-/// Without the rights, without `ip`, or where the kernel lacks virtual Ethernet.
+/// Without the privileges, without `ip`, or if the kernel lacks virtual Ethernet.
 pub fn build(topology: &Topology) -> io::Result<File> {
     stay_on_one_processor()?;
     let router = new_namespace()?;

@@ -16,8 +16,8 @@ pub struct Frame {
     pub bytes: Vec<u8>,
 }
 
-/// A raw packet socket that receives from all interfaces, in one queue: the order between
-/// interfaces is that of the kernel's processing.
+/// A raw packet socket that receives from all interfaces, in one queue. The order between
+/// interfaces is the order of the kernel's processing.
 pub struct Wire {
     socket: OwnedFd,
 }

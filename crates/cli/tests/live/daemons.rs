@@ -1,5 +1,5 @@
-//! Routing daemons, traceroute and iperf3 through the forwarder. Where `scripts/network-tools.sh`
-//! has not put them, nothing is tested.
+//! Routing daemons, traceroute and iperf3 through the forwarder. Without the tools that
+//! `scripts/network-tools.sh` installs, nothing is tested.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use super::network::{Namespace, Network};
 use super::{Forwarding, REPLY4, address, each_way, reaches, start, until};
 
-/// A program of .cache/tools/network.
+/// Returns a program of .cache/tools/network.
 fn tool(path: &str) -> Option<Command> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/tools/network");
     let program = folder.join(path);
@@ -33,11 +33,10 @@ impl Drop for Running {
     }
 }
 
-/// Starts BIRD in a namespace with OSPF on these interfaces, each with its cost, and BGP with
-/// others.
+/// Starts BIRD in a namespace: OSPF on `interfaces`, each with its cost, and BGP with `neighbours`.
 ///
-/// The router has this autonomous system and loopback address 10.9.AS.1; the neighbours are given
-/// by their systems. It announces these prefixes by BGP.
+/// The router has autonomous system `system` and loopback address 10.9.AS.1. The neighbours are
+/// given by their systems. BIRD announces `prefixes` by BGP.
 pub fn bird(
     space: &Namespace,
     folder: &Path,
@@ -159,8 +158,8 @@ fn connections_carry_data_with_and_without_loss() {
         for lossy in [false, true] {
             if lossy {
                 let Some(mut nft) = tool("usr/sbin/nft") else { return };
-                // Every fiftieth packet in turn, not at random: the kernel joins segments to so few
-                // packets that random loss might drop none.
+                // Drop every fiftieth packet in turn, not at random: the kernel joins segments to
+                // so few packets that random loss might drop none.
                 nft.arg(
                     "table inet loss { chain input { type filter hook input priority 0; \
                      numgen inc mod 50 == 7 drop; }; }",
@@ -182,7 +181,7 @@ fn connections_carry_data_with_and_without_loss() {
                 report["end"]["sum_received"].is_object().then_some(report)
             });
             let end = &report["end"];
-            // iperf3 ends when it has sent this much, and may have begun another block by then.
+            // iperf3 ends after sending this much, and may have begun another block by then.
             let (least, block) = (16 << 20, 128 << 10);
             let sent = end["sum_sent"]["bytes"].as_u64().expect("bytes");
             assert!((least..=least + block).contains(&sent), "{end}");

@@ -1,4 +1,4 @@
-//! ICMP echo requests and the replies to them.
+//! ICMP echo requests and their replies.
 
 use std::io;
 use std::mem::zeroed;
@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// A message of ICMP or ICMPv6: its source, type and code.
+/// An ICMP or ICMPv6 message: its source, type and code.
 pub type Answer = (IpAddr, u8, u8);
 
-/// The types of an echo reply of both versions.
+/// The types of an echo reply in ICMP and ICMPv6.
 pub const REPLY4: u8 = 0;
 pub const REPLY6: u8 = 129;
 
@@ -21,7 +21,7 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// For requests to an address, with this TTL or hop limit.
+    /// Opens a socket for requests to an address, with this TTL or hop limit.
     pub fn open(to: IpAddr, ttl: i32) -> Self {
         let (family, protocol, level, option) = match to {
             IpAddr::V4(_) => (libc::AF_INET, libc::IPPROTO_ICMP, libc::IPPROTO_IP, libc::IP_TTL),
@@ -81,7 +81,7 @@ impl Echo {
         }
     }
 
-    /// The next reply or error that arrives within this time.
+    /// Returns the next reply or error that arrives within this time.
     pub fn receive(&self, patience: Duration) -> Option<Answer> {
         let deadline = Instant::now() + patience;
         loop {
@@ -102,7 +102,7 @@ impl Echo {
                 let length = libc::recvfrom(fd, buffer, capacity, 0, address, &raw mut size);
                 (usize::try_from(length).ok()?, storage.sin6_addr.s6_addr)
             };
-            // A raw socket of IPv4 returns the header too.
+            // A raw IPv4 socket returns the IP header too.
             let (source, icmp) = match self.to {
                 IpAddr::V4(_) => {
                     let octets: [u8; 4] = bytes[12..16].try_into().ok()?;

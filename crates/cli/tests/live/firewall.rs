@@ -1,4 +1,4 @@
-//! A program that follows nothing of the kernel, in the middle of a wire: the firewall of `wireloom
+//! A program that ignores the kernel's state, in the middle of a wire: the firewall of `wireloom
 //! new`.
 
 use std::process::Command;

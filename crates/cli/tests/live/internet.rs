@@ -1,5 +1,5 @@
-//! The 606,138 IPv4 prefixes of the Internet in the kernel's table: put there at once, and
-//! announced by a routing daemon.
+//! The 606,138 IPv4 prefixes of the Internet in the kernel's table: entered at once, and announced
+//! by a routing daemon.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -18,15 +18,14 @@ use super::patience::until_within;
 use super::routes::{add_neighbours, frame, kernels, next_hops};
 use super::{Forwarding, REPLY4, address, reaches, until};
 
-/// 606,138 prefixes of the Internet.
 const PREFIXES: &str =
     ".cache/data/pyasn/usr/lib/python3/dist-packages/data/ipasn6_20151101.dat.gz";
-/// How long a daemon may take to announce them, and the kernel to enter them.
+/// The time limit for a daemon to announce the prefixes and for the kernel to enter them.
 const CONVERGENCE: Duration = Duration::from_secs(300);
-/// Prefixes that are compared with the kernel's table.
+/// The number of prefixes that are compared with the kernel's table.
 const COMPARED: usize = 500;
 
-/// The prefixes. `None`, with a warning, if they are not there.
+/// Reads the prefixes. Returns `None`, with a warning, if the file is missing.
 fn internet() -> Option<Vec<Prefix>> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(PREFIXES);
     match read_prefixes(&file) {
@@ -40,7 +39,7 @@ fn internet() -> Option<Vec<Prefix>> {
     }
 }
 
-/// An address in each of some of the prefixes.
+/// Returns an address in each of some of the prefixes.
 fn some_addresses(prefixes: &[Prefix]) -> Vec<String> {
     let mut random = ChaCha8Rng::seed_from_u64(606_138);
     let some = prefixes.choose_multiple(&mut random, COMPARED).copied().collect::<Vec<_>>();
@@ -118,12 +117,12 @@ fn the_whole_internet_is_mirrored_and_one_change_takes_milliseconds() {
     assert!(kernel["routes"].as_u64() >= Some(prefixes.len() as u64), "{kernel}");
     assert_eq!((&kernel["repairs"], &kernel["failures"]), (&0.into(), &0.into()), "{kernel}");
     assert!(times[50] < Duration::from_millis(50), "{:?}", times[50]);
-    // Also while everything is read again.
+    // The limit holds even while everything is read again.
     assert!(times[100] < Duration::from_secs(1), "{:?}", times[100]);
 }
 
-/// Three routers: 3 announces everything by BGP to 2, where the command forwards, and 2 to 1. They
-/// know the way to each other by OSPF, over two links between 2 and 3.
+/// Three routers: router 3 announces everything by BGP to router 2, where the command forwards, and
+/// router 2 to router 1. They reach each other by OSPF, over two links between 2 and 3.
 #[test]
 #[ignore = "606,138 routes by BGP: make test-all"]
 fn the_whole_internet_is_announced_by_bgp_and_its_traffic_moves_with_a_link() {
@@ -137,7 +136,7 @@ fn the_whole_internet_is_announced_by_bgp_and_its_traffic_moves_with_a_link() {
     let addresses = some_addresses(&prefixes);
     let probed = &addresses[0];
     right.ip(&format!("address add {probed}/32 dev lo\n"));
-    // Where the frames go that end a comparison.
+    // The frames that end a comparison go to this neighbour.
     router.ip("neighbour replace 10.0.2.18 lladdr 02:00:00:00:02:02 dev r2 nud permanent\n");
 
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -200,7 +199,7 @@ fn the_whole_internet_is_announced_by_bgp_and_its_traffic_moves_with_a_link() {
         assert!(moved < Duration::from_secs(1), "r2 {change}: {moved:?}");
         mirrored(begin, device);
     }
-    // The neighbour of the marker went with the link.
+    // The marker's neighbour disappeared with the link.
     router.ip("neighbour replace 10.0.2.18 lladdr 02:00:00:00:02:02 dev r2 nud permanent\n");
     forwards_as_the_kernel(&network, &addresses);
     forwarding.stop();

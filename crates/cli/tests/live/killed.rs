@@ -1,6 +1,7 @@
-//! The command is killed under load and started again: nothing of it remains, and hosts hardly notice.
+//! The command is killed under load and started again: it leaves nothing behind, and hosts hardly
+//! notice.
 //!
-//! What is measured is what a host sees: the longest time without a reply from the kill until the
+//! The test measures the view of a host: the longest time without a reply, from the kill until the
 //! command forwards again. In that time the kernel forwards, as soon as it has the ports back.
 
 use std::path::Path;
@@ -21,12 +22,13 @@ use super::{Forwarding, REPLY4, address, forwards, until};
 
 /// The time from one burst of frames to the next.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Frames of a burst: 50,000 a second.
+/// Frames per burst for a rate of 50,000 per second.
 const MANY: u64 = 50;
-/// As many as a forwarder forwards with a small share of a processor: 5,000 a second.
+/// Frames per burst for a rate of 5,000 per second, which a forwarder handles with a small share of
+/// a processor.
 const SOME: u64 = 5;
 
-/// Frames from the left host to the right one, and how many were sent.
+/// Frames from the left host to the right one, with a count of sent frames.
 struct Load {
     burst: u64,
     ends: AtomicBool,
@@ -55,18 +57,19 @@ impl Load {
 /// The time from one echo request to the next.
 const PROBE: Duration = Duration::from_millis(5);
 
-/// Echo requests from the left host to the right one, all the time.
+/// Continuous echo requests from the left host to the right one.
 #[derive(Default)]
 struct Probe {
     ends: AtomicBool,
-    /// When there were replies.
+    /// The arrival times of replies.
     replies: Mutex<Vec<Instant>>,
 }
 
 impl Probe {
     fn run(&self, left: &Namespace) {
         left.run(|| {
-            // Where that is allowed, what is measured is not how long this thread waits for a processor.
+            // Raise the priority where that is permitted, so that the test does not measure how
+            // long this thread waits for a processor.
             // SAFETY: a plain system call, on this thread.
             unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
             let mut echo = Echo::open(address("10.0.2.2"), 64);
@@ -89,10 +92,11 @@ impl Probe {
         self.replies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The longest time without a reply from `begin` until the first one after `end`, and when it began.
+    /// Returns the longest time without a reply from `begin` until the first one after `end`, and
+    /// when it began.
     fn longest_silence(&self, begin: Instant, end: Instant) -> (Duration, Instant) {
         let last = until("a reply", || {
-            // Otherwise this thread has the lock all the time.
+            // Without the sleep this thread would hold the lock all the time.
             std::thread::sleep(PROBE);
             self.replies().iter().find(|at| **at > end).copied()
         });
@@ -104,7 +108,7 @@ impl Probe {
     }
 }
 
-/// Ends what runs beside the test, also when it fails.
+/// Ends the threads of the test, even if it fails.
 struct Ends<'a>(&'a Load, &'a Probe);
 
 impl Drop for Ends<'_> {
@@ -114,7 +118,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// Processes that want all of a processor.
+/// Processes that each keep a processor busy.
 struct Spinning(Vec<Child>);
 
 impl Spinning {
@@ -133,7 +137,7 @@ impl Drop for Spinning {
     }
 }
 
-/// Waits until the router's ports are as they were.
+/// Waits until the router's ports have their earlier state.
 fn settles_as(network: &Network, before: &str) {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -145,16 +149,17 @@ fn settles_as(network: &Network, before: &str) {
     }
 }
 
-/// Hosts have a reply at the latest after this time.
+/// The longest permitted time without a reply.
 const MOST_SILENCE: Duration = Duration::from_secs(1);
 
-/// What a kill did.
+/// The effect of a kill.
 struct Outage {
     /// The longest time without a reply, from the signal until the command forwarded again.
     silence: Duration,
-    /// From the signal until the kernel had ended the process, with its sockets and devices.
+    /// The time from the signal until the kernel had ended the process, with its sockets and
+    /// devices.
     ending: Duration,
-    /// From the start of the next process until it said that it forwards.
+    /// The time from the start of the next process until it reported that it forwards.
     starting: Duration,
 }
 
@@ -167,7 +172,8 @@ fn ways() -> Vec<&'static str> {
     ways
 }
 
-/// Kills the command so often under this load. Returns what that did; nothing if this computer does not allow it.
+/// Kills the command `times` times under this load. Returns the outages; none if this computer does
+/// not permit the test.
 fn killed(way: &str, times: usize, burst: u64) -> Vec<Outage> {
     let network = match Network::new() {
         Ok(network) => network,
@@ -176,7 +182,7 @@ fn killed(way: &str, times: usize, burst: u64) -> Vec<Outage> {
             return Vec::new();
         }
     };
-    // The kernel tells late that a link is up, and then adds the link's own address.
+    // The kernel reports late that a link is up, and then adds the link's own address.
     let before = until("the ports are up", || {
         let now = network.router.interfaces();
         let count = |words: &str| now.matches(words).count();
@@ -193,7 +199,7 @@ fn killed(way: &str, times: usize, burst: u64) -> Vec<Outage> {
         let options = ["--io", way];
         let Some(mut forwarding) = Forwarding::start(&network, &options) else { return };
         for _ in 0..times {
-            // Some are killed before they forward, or soon after.
+            // Some processes are killed before they forward, or soon after.
             if random.random() {
                 forwards(&network, "10.0.2.2", reply);
             }
@@ -229,14 +235,14 @@ fn killed_under_load_it_leaves_nothing_and_starts_again() {
     ways().into_iter().for_each(|way| _ = killed(way, 1, MANY));
 }
 
-/// The median and the greatest of some times.
+/// Formats the median and the greatest of some times.
 fn summary(outages: &[Outage], time: fn(&Outage) -> Duration) -> String {
     let mut times: Vec<Duration> = outages.iter().map(time).collect();
     times.sort();
     format!("{:.3?} (at most {:.3?})", times[times.len() / 2], times[times.len() - 1])
 }
 
-/// Kills the command so often in each way under this load.
+/// Kills the command `times` times in each way under this load.
 ///
 /// # Panics
 /// If hosts had no reply for a second.

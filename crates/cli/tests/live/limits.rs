@@ -1,4 +1,4 @@
-//! What the command takes of the computer: packets to the kernel, rights, time.
+//! The command's use of the computer: packets to the kernel, privileges and time.
 
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ fn packets_to_the_kernel_are_limited_by_reason() {
         frame.extend([0, 7, 0, 9, 0, 8, 0, 0]);
         (0..2000).for_each(|_| wire.send(ha, &frame).expect("sent"));
     });
-    // Other reasons are not concerned.
+    // Other reasons are not limited.
     reaches(left, "10.0.1.1", 64, (address("10.0.1.1"), REPLY4, 0));
     let report = forwarding.stop();
     let (all, policed) =
@@ -49,7 +49,8 @@ fn a_reason_that_the_program_does_not_have_is_refused() {
     assert!(err.contains("did you mean `TTL_EXPIRED`?"), "{err}");
 }
 
-/// The name of each thread of a forwarder, and these rows of its status, that of the main one first.
+/// Returns the name of each thread of a forwarder with these rows of its status, the main thread
+/// first.
 fn threads<const ROWS: usize>(
     forwarding: &Forwarding,
     rows: [&str; ROWS],
@@ -64,7 +65,7 @@ fn threads<const ROWS: usize>(
     numbers.sort_by_key(|number| *number != main);
     let status = |number: u32| {
         let path = format!("/proc/{main}/task/{number}/status");
-        // One that has ended since has none.
+        // A thread that has ended since has no status.
         let text = std::fs::read_to_string(path).ok()?;
         let row_of = |row: &str| {
             let line = text.lines().find(|line| line.starts_with(row)).expect("a row");
@@ -78,12 +79,12 @@ fn threads<const ROWS: usize>(
 #[test]
 fn rights_are_given_up_after_the_start() {
     const NONE: &str = "0000000000000000";
-    // To tell the kernel of neighbours.
+    // The privilege to inform the kernel of neighbours.
     const NET_ADMIN: &str = "0000000000001000";
-    // To read files again. What the kernel is told passes through this one too.
+    // The privilege to read files again. Requests to the kernel pass through this thread too.
     const NET_ADMIN_AND_READ: &str = "0000000000001004";
     let Some((network, forwarding)) = start(&["--cores", "2"]) else { return };
-    // A thread has the name of the one that made it until it gives itself its own.
+    // A thread has its creator's name until it sets its own.
     let mut before = Vec::new();
     super::until("each thread has its rights and no more", || {
         let all = threads(&forwarding, ["CapEff", "CapPrm", "NoNewPrivs"]);
@@ -107,7 +108,7 @@ fn rights_are_given_up_after_the_start() {
         }
         done.then_some(())
     });
-    // All of it works without them.
+    // Forwarding works without further privileges.
     reaches(&network.left, "10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
     reaches(&network.left, "10.0.2.2", 1, (address("10.0.1.1"), 11, 0));
     forwarding.stop();
@@ -118,15 +119,15 @@ fn without_traffic_it_sleeps() {
     let Some((network, forwarding)) = start(&[]) else { return };
     reaches(&network.left, "10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
     let before = forwarding.cpu_ticks();
-    // The time that is measured, not a wait for something.
+    // This sleep is the measured time, not a wait for an event.
     std::thread::sleep(std::time::Duration::from_secs(2));
     let ticks = forwarding.cpu_ticks() - before;
-    // A tick is 10 ms: 3 % of two seconds are six.
+    // A tick is 10 ms, so 3 % of two seconds are six ticks.
     assert!(ticks <= 6, "{ticks} ticks in two seconds");
     forwarding.stop();
 }
 
-/// The least memory that the command says it needs for these ports, in MiB.
+/// Returns the least memory in MiB that the command says it needs for these ports.
 fn needed_memory(network: &Network) -> Option<u64> {
     let options = ["--port", "r1", "--port", "r2", "--memory", "1M"];
     let output = network.router.run(|| super::command(&options).output().expect("the command"));
@@ -186,7 +187,7 @@ fn memory_stays_within_its_limit_and_the_kernel_forwards_what_has_no_room() {
     let most = forwarding.most_memory_kib();
     assert!(most <= limit << 10, "{most} KiB of {limit} MiB");
 
-    // With room again all of them are ours.
+    // With room again, all routes are in our tables.
     network.router.ip_force(&routes("del", ROUTES / 5..ROUTES));
     until("there is room for all", || {
         let before = by_kernel();

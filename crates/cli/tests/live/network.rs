@@ -1,4 +1,4 @@
-//! A router with a host on each of its two ports, in network namespaces of their own.
+//! A router with a host on each of its two ports, each in its own network namespace.
 //!
 //! ```text
 //! left: ha 10.0.1.2 ── r1 10.0.1.1 :router: 10.0.2.1 r2 ── hb 10.0.2.2 :right
@@ -14,7 +14,6 @@ use std::thread;
 /// A network namespace, which disappears with this value and the processes in it.
 pub struct Namespace(File);
 
-/// The three namespaces.
 pub struct Network {
     pub left: Namespace,
     pub router: Namespace,
@@ -33,7 +32,7 @@ impl Namespace {
         made.join().expect("a thread that does not panic")
     }
 
-    /// Runs a function in a thread inside.
+    /// Runs a function in a thread inside the namespace.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         let inside = || {
             // SAFETY: the descriptor is open; changes the namespace of this thread only.
@@ -47,7 +46,7 @@ impl Namespace {
         })
     }
 
-    /// Runs commands of `ip` inside, one a line.
+    /// Runs commands of `ip` inside, one per line.
     pub fn ip(&self, commands: &str) {
         let output = self.run(|| {
             let mut child = Command::new("ip")
@@ -62,14 +61,14 @@ impl Namespace {
         assert!(output.status.success(), "{commands}{}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// Has a virtual Ethernet device poll for what it receives, as drivers of cards do.
+    /// Makes a virtual Ethernet device poll for received frames, as drivers of cards do.
     pub fn poll(&self, interface: &str) {
         let set = || Command::new("ethtool").args(["-K", interface, "gro", "on"]).status();
         let set = self.run(set).expect("ethtool, which `make test` installs");
         assert!(set.success(), "ethtool -K {interface} gro on");
     }
 
-    /// Runs commands of `ip` inside, one a line, whether or not the kernel refuses some.
+    /// Runs commands of `ip` inside, one per line. Commands that the kernel refuses are skipped.
     pub fn ip_force(&self, commands: &str) {
         self.run(|| {
             let mut child = Command::new("ip")
@@ -84,18 +83,18 @@ impl Namespace {
         });
     }
 
-    /// What the kernel's table says about an address; empty if it has no route.
+    /// Returns the route of an address in the kernel's table; empty if there is none.
     pub fn ip_route_get(&self, address: &str) -> String {
         self.ip_show(&["route", "get", address])
     }
 
-    /// What a command of `ip` prints inside.
+    /// Returns the output of a command of `ip` inside.
     pub fn ip_show(&self, words: &[&str]) -> String {
         let output = self.run(|| Command::new("ip").args(words).output());
         String::from_utf8(output.expect("ip").stdout).expect("text")
     }
 
-    /// The interfaces inside, with flags, MTUs and addresses.
+    /// Lists the interfaces inside, with flags, MTUs and addresses.
     pub fn interfaces(&self) -> String {
         let list = |what| {
             let output = Command::new("ip").args(["-d", "-o", what]).output().expect("ip");
@@ -104,13 +103,13 @@ impl Namespace {
         self.run(|| list("link") + &list("address"))
     }
 
-    /// Packets that the kernel has forwarded inside, of both versions of IP.
+    /// The number of packets that the kernel has forwarded inside, IPv4 and IPv6 together.
     pub fn forwarded(&self) -> u64 {
         let number = |file: &str, name: &str| {
             let text = fs::read_to_string(format!("/proc/thread-self/net/{file}")).expect(file);
             let rows: Vec<Vec<&str>> =
                 text.lines().map(|line| line.split_whitespace().collect()).collect();
-            // snmp6 has a name and a number in a row, snmp a row of names before one of numbers.
+            // snmp6 has a name and a number per row, snmp a row of names above a row of numbers.
             let by_row = rows.iter().find(|row| row[0] == name).map(|row| row[1]);
             let by_column = || {
                 let at = rows[0].iter().position(|head| *head == name)?;
@@ -122,7 +121,7 @@ impl Namespace {
         self.run(|| number("snmp", "ForwDatagrams") + number("snmp6", "Ip6OutForwDatagrams"))
     }
 
-    /// Sets what is below `/proc/sys/net` inside.
+    /// Sets a value below `/proc/sys/net` inside.
     pub fn set(&self, name: &str, value: &str) {
         self.run(|| fs::write(format!("/proc/sys/net/{name}"), value).expect(name));
     }
@@ -133,7 +132,7 @@ impl Namespace {
 }
 
 impl Network {
-    /// Adds a second way from the router to the right host.
+    /// Adds a second path from the router to the right host.
     ///
     /// ```text
     /// router: 10.0.3.1 r3 ── hc 10.0.3.2 :right
@@ -148,7 +147,7 @@ impl Network {
         self.right.ip("link set hc up\n\
              address add 10.0.3.2/24 dev hc\n\
              route add default via 10.0.3.1 metric 100\n");
-        // Replies take the way that is there.
+        // Replies take the path that is up.
         self.right.set("ipv4/conf/all/ignore_routes_with_linkdown", "1");
         self.right.set("ipv4/conf/hb/ignore_routes_with_linkdown", "1");
     }
@@ -156,7 +155,7 @@ impl Network {
     /// Builds the network.
     ///
     /// # Errors
-    /// Without the right to make namespaces.
+    /// Without the privilege to create namespaces.
     pub fn new() -> io::Result<Self> {
         let network =
             Self { left: Namespace::new()?, router: Namespace::new()?, right: Namespace::new()? };

@@ -1,11 +1,11 @@
-//! How long tests of live forwarding wait.
+//! Time limits of live forwarding tests.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// How long something may take that has to happen, on a computer with much other work too.
+/// The time limit for an event that has to happen, even on a computer with much other work.
 pub const PATIENCE: Duration = Duration::from_secs(120);
-/// How long one packet may take before it is sent again.
+/// The time after which a packet is sent again.
 pub const TRY: Duration = Duration::from_millis(200);
 
 /// Parses an address of the tests.
@@ -13,18 +13,18 @@ pub fn address(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
-/// Repeats until there is a result.
+/// Repeats an attempt until it has a result.
 ///
 /// # Panics
-/// After [`PATIENCE`], with these words.
+/// After [`PATIENCE`], with the text `what`.
 pub fn until<T>(what: &str, attempt: impl FnMut() -> Option<T>) -> T {
     until_within(PATIENCE, what, attempt)
 }
 
-/// As [`until`], for what takes longer.
+/// As [`until`], with another time limit.
 ///
 /// # Panics
-/// After this time, with these words.
+/// After `patience`, with the text `what`.
 pub fn until_within<T>(
     patience: Duration,
     what: &str,

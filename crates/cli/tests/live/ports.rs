@@ -1,4 +1,4 @@
-//! Ports that are refused, that go down and come back, and that others change meanwhile.
+//! Ports that are refused, that go down and come back, and that other programs change meanwhile.
 
 use std::process::Command;
 use std::time::Instant;
@@ -13,7 +13,8 @@ use super::routes::{add_neighbours, frame};
 use super::wire::{self, Wire};
 use super::{Forwarding, STATIC, command, each_way, ended, reaches, start};
 
-/// Starts the command between the router's interfaces and returns why it does not start.
+/// Starts the command between the router's interfaces and returns the reason that it does not
+/// start.
 fn refused(network: &Network, options: &[&str]) -> String {
     let output = network.router.run(|| command(options).output().expect("the command"));
     let err = String::from_utf8(output.stderr).expect("text");
@@ -74,7 +75,7 @@ fn devices_that_cannot_be_made_are_refused() {
     }
 }
 
-/// A UDP datagram from the left host to the right one.
+/// Returns a UDP datagram from the left host to the right one.
 fn datagram() -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2, 8, 0];
     frame.extend([0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 1, 2, 10, 0, 2, 2]);
@@ -87,7 +88,7 @@ fn datagram() -> Vec<u8> {
 #[test]
 fn a_port_that_is_down_loses_what_is_sent_to_it_and_comes_back() {
     each_way(|way| {
-        // Engines in the kernel do not learn what the driver does not send.
+        // An engine in the kernel does not learn which frames the driver fails to send.
         if !way.contains(&"kernel") {
             goes_down(way);
         }
@@ -96,7 +97,7 @@ fn a_port_that_is_down_loses_what_is_sent_to_it_and_comes_back() {
 
 fn goes_down(way: &[&str]) {
     const FRAMES: u64 = 500;
-    /// Those of the first batch may wait for the interface.
+    /// Frames of the first batch may wait for the interface.
     const BATCH: u64 = 64;
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
@@ -156,7 +157,7 @@ fn goes_down(way: &[&str]) {
 fn what_a_port_does_not_forward_is_judged_as_it_arrives() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tables = folder.path().join("labels.tables");
-    // The label is taken away.
+    // The label is popped.
     let text = "table next_hops\n1 port=1 dst=02:00:00:00:02:77 src=02:00:00:00:02:01 mtu=1500\n\
                 table labels\n100 operation=2 next_hop=1\n";
     std::fs::write(&tables, text).expect("a file");

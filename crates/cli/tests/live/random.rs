@@ -1,5 +1,5 @@
-//! Frames of random bytes, and frames that are right but for some bytes: nothing fails, and every
-//! frame is counted once.
+//! Frames of random bytes, and valid frames with some changed bytes: nothing fails, and every frame
+//! is counted once.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -19,17 +19,18 @@ use super::{Forwarding, REPLY4, address, each_way, reaches};
 
 /// Frames that are sent at once: fewer than an interface holds.
 const BURST: usize = 128;
-/// Intervals in which growth of memory is looked at.
+/// The number of intervals in which memory growth is checked.
 const INTERVALS: u32 = 10;
-/// Growth in half of the intervals, in KiB: 2 bytes for each frame of an interval are more.
+/// The most growth in half of the intervals, in KiB. A leak of 2 bytes per frame of an interval
+/// would exceed it.
 const USUAL_GROWTH: u64 = 32;
-/// Growth in all of them, in KiB. It comes in steps: a thread that compares everything with the kernel
-/// or that builds an engine for changed tables brings its stack and an arena of the allocator, which
-/// later threads use again.
+/// The most growth in all intervals, in KiB. It comes in steps: a thread that compares everything
+/// with the kernel, or that builds an engine for changed tables, brings its stack and an allocator
+/// arena, which later threads use again.
 const GROWTH: u64 = 4 << 10;
-/// How long the long test sends garbage, all ways together.
+/// The duration of the long test, all ways of exchanging frames together.
 const GARBAGE: Duration = Duration::from_secs(600);
-/// Captures with frames that are right.
+/// Captures with valid frames.
 const FIRST: &str = "programs/captures/first.pcapng";
 const CAPTURES: &str = ".cache/data/pathspider/usr/lib/python3/dist-packages/pathspider/tests/data";
 const OTHERS: [&str; 6] = [
@@ -40,18 +41,18 @@ const OTHERS: [&str; 6] = [
     "icmp_ipv6_unreachable.pcap",
     "dns_valid_response.pcap",
 ];
-/// From the left host to the router.
+/// The Ethernet addresses of frames from the left host to the router.
 const ETHERNET: [u8; 12] = [2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2];
 
-/// Sends to the router, in bursts.
+/// Sends frames to the router, in bursts.
 struct Garbage<'a> {
     network: &'a Network,
     random: ChaCha8Rng,
-    /// Frames that are right: those of captures.
+    /// Valid frames from captures.
     right: Vec<Vec<u8>>,
     burst: Vec<Vec<u8>>,
     sent: u64,
-    /// Those of them that need not arrive.
+    /// The number of sent frames that need not arrive.
     cut: u64,
     bursts: u16,
 }
@@ -76,7 +77,7 @@ impl<'a> Garbage<'a> {
         Self { network, random, right, burst: Vec::new(), sent: 0, cut: 0, bursts: 0 }
     }
 
-    /// Frames of all lengths, some of each.
+    /// Sends frames of all lengths, some of each.
     fn lengths(&mut self, lengths: RangeInclusive<usize>, per_length: usize) {
         let most = *lengths.end();
         for length in lengths {
@@ -90,7 +91,7 @@ impl<'a> Garbage<'a> {
         self.flush();
     }
 
-    /// Random bytes behind headers that are right up to some byte.
+    /// Returns a frame of random bytes after headers that are valid up to a random byte.
     fn random_bytes(&mut self, length: usize) -> Vec<u8> {
         let mut frame = ETHERNET.to_vec();
         match self.random.random() {
@@ -107,7 +108,7 @@ impl<'a> Garbage<'a> {
         frame
     }
 
-    /// A right frame with one to four faults.
+    /// Returns a valid frame with one to four faults.
     fn mutated(&mut self, most: usize) -> Vec<u8> {
         let random = &mut self.random;
         let mut frame = self.right.choose(random).expect("some frames").clone();
@@ -118,12 +119,12 @@ impl<'a> Garbage<'a> {
                 1 => frame[at] = *[0, 1, 0x7f, 0x80, 0xff].choose(random).expect("some"),
                 2 => frame.truncate(at.max(14)),
                 3 => frame.extend((0..random.random_range(1..64)).map(|_| random.random::<u8>())),
-                // A tag, or a label, in front of what follows.
+                // Insert a tag or a label.
                 4 => {
                     let kind = *[[0x81, 0], [0x88, 0xa8], [0x88, 0x47]].choose(random).expect("3");
                     frame.splice(12..12, [kind[0], kind[1], random.random(), random.random()]);
                 }
-                // A part comes twice.
+                // Repeat a part.
                 _ => {
                     let end = (at + random.random_range(1..64)).min(frame.len());
                     let part = frame[at..end].to_vec();
@@ -146,7 +147,7 @@ impl<'a> Garbage<'a> {
         }
     }
 
-    /// Sends the burst, and waits until a datagram that follows it arrives at the right host.
+    /// Sends the burst, and waits until a datagram after it arrives at the right host.
     fn flush(&mut self) {
         self.bursts = self.bursts.wrapping_add(1);
         let mut last = frame("10.0.2.2", self.bursts);
@@ -160,7 +161,8 @@ impl<'a> Garbage<'a> {
                 let ha = wire::interface_index("ha").expect("an interface");
                 burst.iter().for_each(|frame| wire.send(ha, frame).expect("sent"));
                 let deadline = Instant::now() + PATIENCE;
-                // What random bytes claim about a neighbour may hold for some time.
+                // Random bytes may have given the router false information about a neighbour for
+                // some time.
                 for tries in 1u64.. {
                     wire.send(ha, &last).expect("sent");
                     let turn = Instant::now() + TRY;
@@ -179,7 +181,7 @@ impl<'a> Garbage<'a> {
     }
 }
 
-/// Stops and checks the sums. At least so many frames arrived.
+/// Stops the forwarder and checks the sums. At least `least` frames arrived.
 fn adds_up(forwarding: Forwarding, json: &Path, least: u64) -> String {
     let text = forwarding.stop();
     let written = std::fs::read_to_string(json).expect("a file");
@@ -212,7 +214,7 @@ fn ten_minutes_of_garbage_of_every_length_are_counted_and_leave_memory_flat() {
     garbage(&["--io", "packet"], Some(9000), 14..=9014, time);
 }
 
-/// Sends frames of all lengths: once, or again and again for some time.
+/// Sends frames of all lengths: once, or repeatedly for some time.
 fn garbage(
     options: &[&str],
     mtu: Option<u32>,

@@ -1,4 +1,4 @@
-//! Routes that are more than a prefix and a next hop: with an MTU or a lifetime, for a type of service
+//! Routes with more than a prefix and a next hop: with an MTU or a lifetime, for a type of service
 //! or for some sources, and `throw`.
 
 use super::network::Network;
@@ -33,7 +33,7 @@ fn routes_that_tables_cannot_describe_lead_where_the_kernel_says() {
     let tables = ["--table", "local", "--table", "main", "--table", "100"];
     let Some(forwarding) = Forwarding::start_in(router, &["r1", "r2"], &tables) else { return };
     add_neighbours(router);
-    // Routes that have ended stay in the kernel's table until it looks for them.
+    // Expired routes stay in the kernel's table until its next garbage collection.
     router.set("ipv6/route/gc_interval", "100000");
     router.ip("rule add priority 32767 lookup 100\n\
          route add 0.0.0.0/0 via 10.0.2.18\n\
@@ -91,7 +91,7 @@ fn next_hops_of_table_files_keep_their_numbers() {
     add_neighbours(&network.router);
     network.router.ip("route add 198.51.100.0/24 via 10.0.2.11\n");
     let plain = frame("198.51.100.7", 1);
-    // Label 100, the only one, with a TTL of 64.
+    // The stack has only label 100, with a TTL of 64.
     let labelled = [&plain[..12], &[0x88, 0x47, 0, 6, 0x41, 64], &plain[14..]].concat();
     let frames = [plain, labelled];
     until("both next hops", || {

@@ -1,7 +1,7 @@
-//! The kernel's routes, as they come and go, in the tables of the machine.
+//! The kernel's routes, as they are added and removed, in the tables of the machine.
 //!
-//! Next hops are neighbours of `r2` with MAC addresses of their own, which exist only in the
-//! kernel's table. Where a packet went is seen from the address of its frame.
+//! Next hops are neighbours of `r2` with separate MAC addresses, which exist only in the kernel's
+//! table. The destination address of a frame shows its next hop.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use super::{Forwarding, REPLY4, address, reaches, start, until};
 /// The neighbours 10.0.2.11 to 10.0.2.18, fe80::11 to fe80::18.
 const NEIGHBOURS: std::ops::RangeInclusive<u8> = 11..=18;
 
-/// Enters the neighbours.
+/// Adds the neighbours to the kernel's table.
 pub fn add_neighbours(router: &Namespace) {
     let mut text = String::new();
     for last in NEIGHBOURS {
@@ -31,7 +31,7 @@ pub fn add_neighbours(router: &Namespace) {
     router.ip(&text);
 }
 
-/// A UDP datagram to an address, from the left host to the router.
+/// Returns a UDP datagram to an address, from the left host to the router.
 pub fn frame(to: &str, source_port: u16) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2];
     let udp = [&source_port.to_be_bytes()[..], &[0, 9, 0, 12, 0, 0, 0, 0, 0, 0]].concat();
@@ -61,8 +61,8 @@ fn address_octets(text: &str) -> [u8; 16] {
 /// Sends frames and returns, for each that arrived at the other side, its next hop: the last byte
 /// of the MAC address in decimal digits.
 pub fn next_hops(network: &Network, frames: &[Vec<u8>]) -> Vec<Option<u8>> {
-    // Frames that were sent before may still be on their way through the kernel: the last two bytes
-    // tell them apart.
+    // Earlier frames may still be on their way through the kernel: the last two bytes tell the
+    // attempts apart.
     static ATTEMPT: AtomicU16 = AtomicU16::new(0);
     let attempt = ATTEMPT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
     let marker = frame("10.0.2.18", 65_535);
@@ -82,7 +82,7 @@ pub fn next_hops(network: &Network, frames: &[Vec<u8>]) -> Vec<Option<u8>> {
         loop {
             let arrived = at_right.receive(deadline).expect("frames").expect("the last one");
             let bytes = &arrived.bytes;
-            // Everything from the destination address on is as it was sent.
+            // Everything from the destination address on is unchanged.
             let same = |sent: &Vec<u8>| {
                 let from = if sent[12] == 8 { 26 } else { 22 };
                 bytes.len() == sent.len()
@@ -99,7 +99,7 @@ pub fn next_hops(network: &Network, frames: &[Vec<u8>]) -> Vec<Option<u8>> {
     })
 }
 
-/// Waits until the reports of `--interval 1` say that everything has been read so many times more.
+/// Waits until the reports of `--interval 1` count `more` further reads of everything.
 fn wait_for_reads(forwarding: &mut Forwarding, more: u64) {
     let mut first = None;
     for line in forwarding.out.by_ref().lines() {
@@ -133,7 +133,8 @@ fn several_next_hops_share_the_flows_and_one_that_goes_moves_its_own_only() {
             let expected: BTreeSet<_> = expected.iter().map(|last| Some(*last)).collect();
             until("the flows use these next hops", || {
                 let found = next_hops(&network, &flows);
-                // Seen twice: the first flows were not sent while others were still settling.
+                // The result must be seen twice: the first flows were sent while others were still
+                // settling.
                 let is_settled = found.iter().copied().collect::<BTreeSet<_>>() == expected
                     && next_hops(&network, &flows) == found;
                 is_settled.then_some(found)
@@ -151,10 +152,10 @@ fn several_next_hops_share_the_flows_and_one_that_goes_moves_its_own_only() {
         for (old, new) in before.iter().zip(&fewer) {
             assert!(old == new || *old == Some(12), "{old:?} to {new:?}");
         }
-        // It comes back, and gets its flows back.
+        // The next hop comes back, and gets its flows back.
         route(&[(11, 1), (12, 1), (13, 2)]);
         assert_eq!(settled(&[11, 12, 13]), before);
-        // The last one remains alone.
+        // The last next hop remains alone.
         route(&[(12, 1)]);
         settled(&[12]);
     }
@@ -228,7 +229,7 @@ fn tables_of_the_kernel_are_looked_in_one_after_the_other() {
     forwarding.stop();
 }
 
-/// Prefix number `index`, and an address in it.
+/// Returns prefix number `index`, and an address in it.
 fn flapping(index: usize) -> (String, String) {
     match index % 2 {
         0 => (format!("10.100.{index}.0/24"), format!("10.100.{index}.1")),
@@ -236,7 +237,7 @@ fn flapping(index: usize) -> (String, String) {
     }
 }
 
-/// A change of a random route; many of them are refused by the kernel.
+/// Returns a change of a random route. The kernel refuses many of them.
 fn change(random: &mut ChaCha8Rng, prefixes: usize) -> String {
     let (net, _) = flapping(random.random_range(0..prefixes));
     let gateway = if net.contains(':') { "fe80::" } else { "10.0.2." };
@@ -252,8 +253,8 @@ fn change(random: &mut ChaCha8Rng, prefixes: usize) -> String {
         7 => format!("del {net} {hop} {metric}"),
         _ => format!("del {net} {metric}"),
     };
-    // The kernel joins IPv6 routes of one metric into one route with several next hops, and
-    // chooses a next hop by a hash of its own.
+    // The kernel joins IPv6 routes of one metric into one route with several next hops, and chooses
+    // a next hop by its own hash.
     let how = match version {
         "-6" => how.replace("append ", "replace ").replace("prepend ", "replace "),
         _ => how,
@@ -264,7 +265,7 @@ fn change(random: &mut ChaCha8Rng, prefixes: usize) -> String {
 /// The numbers of next hop objects with gateways of each version.
 const OBJECTS: [std::ops::RangeInclusive<u32>; 2] = [1..=5, 6..=10];
 
-/// As [`change`], also of next hop objects and routes that name them.
+/// Returns a change as [`change`] does, or one of next hop objects and routes that name them.
 fn change_with_objects(random: &mut ChaCha8Rng, prefixes: usize) -> String {
     let version = random.random_range(0..2);
     let object = random.random_range(OBJECTS[version].clone());
@@ -287,7 +288,7 @@ fn change_with_objects(random: &mut ChaCha8Rng, prefixes: usize) -> String {
     }
 }
 
-/// The next hop of the kernel for each address.
+/// Returns the kernel's next hop for each address.
 pub fn kernels<'a>(
     router: &Namespace,
     addresses: impl Iterator<Item = &'a str>,
@@ -299,7 +300,7 @@ pub fn kernels<'a>(
     addresses.map(|address| hop(&router.ip_route_get(address))).collect()
 }
 
-/// Has routes flap and compares what the machine does with the kernel's table.
+/// Makes routes flap, and compares the machine's forwarding with the kernel's table.
 fn flap(
     network: &Network,
     changes: usize,
@@ -354,13 +355,13 @@ fn network() -> Option<Network> {
 
 #[test]
 fn next_hop_objects_are_followed_whatever_the_kernel_says_about_their_routes() {
-    // 0: the kernel names the object only. 1: it says where it leads as well.
+    // 0: the kernel names only the object. 1: it also names the object's gateway.
     for mode in ["0", "1"] {
         let Some(network) = network() else { return };
         network.router.set("ipv4/nexthop_compat_mode", mode);
         let ip = |text: &str| network.router.ip(text);
         add_neighbours(&network.router);
-        // These are there when it starts.
+        // These objects exist when the command starts.
         ip("nexthop add id 1 via 10.0.2.11 dev r2\n\
             nexthop add id 2 via 10.0.2.12 dev r2\n\
             nexthop add id 6 via fe80::13 dev r2\n\
@@ -383,11 +384,11 @@ fn next_hop_objects_are_followed_whatever_the_kernel_says_about_their_routes() {
         leads(one, &[Some(11)]);
         leads(group, &[Some(11)]);
         leads(v6, &[Some(13)]);
-        // Another gateway, for routes of the object and of the group that it is in.
+        // Another gateway, for routes of the object and of the group that contains it.
         ip("nexthop replace id 1 via 10.0.2.14 dev r2\n");
         leads(one, &[Some(14)]);
         leads(group, &[Some(14)]);
-        // A gateway of IPv6 for routes of IPv4. Members come and go.
+        // An IPv6 gateway for IPv4 routes. Members come and go.
         ip("nexthop replace id 1 via fe80::15 dev r2\nnexthop replace id 100 group 1/2,2\n");
         leads(one, &[Some(15)]);
         leads(group, &[Some(12), Some(15)]);
@@ -397,12 +398,12 @@ fn next_hop_objects_are_followed_whatever_the_kernel_says_about_their_routes() {
             route add 198.51.0.0/16 nhid 1\n");
         leads("198.51.101.1", &[None]);
         leads("198.51.102.1", &[Some(15)]);
-        // An object takes its routes with it, and a group whose last member it was.
+        // Deleting an object deletes its routes, and a group whose last member it was.
         ip("nexthop del id 1\nnexthop del id 6\n");
         leads(one, &[Some(18)]);
         leads(group, &[None]);
         leads(v6, &[None]);
-        // So does a link, whose objects go without a word.
+        // So does a link, whose objects disappear without a notification.
         ip("nexthop add id 1 via 10.0.2.11 dev r2\nroute add 203.0.113.0/24 nhid 1\n");
         leads(group, &[Some(11)]);
         ip("link set r2 down\nlink set r2 up\n");
@@ -439,7 +440,7 @@ fn traffic_moves_when_a_link_goes_down() {
         time
     });
     forwarding.stop();
-    // Once may be late: other work has the processors too.
+    // One change may be late: other work uses the processors too.
     let within = times.iter().filter(|time| **time < Duration::from_secs(1)).count();
     assert!(within >= 2, "{times:?}");
 }
@@ -451,7 +452,7 @@ fn notifications_that_the_kernel_lost_lead_to_a_new_read() {
     let options = ["--json", json.to_str().expect("a path")];
     let Some((network, forwarding)) = start(&options) else { return };
     add_neighbours(&network.router);
-    // More than the socket holds, while nobody reads it.
+    // More notifications than the socket holds, while nobody reads it.
     forwarding.signal(libc::SIGSTOP);
     let mut text = String::new();
     for index in 0..90_000 {
@@ -463,7 +464,7 @@ fn notifications_that_the_kernel_lost_lead_to_a_new_read() {
     forwarding.signal(libc::SIGCONT);
     let frames = [frame("20.0.0.0", 7), frame("20.1.95.143", 7)];
     let expected = [11, 11 + (0x1_5f8f % 7) as u8].map(Some);
-    // The kernel forwards what has no route here.
+    // The kernel forwards packets that have no route in our tables.
     until("the routes are there", || {
         let before = network.router.forwarded();
         let is_right = next_hops(&network, &frames) == expected;

@@ -1,4 +1,4 @@
-//! The folder that `build` writes.
+//! The output folder of `build`.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ fn map(place: &Workplace) -> Value {
     serde_json::from_slice(&place.read("np/memory_map.json")).expect("JSON")
 }
 
-/// Returns the targets of an offload; for an offload without one, the statistics.
+/// Returns the targets of an offload; the statistics for an offload without one.
 fn targets<'a>(map: &'a Value, offload: &str) -> Vec<&'a Value> {
     let targets = map["targets"].as_array().expect("a list").iter();
     targets.filter(|target| target["offload"].as_str().unwrap_or_default() == offload).collect()
@@ -101,7 +101,7 @@ fn a_folder_has_the_files_of_its_last_build_and_the_users_own() {
     place.wireloom("build hub.loom --on np-1-1-2 --tables other.loom -o np").status(2);
     place.wireloom("build hub.loom --on np-1-1-2 --in none.pcap -o np").status(2);
     assert_eq!(place.read("np/README.md"), before);
-    // Nothing of the first program is left.
+    // Nothing of the first program remains.
     place.wireloom("build other.loom --on np-1-1-1 -o np").status(0);
     for gone in ["rtl/hub_engine.sv", "images/ports.hex", "images"] {
         assert!(!place.path("np").join(gone).exists(), "{gone}");

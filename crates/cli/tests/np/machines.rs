@@ -1,4 +1,4 @@
-//! Programs of programs/, and the choices of a description, on whole processors.
+//! Programs from programs/, and the choices of a description, on whole processors.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ fn programs() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs"))
 }
 
-/// Writes the packets of a file of packet tests as a capture.
+/// Writes the packets of a test file as a capture.
 fn capture(place: &Workplace, tests: &str) {
     let tests = TestFile::read(&programs().join("tests").join(tests)).expect("packet tests");
     let mut writer = Writer::create(&place.path("in.pcapng")).expect("a capture");

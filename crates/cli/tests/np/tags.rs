@@ -1,4 +1,4 @@
-//! Bytes inserted at a place of the packet, and removed there.
+//! Bytes that are inserted into a packet, and removed from it.
 
 use super::*;
 

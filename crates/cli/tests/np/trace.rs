@@ -1,11 +1,11 @@
-//! `wireloom trace` on network processors: the packet's own course, cycle by cycle.
+//! `wireloom trace` on network processors: the path of the packet, cycle by cycle.
 
 use serde_json::Value;
 
 use super::{hub, report};
 use crate::workplace::Workplace;
 
-/// The events of a packet: place and text.
+/// Returns the events of a packet: place and text.
 fn course(place: &Workplace, words: &str, packet: usize) -> Vec<(String, String)> {
     let traced = report(&place.wireloom(&format!("trace {words} --packet {packet} --json -")));
     let machine = &traced["machine"];
@@ -18,7 +18,7 @@ fn course(place: &Workplace, words: &str, packet: usize) -> Vec<(String, String)
     milestones.iter().map(|event| (text(&event["where"]), text(&event["what"]))).collect()
 }
 
-/// The number of the event that begins with a text.
+/// Returns the index of the event that begins with a text.
 fn find(course: &[(String, String)], begin: &str) -> usize {
     let found = course.iter().position(|(_, what)| what.starts_with(begin));
     found.unwrap_or_else(|| panic!("no {begin:?} in {course:#?}"))
@@ -55,7 +55,7 @@ fn slots_and_calls(shells: &[(&str, &str)]) {
     for (machine, text) in shells {
         place.write(machine, text.as_bytes());
         let words = format!("hub.loom --on {machine} --tables hub.tables --in many.pcap");
-        // Of every five packets one goes to the cpu; packets of 13 bytes are dropped.
+        // One of every five packets goes to the cpu; packets of 13 bytes are dropped.
         for (packet, end) in
             [(0, "finish"), (4, "to the cpu"), (6, "drop"), (94, "to the cpu"), (97, "drop")]
         {

@@ -45,8 +45,8 @@ fn tables_change_at_a_packet_or_while_packets_flow() {
     };
     assert_eq!([1, 2, 3, 9].map(|port| sent(&golden, port)), [467, 234, 200, 0]);
 
-    // Updates while packets flow: packets inside the machine found a table as it was before or
-    // after the update.
+    // Updates while packets flow: a packet inside the machine finds a table as it was either before
+    // or after the update.
     let updates = np["simulation"]["updates"].as_array().expect("updates");
     assert_eq!(
         updates.iter().map(|update| update["packet"].clone()).collect::<Vec<_>>(),

@@ -19,8 +19,8 @@ fn two(protocols: [&[&str]; 2]) -> Workplace {
                 "ipv4" => format!(
                     "table destinations4\n10.0.0.0/8 next_hop={port} kind=1\n10.1.0.0/20 next_hop={port} class=1 kind=1\n"
                 ),
-                // The prefixes of a router fill several levels of the trie and of the tree that
-                // follows it. Only the last prefix differs between the routers.
+                // The prefixes of a router fill several levels of the trie and of the tree after
+                // it. Only the last prefix differs between the routers.
                 "ipv6" => format!(
                     "table destinations6\n2001:d00::/24 next_hop={port} kind=1\n2001:db8::/32 next_hop={port} class=1 kind=1\n\
                      2001:db8:1::/48 next_hop={port} class=2 kind=1\n2001:db8:1:8000::/56 next_hop={port} class=3 kind=1\n\
@@ -46,9 +46,8 @@ fn two_with_labels() -> Workplace {
     two([&["ipv4", "mpls"], &["mpls"]])
 }
 
-/// Runs the whole chip while one router sends at the full rate of its lane. The other loses
-/// nothing, and all packets of either that are not lost leave as from golden with that router
-/// alone.
+/// Runs the whole chip while one router sends at the full rate of its lane. The other router loses
+/// nothing, and all packets that are not lost leave as from golden with their router alone.
 fn overload(options: &str, overloaded: usize) {
     let ran = two_with_labels()
         .wireloom(&format!("np virtual list.toml --on np-1-1-8 --verify --json - {options}"));

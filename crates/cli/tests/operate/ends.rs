@@ -1,4 +1,4 @@
-//! What ends a forwarder or a capture, and what does not.
+//! Events that end a forwarder or a capture, and events that do not.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -15,7 +15,7 @@ use wireloom_net::capture::Reader;
 use super::network::Network;
 use super::{CONFIG, Operated, text, until, wireloom};
 
-/// Waits for its end; returns the status and its messages.
+/// Waits for the end of a process. Returns the status and the messages.
 fn end(mut child: Child) -> (Option<i32>, String) {
     let mut err = String::new();
     child.stderr.take().expect("a pipe").read_to_string(&mut err).expect("text");
@@ -25,7 +25,8 @@ fn end(mut child: Child) -> (Option<i32>, String) {
 #[test]
 fn a_signal_before_packets_flow_ends_it_in_order() {
     let Ok(network) = Network::new() else { return };
-    // To all processes, as Ctrl-C does, the compiler's among them; and to the command alone.
+    // The signal goes to all processes, as with Ctrl-C, the compiler's included; and to the command
+    // alone.
     for is_to_all in [true, false] {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let socket = folder.path().join("control");
@@ -33,7 +34,7 @@ fn a_signal_before_packets_flow_ends_it_in_order() {
         let ports = ["--port", "r1", "--port", "r2", "--control", path];
         let mut command = wireloom(&[&["forward", "programs/router.loom"], &ports[..]].concat());
         let mut child = network.router.run(|| command.process_group(0).spawn().expect("one"));
-        // It is there before the program is compiled.
+        // The socket exists before the program is compiled.
         let begun = until("it begins", || {
             let has_ended = child.try_wait().expect("a child").is_some();
             (has_ended || socket.exists()).then_some(!has_ended)
@@ -59,7 +60,8 @@ fn a_specialised_engine_that_is_under_way_at_the_end_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let temporary = folder.path().join("temporary");
     fs::create_dir(&temporary).expect("a folder");
-    // A compiler that never finishes what it compiles there; other engines are compiled in the cache.
+    // A compiler that never finishes files in the temporary folder. Other engines are compiled in
+    // the cache.
     let compiler = folder.path().join("compiler");
     let script = "#!/bin/sh\ncase \"$*\" in *temporary*) exec sleep 1000 ;; esac\nexec cc \"$@\"\n";
     fs::write(&compiler, script).expect("a file");
@@ -101,7 +103,7 @@ fn it_forwards_on_when_nobody_reads_the_counters_any_more() {
     assert_eq!(child.wait().expect("an end").code(), Some(0));
 }
 
-/// Whether a process does something of its own when it is interrupted.
+/// Whether a process handles the interrupt signal.
 fn handles_signals(process: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).expect("a process");
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
@@ -121,8 +123,9 @@ fn captures_that_are_interrupted_are_kept() {
         let mut command = wireloom(&[&place[..], &what].concat());
         let child = command.stdout(Stdio::null()).spawn().expect("the command");
         until("a packet is captured", || {
-            // A temporary file is there with the first packet. Another one shows before, for a moment,
-            // that files can be made there: signals are handled after that.
+            // The temporary file appears with the first packet. Another temporary file appears
+            // before that for a moment, as a test that files can be created; the signal handlers
+            // are installed after it.
             let is_ready = handles_signals(child.id());
             operated.reaches_the_right();
             let mut files = fs::read_dir(operated.path(name)).expect("a folder");
@@ -153,7 +156,7 @@ fn captures_that_are_interrupted_are_kept() {
     let (child, path) = capture("ended");
     assert!(operated.ctl(&["stop"]).status.success());
     let (status, err) = end(child);
-    // The forwarder may or may not have the time to say that the capture has ended.
+    // The forwarder may lack the time to report that the capture has ended.
     let said = if status == Some(0) { " packets captured" } else { "the connection is lost" };
     assert!(err.contains(said) && packets(&path) > 0, "{status:?}: {err}");
 }
@@ -201,7 +204,7 @@ fn errors_are_json_where_messages_are() {
     assert!(last["help"].as_str().is_some_and(|help| help.contains('`')), "{err}");
 }
 
-/// The names of the forwarder's threads.
+/// Returns the names of the forwarder's threads.
 fn threads(operated: &Operated) -> Vec<String> {
     let tasks = format!("/proc/{}/task", operated.child.id());
     let tasks = fs::read_dir(tasks).expect("threads").filter_map(Result::ok);
@@ -211,12 +214,12 @@ fn threads(operated: &Operated) -> Vec<String> {
 
 #[test]
 fn a_reload_leaves_nothing_of_the_mirror_before() {
-    // Comparisons are far away: a mirror that waits for the next one would stay until then.
+    // The next comparison is an hour away: a mirror that waited for it would stay until then.
     let config = format!("{CONFIG}reconcile = 3600\n");
     let Some(operated) = Operated::start(&config, &[]) else { return };
     for _ in 0..5 {
         operated.asked(&["reload"]);
-        // A thread that has been joined may show for a moment.
+        // A joined thread may be visible for a moment.
         until("one thread of a mirror", || {
             let threads = threads(&operated);
             let is_of_mirror = |name: &&String| ["mirror", "reading"].contains(&&name[..]);
@@ -245,7 +248,7 @@ fn threads_have_the_rights_that_the_documentation_says() {
         let name = row("Name:");
         let expected = match &name[..] {
             "mirror" | "reading" | "conditions" => CAP_NET_ADMIN,
-            // They replace the program, its tables and its mirror.
+            // These threads replace the program, its tables and its mirror.
             "reload" | "control" | "client" => {
                 CAP_NET_ADMIN | CAP_DAC_READ_SEARCH | CAP_DAC_OVERRIDE
             }

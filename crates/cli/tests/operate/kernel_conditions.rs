@@ -1,5 +1,5 @@
-//! Kernel features that forwarding ignores: each condition, when it appears while packets are
-//! forwarded, and at the start.
+//! Kernel features that forwarding ignores: the detection of each, while packets are forwarded and
+//! at the start.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -13,10 +13,10 @@ use super::echo::Echo;
 use super::network::{Namespace, Network};
 use super::{CONFIG, Operated, TRY, address, text, until, wireloom};
 
-/// Something that a condition is about, as long as it lives.
+/// A value that keeps a condition in effect while it lives.
 type Kept = Box<dyn std::any::Any + Send>;
 
-/// A condition and how it is made; the words of `ip` or a function.
+/// A condition with the way to create and undo it: words of `ip`, or a function.
 struct Made {
     name: &'static str,
     make: fn(&Namespace) -> io::Result<Kept>,
@@ -128,7 +128,7 @@ fn set(socket: &OwnedFd, level: libc::c_int, option: libc::c_int, value: &[u8]) 
     }
 }
 
-/// Does what a multicast routing daemon does first: it has the kernel route groups that arrive on r1.
+/// Begins as a multicast routing daemon does: makes the kernel route groups that arrive on r1.
 fn multicast_router() -> io::Result<OwnedFd> {
     const MRT_INIT: libc::c_int = 200;
     const MRT_ADD_VIF: libc::c_int = 202;
@@ -171,7 +171,7 @@ fn table(number: u16) -> Vec<u8> {
     message(number, flags, INET, 0, &attribute(1, b"t\0"))
 }
 
-/// The chain `c` at the hook `forward` with the policy `drop`.
+/// Encodes the chain `c` at the hook `forward` with the policy `drop`.
 fn chain_that_drops() -> Vec<u8> {
     let hook = [attribute(1, &2u32.to_be_bytes()), attribute(2, &0u32.to_be_bytes())].concat();
     const NESTED: u16 = 0x8000;
@@ -185,14 +185,14 @@ fn chain_that_drops() -> Vec<u8> {
     message(NEW_CHAIN, CREATE, INET, 0, &attributes.concat())
 }
 
-/// Has nftables make changes together.
+/// Applies changes with nftables, all or none.
 fn nft(changes: &[Vec<u8>]) -> io::Result<()> {
     const NFTABLES: u8 = 10;
     const ACKNOWLEDGE: u16 = 4;
     let socket = socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_NETFILTER)?;
     let (begin, end) = (message(16, 0, 0, NFTABLES, &[]), message(17, 0, 0, NFTABLES, &[]));
     let mut batch = [&begin[..], &changes.concat(), &end].concat();
-    // The last change is acknowledged when all are made.
+    // The acknowledgement of the last change confirms all of them.
     let last = begin.len() + changes[..changes.len() - 1].concat().len();
     batch[last + 6] |= ACKNOWLEDGE as u8;
     let mut reply = [0; 4096];
@@ -209,7 +209,8 @@ fn nft(changes: &[Vec<u8>]) -> io::Result<()> {
     }
 }
 
-/// Asks for the table `filter` of iptables, which makes it. Its chains are empty and accept.
+/// Queries the table `filter` of iptables, which creates it. Its chains are empty and accept
+/// packets.
 fn iptables() -> io::Result<()> {
     const GET_INFO: libc::c_int = 64;
     let socket = socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
@@ -244,7 +245,7 @@ fn found(operated: &Operated) -> Vec<String> {
     found.map(|found| found["condition"].as_str().expect("a name").to_owned()).collect()
 }
 
-/// Makes all conditions that this kernel has, and returns their names.
+/// Creates all conditions that this kernel supports, and returns their names.
 fn make(router: &Namespace) -> (Vec<&'static Made>, Vec<Kept>) {
     let (mut made, mut kept) = (Vec::new(), Vec::new());
     for condition in &CONDITIONS {
@@ -265,7 +266,8 @@ fn make(router: &Namespace) -> (Vec<&'static Made>, Vec<Kept>) {
 fn ignored_kernel_features_are_named_when_they_appear_and_at_the_start() {
     let config = format!("{CONFIG}metrics = \"127.0.0.1:9100\"\n");
     let folder = tempfile::tempdir().expect("a temporary folder");
-    // What usual systems have is no condition: a loose filter, and tables of a firewall without rules.
+    // The state of usual systems is no condition: a loose filter, and firewall tables without
+    // rules.
     let prepare = |network: &Network| {
         let router = &network.router;
         router.set("ipv4/conf/all/rp_filter", "2");
@@ -299,7 +301,7 @@ fn ignored_kernel_features_are_named_when_they_appear_and_at_the_start() {
         assert!(metrics.contains(&metric), "{metrics}");
     }
 
-    // At the start: all that are refused are named, with what accepts them.
+    // At the start all refused conditions are named, with the option that accepts them.
     let path = operated.path("forward.toml");
     let own = fs::read_to_string(&path).expect("a file").replace("control\"", "second\"");
     let second = operated.path("second.toml");
@@ -317,14 +319,15 @@ fn ignored_kernel_features_are_named_when_they_appear_and_at_the_start() {
         let is_accepted = err.contains(&format!("--accept {name}"));
         assert_eq!(is_accepted, !warned.contains(name), "{name}: {err}");
     }
-    // With all of them accepted it comes as far as the ports, which the first one has.
+    // With all of them accepted the command gets as far as the ports, which the first forwarder
+    // holds.
     let accepted: Vec<&str> = names.iter().flat_map(|name| ["--accept", name]).collect();
     let accepted = start(&accepted);
     let err = text(&accepted.stderr);
     assert!(err.contains("another process forwards on it"), "{err}");
     assert!(!err.contains(" WARN "), "{err}");
 
-    // A frame of a VLAN; what has arrived stays known.
+    // A VLAN frame: a detected condition stays in the report.
     operated.network.left.run(|| {
         let tagged =
             [&[0xff; 6][..], &[2, 0, 0, 0, 1, 2], &[0x81, 0, 0, 5, 8, 0], &[0; 46]].concat();

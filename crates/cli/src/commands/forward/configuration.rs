@@ -34,7 +34,8 @@ const OPTION: &str = "config";
 pub struct Keys(toml::Table);
 
 impl Keys {
-    /// The keys with other values than in another file, or in one of them only.
+    /// Returns the names of keys whose values differ from another file's, or that only one of the
+    /// files has.
     pub fn differing<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = String> + 'a {
         let names: BTreeSet<_> = self.0.keys().chain(other.0.keys()).cloned().collect();
         names.into_iter().filter(|name| self.0.get(name) != other.0.get(name))
@@ -52,10 +53,10 @@ pub fn keys(path: &Path) -> Result<Keys> {
         .map_err(|error: toml::de::Error| wrong(path, &text, error.span(), error.message(), None))
 }
 
-/// Returns a command line with the options of its configuration file, if it has one.
+/// Returns the command line with the options of its configuration file, if it names one.
 ///
 /// # Errors
-/// If the file cannot be read, or has a key or a value that is no option's.
+/// If the file cannot be read, or has a key or a value that no option accepts.
 pub fn expanded(args: Vec<OsString>) -> Result<Vec<OsString>> {
     let Some((given, config)) = given(&args) else { return Ok(args) };
     let text = read(&config)?;
@@ -96,8 +97,8 @@ pub fn expanded(args: Vec<OsString>) -> Result<Vec<OsString>> {
     Ok(before.iter().cloned().chain(from_file).chain(after.iter().cloned()).chain(file).collect())
 }
 
-/// Returns which options a command line gives, and its configuration file. `None` if it has none, or
-/// is wrong in a way that will be reported anyway.
+/// Returns the options that a command line gives, and its configuration file. `None` if it names no
+/// file, or is wrong in a way that is reported later anyway.
 fn given(args: &[OsString]) -> Option<(BTreeSet<String>, PathBuf)> {
     let all = CommandLine::command();
     let names: Vec<_> = command().get_arguments().map(|arg| arg.get_id().clone()).collect();
@@ -121,7 +122,7 @@ fn command() -> clap::Command {
     all.find_subcommand(COMMAND).expect("it is declared").clone()
 }
 
-/// The key of an option: its long name, or that of the program.
+/// Returns the key of an argument: its long name, or the identifier of the program.
 fn name_of(arg: &Arg) -> Option<String> {
     let id = arg.get_id().as_str();
     let name = arg.get_long().or_else(|| arg.is_positional().then_some(id))?;
@@ -132,7 +133,7 @@ fn option<'a>(command: &'a clap::Command, name: &str) -> Option<&'a Arg> {
     command.get_arguments().find(|arg| name_of(arg).is_some_and(|own| own == name))
 }
 
-/// Returns the values of a key as an option takes them. A flag has one empty value, or none.
+/// Converts the value of a key to values of its option. A flag has one empty value, or none.
 fn values(option: &Arg, value: DeValue<'_>) -> Result<Vec<String>, String> {
     let one = |value: DeValue<'_>| match value {
         DeValue::String(text) => Ok(text.into_owned()),
@@ -166,14 +167,14 @@ fn argument(option: &Arg, value: &str) -> OsString {
     }
 }
 
-/// Has the command take the value, without any other option.
+/// Checks a value by parsing a command line with only this option.
 fn check(option: &Arg, value: &str) -> Result<(), String> {
     if option.is_positional() {
         return Ok(());
     }
     let taken = command().no_binary_name(true).try_get_matches_from([argument(option, value)]);
     match taken {
-        // Others are missing, of course.
+        // The other required arguments are missing, as expected.
         Err(error) if error.kind() != ErrorKind::MissingRequiredArgument => {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default();
@@ -188,7 +189,7 @@ fn read(path: &Path) -> Result<String> {
         .map_err(|error| Error::new(format!("{}: cannot be read: {error}", path.display())))
 }
 
-/// An error at a place in a file.
+/// Returns an error at a position in a file.
 fn wrong(
     path: &Path,
     text: &str,

@@ -1,4 +1,4 @@
-//! Results as JUnit XML, which systems of continuous integration show.
+//! Test results as JUnit XML, for systems of continuous integration.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,7 +16,7 @@ pub fn xml(report: &Report) -> String {
     out + "</testsuites>\n"
 }
 
-/// The texts of what failed, by the number of the test.
+/// Returns the texts of failures by the number of the test.
 fn failures(run: &Run) -> BTreeMap<usize, String> {
     let mut texts = BTreeMap::<usize, String>::new();
     for missed in &run.failures {

@@ -1,4 +1,4 @@
-//! The packets up to the traced one, on golden and on another machine.
+//! Executes the packets up to the traced one, on golden and on another machine.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,21 @@ use wireloom_offloads::Update;
 
 use crate::failure::Outcome;
 
-/// Golden, and a machine if one was asked for. Golden executes the packets that the machine has
-/// accepted, in its order.
+/// Golden, and another machine if one was requested. Golden executes the packets that the machine
+/// accepted, in the machine's order.
 pub struct Executed<'a> {
     program: &'a Program,
     names: &'a Names,
     golden: Golden,
     machine: Option<Running>,
-    /// The traced packet.
+    /// The number of the traced packet.
     number: u64,
     most_steps: u64,
     /// Packets that the machine has not settled, by number.
     open: BTreeMap<u64, Packet>,
     given: u64,
     subject: Option<Packet>,
-    /// What left the machine of the traced packet.
+    /// The machine's outputs for the traced packet.
     left: Outputs,
     is_lost: bool,
     lost_outputs: Vec<usize>,
@@ -60,7 +60,6 @@ impl<'a> Executed<'a> {
         }
     }
 
-    /// The machine.
     pub fn machine(&self) -> Option<&Running> {
         self.machine.as_ref()
     }
@@ -85,7 +84,7 @@ impl<'a> Executed<'a> {
         Ok(())
     }
 
-    /// Changes an entry of both between two packets.
+    /// Updates an entry on both machines between two packets.
     ///
     /// # Errors
     /// As [`wireloom_machine::Machine::update`].
@@ -98,7 +97,7 @@ impl<'a> Executed<'a> {
         made.map(drop).map_err(|refused| UpdateError::Refused(refused.0))
     }
 
-    /// Lets the machine finish.
+    /// Lets the machine finish its packets.
     ///
     /// # Errors
     /// If the machine fails.
@@ -107,14 +106,14 @@ impl<'a> Executed<'a> {
             let settled = machine.finish(&mut keep(self.number, &mut self.left))?;
             self.settle(&settled);
         }
-        // Golden shows what would have happened to a packet that the machine lost.
+        // For a packet that the machine lost, golden shows the path that it would have taken.
         if let (None, Some(packet)) = (&self.traced, self.subject.clone()) {
             self.execute(self.number, packet.frame());
         }
         Ok(())
     }
 
-    /// Makes golden execute settled packets, without those that were lost.
+    /// Lets golden execute settled packets, except lost ones.
     fn settle(&mut self, settled: &Settled) {
         for number in settled.lost.iter() {
             self.is_lost |= number == self.number;
@@ -138,7 +137,7 @@ impl<'a> Executed<'a> {
         }
     }
 
-    /// Returns what is known of the traced packet, once it was offered.
+    /// Returns the results for the traced packet; `None` if it was never offered.
     pub fn subject(self) -> Option<Subject<'a>> {
         Some(Subject {
             program: self.program,
