@@ -14,12 +14,12 @@ pub struct CaptureArgs {
     /// length on the wire, skipped, or used as they are
     #[arg(long, value_enum, value_name = "HOW", default_value_t, requires = "input")]
     truncated: OnTruncated,
-    /// What becomes of a capture that ends in the middle of a record: it is used up to there, with a
-    /// warning, or refused
+    /// What becomes of a capture that ends in the middle of a record: it is used up to there, with
+    /// a warning, or refused
     #[arg(long, value_enum, value_name = "HOW", default_value_t, requires = "input")]
     unfinished: OnUnfinished,
-    /// What becomes of a damaged packet if the next one can be found, as in pcapng: it is refused, or
-    /// skipped, with a warning that counts such packets
+    /// What becomes of a damaged packet if the next one can be found, as in pcapng: it is refused,
+    /// or skipped, with a warning that counts such packets
     #[arg(long, value_enum, value_name = "HOW", default_value_t, requires = "input")]
     damaged: OnDamaged,
 }

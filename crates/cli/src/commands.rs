@@ -249,8 +249,8 @@ Examples, in the folder of `wireloom example all`:
 Examples, in the folder of `wireloom example all`:
   wireloom tables programs/router.loom --tables programs/tables/small.tables")]
     Tables(tables::Tables),
-    /// Assemble a program for the microengines of an IXP1200, IXP2400 or IXP2800, or for the tiles and
-    /// switches of a RAW chip
+    /// Assemble a program for the microengines of an IXP1200, IXP2400 or IXP2800, or for the tiles
+    /// and switches of a RAW chip
     #[command(after_help = "\
 Examples, in the folder of `wireloom example all`:
   wireloom assemble programs/microcode/ipv4.uc -o ipv4.uo
@@ -261,8 +261,8 @@ Examples, in the folder of `wireloom example all`:
 The file's suffix says what it is: .uc for microengines, .rasm for tiles and switches.
 Exit status 1 if the program has errors. Microengines: `wireloom docs microcode`, `wireloom docs ixp-instructions`; tiles and switches: `wireloom docs machines/raw`, `wireloom docs raw-instructions`.")]
     Assemble(assemble::Assemble),
-    /// Network processors: search for one that carries given traffic, run one in its test rig, choose
-    /// processors for virtual routers
+    /// Network processors: search for one that carries given traffic, run one in its test rig,
+    /// choose processors for virtual routers
     #[command(subcommand)]
     Np(Np),
     /// Tiled processors: find the tiles for a program, run C on a tile

@@ -36,7 +36,7 @@ pub struct JobArgs {
 }
 
 impl JobArgs {
-    /// Returns the files that are read and written, except those that files name.
+    /// Returns the files that are read and written, except files that are named inside other files.
     pub fn places(&self) -> Places {
         let places = self.program.places().reads(&self.tables);
         let places = places.reads(&self.input.input).writes("--report", self.report.as_deref());

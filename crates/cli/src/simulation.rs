@@ -20,14 +20,14 @@ pub use records::{RecordArgs, usage};
 #[command(next_help_heading = "Simulated hardware")]
 pub struct SimulationArgs {
     /// Set the arrival times of packets at the whole machine: as fast as it accepts them (max), as
-    /// recorded in the capture (capture), or evenly at a rate in million packets a second. The speed
-    /// of lines in its description then has no effect. Packets that find no room are lost at the
-    /// input and counted; at max, and on lines of tiled processors without --buffer, they wait.
+    /// recorded in the capture (capture), or evenly at a rate in million packets a second. The
+    /// speed of lines in its description then has no effect. Packets that find no room are lost at
+    /// the input and counted; at max, and on lines of tiled processors without --buffer, they wait.
     /// Default: as the description says, or max
     #[arg(long, value_name = "max|capture|MPPS")]
     pub rate: Option<Rate>,
-    /// Set the size of the input buffer of each lane, port or line card, in packets. Default: as the
-    /// description says, or 64; lines of tiled processors have none and wait
+    /// Set the size of the input buffer of each lane, port or line card, in packets. Default: as
+    /// the description says, or 64; lines of tiled processors have none and wait
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..))]
     pub buffer: Option<u32>,
     /// Pause the input in this percentage of the cycles

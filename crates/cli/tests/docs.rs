@@ -294,8 +294,8 @@ fn cargo_commands_name_packages_and_tests_that_exist() {
     assert_none(&broken);
 }
 
-/// Returns the options of a subcommand, or of an action of one (`ctl trace`), from its help; `None` if
-/// there is no such subcommand.
+/// Returns the options of a subcommand, or of an action of one (`ctl trace`), from its help; `None`
+/// if there is no such subcommand.
 fn options_of(subcommand: &str) -> Option<BTreeSet<String>> {
     let help = Command::new(env!("CARGO_BIN_EXE_wireloom"))
         .args(subcommand.split(' '))

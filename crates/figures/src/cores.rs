@@ -70,8 +70,8 @@ impl Left {
 }
 
 /// Returns the rate, in million packets per second, of machines that together execute `count`
-/// packets [`PASSES`] times, each in a thread on a processor of its own. The time is from the first
-/// thread's begin to the last one's end.
+/// packets [`PASSES`] times. Each machine runs in a thread on its own processor. The time is from
+/// the first thread's begin to the last one's end.
 fn mpps(count: usize, work: Vec<(&mut Native, &[Frame<'_>])>) -> f64 {
     let ready = &Barrier::new(work.len());
     let times: Vec<(Instant, Instant)> = thread::scope(|scope| {

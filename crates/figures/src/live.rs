@@ -71,7 +71,7 @@ impl Way {
         }
     }
 
-    /// The goal: the multiple of this forwarder's rate that ours is to reach.
+    /// The goal: our rate as a multiple of this forwarder's rate; `None` without a goal.
     fn goal(self) -> Option<f64> {
         match self {
             Self::Kernel => Some(2.0),

@@ -100,7 +100,7 @@ pub struct Held {
     flows: u64,
     /// Packets that arrived fewer than 64 packets after another one of their flow.
     near: u64,
-    /// Packets that left before an earlier arrival of their flow.
+    /// Packets that left after a packet of their flow that had arrived later.
     overtaken: u64,
     #[serde(flatten)]
     pub rate: Rate,
@@ -298,7 +298,7 @@ impl Check {
         });
     }
 
-    /// Counts packets that left after a later arrival of their flow.
+    /// Counts packets that left after a packet of their flow that had arrived later.
     fn follow(&mut self) {
         for output in
             self.outputs.iter().filter(|output| matches!(output.verdict, Verdict::Sent { .. }))

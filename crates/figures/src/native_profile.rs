@@ -134,7 +134,7 @@ fn by_part(
         mispredictions: each(counts.mispredictions),
     };
     let mut parts: Vec<Part> = parts.into_iter().map(part).collect();
-    // Omit work that fewer than one packet in a hundred needs.
+    // Omit parts with less than one instruction per hundred packets.
     parts.retain(|part| part.instructions >= 0.01);
     parts.sort_by(|a, b| b.instructions.total_cmp(&a.instructions));
     parts

@@ -298,8 +298,8 @@ pub fn scratch() -> Result<wireloom_files::TemporaryFolder> {
 }
 
 /// Returns the growth of peak memory, in MiB, from a capture of `packets[0]` packets to one of
-/// `packets[1]`. The captures repeat the same packets, since each new flow would occupy an entry of
-/// the flow table, and only the length of a capture is to matter.
+/// `packets[1]`. Both captures repeat the same packets: each new flow would occupy an entry of the
+/// flow table, but the benchmark measures the effect of a capture's length alone.
 fn streaming_memory(settings: &Settings, machine: &str, packets: [u64; 2]) -> Result<Vec<f64>> {
     /// The number of distinct packets, which then repeat.
     const FLOWS: u64 = 10_000;

@@ -20,8 +20,8 @@ use wireloom_report::{Page, Section, Table};
 /// See `wireloom bench --help`.
 #[derive(Args, Debug)]
 pub struct Bench {
-    /// Benchmarks and figures by name; `all` of them; `cheap` for the figures that take some minutes
-    /// at most; or `list` to print the names
+    /// Benchmarks and figures by name; `all` of them; `cheap` for the figures that take some
+    /// minutes at most; or `list` to print the names
     #[arg(value_name = "NAME", required_unless_present = "write_docs")]
     names: Vec<String>,
     /// Take this number of samples of each benchmark and report the median

@@ -41,8 +41,8 @@ pub struct Build {
     #[arg(long, value_name = "N")]
     packets: Option<u64>,
     /// Network processors only: estimate with Yosys the resources in one device family (xc5v, xc6v,
-    /// xc7), for one part (XC7VH870T) or, without a name, in all three families; warns of parts that
-    /// are too small (takes minutes the first time; results are cached)
+    /// xc7), for one part (XC7VH870T) or, without a name, in all three families; warns of parts
+    /// that are too small (takes minutes the first time; results are cached)
     #[arg(long, value_name = "FAMILY|PART", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     area: Option<Target>,
     /// Network processors only: add the embedded test rig, which sends packets and checks the

@@ -26,14 +26,14 @@ use crate::program::{ProgramArgs, show_diagnostics};
 pub struct Forward {
     #[command(flatten)]
     program: ProgramArgs,
-    /// Take settings from a TOML file: its keys are the names of the options here, without `--`, and
-    /// `file` for the program; options on the command line replace those of the file
+    /// Take settings from a TOML file: its keys are the names of the options here, without `--`,
+    /// and `file` for the program; options on the command line replace those of the file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
     /// Forward on this interface: ports 0, 1, ... of the program in the order given. `tap:NAME`
-    /// creates a TAP device, whose kernel side is the other end of the cable; `pcap:FILE@RATE` plays
-    /// a capture (RATE as of `run --rate`) and discards what is sent there, `pcap-loop:FILE@RATE`
-    /// again and again
+    /// creates a TAP device, whose kernel side is the other end of the cable; `pcap:FILE@RATE`
+    /// plays a capture (RATE as of `run --rate`) and discards what is sent there,
+    /// `pcap-loop:FILE@RATE` again and again
     #[arg(long = "port", value_name = "INTERFACE", required = true)]
     ports: Vec<String>,
     /// Load a table file at the start (may be given several times); entries from the kernel replace
@@ -54,8 +54,8 @@ pub struct Forward {
     #[arg(long = "table", value_name = "TABLE", conflicts_with = "is_static",
         value_parser = kernel_table)]
     kernel_tables: Vec<u32>,
-    /// Forward although this feature of the kernel is in use, which forwarding ignores (may be given
-    /// several times)
+    /// Forward although this feature of the kernel is in use, which forwarding ignores (may be
+    /// given several times)
     #[arg(long, value_name = "CONDITION", conflicts_with = "is_static",
         value_parser = PossibleValuesParser::new(conditions::ALL.map(|of| of.name)))]
     accept: Vec<String>,

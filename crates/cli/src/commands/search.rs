@@ -57,7 +57,8 @@ pub struct Search {
     /// Estimate for this device family
     #[arg(long, value_name = "FAMILY", default_value = "xc7", value_parser = ["xc5v", "xc6v", "xc7"], conflicts_with = "part")]
     family: String,
-    /// Require that LUTs and block RAMs fit this part, such as XC7VH870T; a wrong name lists them all
+    /// Require that LUTs and block RAMs fit this part, such as XC7VH870T; a wrong name lists them
+    /// all
     #[arg(long, value_name = "PART")]
     part: Option<String>,
     /// Write the result as JSON to a file, or to standard output (-)

@@ -80,7 +80,7 @@ fn list() {
     output::say(table.to_string());
 }
 
-/// Runs the script that installs a group. Scripts and versions are those embedded in the command.
+/// Runs the script that installs a group. Scripts and versions are embedded in the command.
 fn fetch(part: Part) -> Outcome {
     let target = tools::user_folder().map_err(Failure::unusable)?;
     let folder = wireloom_files::TemporaryFolder::new()

@@ -43,8 +43,7 @@ fn the_documentation_is_written_as_html() {
     assert!(index.contains("<a href=\"docs/tutorial.html\">tutorial</a>"), "{index}");
     assert!(index.contains("src=\"docs/images/overview.svg\""), "{index}");
     assert!(place.path("pages/docs/images/overview.svg").exists());
-    // The folder belongs to the command: writing it again replaces its files, but not those of
-    // others.
+    // The folder belongs to the command: writing it again replaces its files, but not other files.
     place.wireloom("docs --html pages").status(0);
     place.write("mine", b"mine");
     place.wireloom("docs --html mine").status(2).complains(&["is not a folder"]);

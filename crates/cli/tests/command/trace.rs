@@ -78,7 +78,7 @@ fn a_multiprocessor_tells_which_thread_took_the_packet_and_its_messages() {
     assert!(text(&events[find("sent to processor")]["what"]).ends_with(&thread));
     assert_eq!(text(&events[find("calls ports")]["where"]), thread);
     assert_eq!(text(&events[find("begins the call")]["where"]), "seen");
-    // The instructions between messages add up to those of the packet.
+    // The instructions between messages add up to the packet's instructions.
     let between = events.iter().filter_map(|event| {
         let what = text(&event["what"]);
         what.split_once(", after ")?.1.split(' ').next()?.parse::<u64>().ok()

@@ -3,7 +3,7 @@
 //! | fence | meaning |
 //! |---|---|
 //! | `sh` | commands; run in order, in one folder for the whole page |
-//! | `sh hardware` | the same, with the hardware tools or for minutes; run by `make test-all`, of the README and the tutorial by `make test` |
+//! | `sh hardware` | `sh`, slow or with hardware tools: `make test-all`; first pages: `make test` |
 //! | `sh fails` | the same, with an exit status other than 0 |
 //! | `sh setup` | commands that install something: never run |
 //! | `text output` | the output of the commands before it |

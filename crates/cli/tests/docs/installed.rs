@@ -1,5 +1,5 @@
-//! Checks that the command's messages name nothing that only a checkout has: pages are those of
-//! `wireloom docs`, and programs are embedded.
+//! Checks that the command's messages name nothing that only a checkout has: pages have the names
+//! of `wireloom docs`, and programs are embedded.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -36,7 +36,7 @@ impl Drop for Running {
 /// Starts BIRD in a namespace: OSPF on `interfaces`, each with its cost, and BGP with `neighbours`.
 ///
 /// The router has autonomous system `system` and loopback address 10.9.AS.1. The neighbours are
-/// given by their systems. BIRD announces `prefixes` by BGP.
+/// given by their systems. BIRD announces the prefixes in `announced` by BGP.
 pub fn bird(
     space: &Namespace,
     folder: &Path,

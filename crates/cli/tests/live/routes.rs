@@ -133,7 +133,7 @@ fn several_next_hops_share_the_flows_and_one_that_goes_moves_its_own_only() {
             let expected: BTreeSet<_> = expected.iter().map(|last| Some(*last)).collect();
             until("the flows use these next hops", || {
                 let found = next_hops(&network, &flows);
-                // The result must be seen twice: the first flows were sent while others were still
+                // The result must be seen twice, so that no flow was sent while others were still
                 // settling.
                 let is_settled = found.iter().copied().collect::<BTreeSet<_>>() == expected
                     && next_hops(&network, &flows) == found;

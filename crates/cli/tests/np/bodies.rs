@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Returns random packets with lengths around those of a header window and of beats, and some long
-/// ones.
+/// Returns random packets with lengths near the lengths of a header window and of beats, and some
+/// long ones.
 fn ragged(count: usize) -> Vec<u8> {
     drawn(5, count, |draw| {
         let long = 900 + draw(600);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Returns random packets of a few letters, with lengths around those of a header window and of
+/// Returns random packets of a few letters, with lengths near the lengths of a header window and of
 /// beats.
 fn letters(count: usize) -> Vec<u8> {
     drawn(9, count, |draw| {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Returns packets with lengths around those of a header window, whose first bytes are random.
+/// Returns packets with lengths near the length of a header window, whose first bytes are random.
 fn packets(count: usize) -> Vec<u8> {
     drawn(11, count, |draw| random_bytes(draw, &[5, 14, 18, 60, 64, 100, 127, 128, 129, 200, 600]))
 }

@@ -60,7 +60,7 @@ fn a_specialised_engine_that_is_under_way_at_the_end_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let temporary = folder.path().join("temporary");
     fs::create_dir(&temporary).expect("a folder");
-    // A compiler that never finishes files in the temporary folder. Other engines are compiled in
+    // A compiler that never finishes engines that are built in `TMPDIR`. Other engines are built in
     // the cache.
     let compiler = folder.path().join("compiler");
     let script = "#!/bin/sh\ncase \"$*\" in *temporary*) exec sleep 1000 ;; esac\nexec cc \"$@\"\n";

@@ -133,7 +133,7 @@ impl Loaded {
         found.map_or(0.0, |(_, share)| *share)
     }
 
-    /// The rate of packets that left by a port. Its bits are those of the frames as they arrived.
+    /// The rate of packets that left by a port, with the bits of the frames as they arrived.
     pub fn rate(&self) -> Rate {
         let Measured { packets, bytes, dropped, seconds, .. } = self.measured;
         Verdicts { sent: packets, sent_bytes: bytes, dropped }.rate(seconds)

@@ -8,9 +8,9 @@
 //! CHECK_SOURCE = false
 //! ```
 //!
-//! A file is equal to options by construction: each of its keys is the name of an option, and
-//! becomes arguments in front of those of the command line. So values are checked once, and every
-//! option has its key. An option on the command line removes the key of the file.
+//! A file is equivalent to options by construction: each of its keys is the name of an option, and
+//! becomes arguments in front of the ones on the command line. So values are checked in one place,
+//! and every option has a key. An option on the command line overrides the key of the file.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
