@@ -94,7 +94,6 @@ fn collect_changed(
     }
 }
 
-/// Orders rows by key.
 pub fn by_key(row: &Row) -> EntryKey {
     row.key.clone()
 }

@@ -251,7 +251,7 @@ fn wrong_options_of_a_program_are_status_2() {
         ("run hub.loom --in three.pcap --set SIZE=1", 2, "--set SIZE: there is no constant"),
         ("check hub.loom --engine hubs", 2, "the engine `hubs` to run does not exist"),
         ("check hub.loom --engine hubs", 2, "help: did you mean `hub`?"),
-        // These are errors of the program.
+        // The program's own errors may be the reason that the constant is missing.
         ("check broken.loom --set SIZ=1", 1, "error[E"),
     ] {
         place.wireloom(words).status(status).complains(&[said]);

@@ -364,7 +364,7 @@ fn reloads(cores: usize) {
     assert!(text(&refused.stderr).contains("broken.loom:1:"), "{}", text(&refused.stderr));
     operated.reaches_the_right();
 
-    // A program of another kind takes over, and reports the settings that it does not know.
+    // A program of another kind takes over, and reports the state that is lost.
     let text_of = fs::read_to_string(&path).expect("a file");
     let other = text_of.replace(&broken, "programs/flowcount.loom");
     let other = other.replace("CHECK_SOURCE = false", "").replace("[set]", "");

@@ -32,7 +32,6 @@ impl Default for Count {
 }
 
 impl Count {
-    /// Counts a packet.
     pub fn count(&mut self, bytes: usize) {
         self.add(Self { packets: 1, bytes: Some(bytes as u64) });
     }
@@ -109,7 +108,6 @@ pub struct Sent {
 /// Packets with the same reason.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Reasoned {
-    /// The name of the reason.
     pub reason: String,
     #[serde(flatten)]
     pub count: Count,

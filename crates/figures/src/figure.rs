@@ -22,7 +22,6 @@ pub struct Figure {
     pub what: &'static str,
     /// The values that `--on` accepts.
     pub choice: Choice,
-    /// Makes the figure.
     pub make: fn(&Settings) -> Result<Drawn>,
     /// The form in which docs/figures keeps the numbers.
     pub kept: Kept,

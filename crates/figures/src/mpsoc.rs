@@ -20,7 +20,6 @@ use wireloom_console::output;
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bar, Bars, Group, Limit, Line, Lines};
 
-/// Figure 3.
 pub const FIGURE_3: Figure = Figure {
     name: "mpsoc-threads",
     what: "StepNP, Figure 3: rate of one processor by threads and latency of the network, synthetic load",
@@ -36,7 +35,6 @@ pub const FIGURE_3: Figure = Figure {
     },
 };
 
-/// Table 1.
 pub const TABLE_1: Figure = Figure {
     name: "mpsoc-table1",
     what: "StepNP, Table 1: use and packet latency of machines for OC-48 and OC-192, synthetic load",

@@ -44,7 +44,6 @@ const MACHINES: [&str; 2] = ["mpsoc-oc48", "mpsoc-oc192"];
 const TRAFFIC: [(&str, &str, u32); 3] =
     [("IPv4 54", "IPv4", 54), (LONG, "IPv4", 1500), ("IPv6 66", "IPv6", 66)];
 const LONG: &str = "IPv4 1500";
-/// Loads of the line.
 const LOADS: [(&str, Pace); 2] = [("full", Pace::Line), ("2 percent", Pace::Load(0.02))];
 
 /// The results of a run, from its first packet to its last.

@@ -18,7 +18,6 @@ use wireloom_explore::rig::{Loaded, Rig};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// Figure 11.
 pub const FIGURE_11: Figure = Figure {
     name: "np-area-ipv4",
     what: "Gorilla, Figure 11: IPv4 alone on a Virtex-5 TX240T, 8 clusters: area, throughput, and the one for the other",
@@ -34,7 +33,6 @@ pub const FIGURE_11: Figure = Figure {
     },
 };
 
-/// Figure 12.
 pub const FIGURE_12: Figure = Figure {
     name: "np-area",
     what: "Gorilla, Figure 12: the router on a Virtex-6 HX380T (8 clusters) and a Virtex-7 H870T (16 clusters)",

@@ -64,7 +64,6 @@ impl Accesses {
     }
 }
 
-/// A row of the figure.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     mpps: u64,

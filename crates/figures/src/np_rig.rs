@@ -45,7 +45,6 @@ const MACHINES: [&str; 3] = ["np-rig", "np-rig-small", "np-rig-pipeline"];
 /// full.
 const CYCLES: u64 = 60_000;
 
-/// A row of the figure.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     machine: String,

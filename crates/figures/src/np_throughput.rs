@@ -16,7 +16,6 @@ use wireloom_explore::rig::{Forwarding, Rig};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
-/// Figure 9.
 pub const FIGURE_9: Figure = Figure {
     name: "np-throughput-50g",
     what: "Gorilla, Figure 9: throughput of 8 clusters, each kind of traffic, without and with flow counting",
@@ -25,7 +24,6 @@ pub const FIGURE_9: Figure = Figure {
     kept: kept(&[PageTable { name: "rates", write: |values| rates(values, 8) }]),
 };
 
-/// Figure 10.
 pub const FIGURE_10: Figure = Figure {
     name: "np-throughput-100g",
     what: "Gorilla, Figure 10: throughput of 16 clusters (and of np-200mpps), each kind of traffic, without and with flow counting",

@@ -178,12 +178,10 @@ impl Table {
         Self { heads, numeric: numeric.to_vec(), rows: Vec::new() }
     }
 
-    /// Adds a row.
     pub fn row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.rows.push((false, cells.into_iter().map(Into::into).collect()));
     }
 
-    /// Adds a marked row.
     pub fn marked_row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.rows.push((true, cells.into_iter().map(Into::into).collect()));
     }

@@ -62,7 +62,6 @@ struct Report {
     failed: Vec<Failed>,
 }
 
-/// A benchmark that failed.
 #[derive(Serialize)]
 struct Failed {
     name: &'static str,

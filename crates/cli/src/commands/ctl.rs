@@ -137,7 +137,7 @@ impl From<At> for Point {
     }
 }
 
-/// The error of a reply that does not belong to the request.
+/// Returns the failure for a reply that does not match the request.
 pub fn unexpected() -> Failure {
     Failure::unusable("the forwarder answered something else: it is of another version")
 }

@@ -68,7 +68,6 @@ struct Report {
     words: Vec<Memory>,
 }
 
-/// Words of memory.
 #[derive(Serialize)]
 struct Memory {
     address: u32,

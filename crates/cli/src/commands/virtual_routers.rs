@@ -83,7 +83,6 @@ impl From<Sharing> for Method {
 struct Report<'a> {
     method: Method,
     family: &'static str,
-    /// The processors of each group.
     groups: Vec<Vec<Lane>>,
     /// LUTs of the chip, and LUTs outside its processors: ingress, egress, control. `None` if
     /// machines were given.

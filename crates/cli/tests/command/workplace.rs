@@ -57,12 +57,10 @@ impl Workplace {
         self.folder.path().join(name)
     }
 
-    /// Writes a file.
     pub fn write(&self, name: &str, bytes: &[u8]) {
         fs::write(self.path(name), bytes).expect("a file in a temporary folder");
     }
 
-    /// Reads a file.
     pub fn read(&self, name: &str) -> Vec<u8> {
         fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }

@@ -35,7 +35,6 @@ struct Cases<'a> {
     out: Vec<Case>,
 }
 
-/// Returns all cases.
 pub fn all(place: &Place) -> Vec<Case> {
     let mut cases = Cases { place, group: "", out: Vec::new() };
     cases.ipv4_lengths();

@@ -13,7 +13,6 @@ pub fn ones_sum(bytes: &[u8]) -> u16 {
     sum as u16
 }
 
-/// An Ethernet frame.
 #[derive(Clone, Debug)]
 pub struct Ethernet {
     /// Destination.
@@ -75,7 +74,6 @@ pub struct Ipv4 {
     pub fragment: u16,
     /// Time to live.
     pub ttl: u8,
-    /// Protocol.
     pub protocol: u8,
     /// Header checksum.
     pub checksum: Is<u16>,
@@ -90,7 +88,6 @@ pub struct Ipv4 {
 }
 
 impl Ipv4 {
-    /// Returns the bytes.
     pub fn bytes(&self) -> Vec<u8> {
         let mut options = self.options.clone();
         options.resize(options.len().next_multiple_of(4), 0);
@@ -136,7 +133,6 @@ pub struct Ipv6 {
 }
 
 impl Ipv6 {
-    /// Returns the bytes.
     pub fn bytes(&self) -> Vec<u8> {
         let first = u32::from(self.version) << 28 | u32::from(self.class) << 20 | self.flow;
         let mut out = first.to_be_bytes().to_vec();

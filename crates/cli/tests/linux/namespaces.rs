@@ -28,7 +28,6 @@ pub struct Port {
     pub gateways: Vec<IpAddr>,
 }
 
-/// A route.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
     /// The prefix's first address.

@@ -82,7 +82,7 @@ struct Overload {
     /// The offered rate and the output rate, in the unit of the packets' length.
     offered: f64,
     rate: f64,
-    /// Packets that did not leave, in per cent.
+    /// Packets that did not leave, in percent.
     lost: f64,
 }
 

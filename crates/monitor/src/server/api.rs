@@ -14,7 +14,6 @@ const MOST: usize = 4096;
 /// The most departed packets in a reply.
 const LEFT: usize = 24;
 
-/// A reply to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// The HTTP status.

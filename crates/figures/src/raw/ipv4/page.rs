@@ -88,8 +88,8 @@ pub fn ratios(values: &Values) -> Result<Table> {
             ]);
         }
     }
-    // "Approximately three times better than IXP1200" (section 3.1), which has 2.9 Mpps (section
-    // 2).
+    // "Approximately three times better than IXP1200" (section 3.1), whose rate is 2.9 Mpps
+    // (section 2).
     let measured = off(peak(values, "I", &LOADS[0])?, 2.9);
     let cells = ["IXP1200 of the paper, 2.9 Mpps", "I", "the chip", "64", "+200 %", &measured];
     table.row(cells.map(str::to_owned));
