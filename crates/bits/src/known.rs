@@ -1,8 +1,8 @@
-//! What is certain of a value, bit by bit.
+//! Known bits: which bits of a value are certainly 0 or certainly 1.
 
 use crate::Bits;
 
-/// The known bits of a value: those that are certainly 0 and those that are certainly 1.
+/// The known bits of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
     /// Bits that are certainly 0.
@@ -12,12 +12,12 @@ pub struct Known {
 }
 
 impl Known {
-    /// Nothing is known of a value of `width` bits.
+    /// Returns the fact that no bit of a value of `width` bits is known.
     pub fn nothing(width: u32) -> Self {
         Self { zeros: Bits::zero(width), ones: Bits::zero(width) }
     }
 
-    /// All bits of a constant are known.
+    /// Returns the fact that all bits of a constant are known.
     pub fn constant(bits: &Bits) -> Self {
         Self { zeros: bits.not(), ones: bits.clone() }
     }
@@ -53,7 +53,7 @@ impl Known {
         mask.and(&self.zeros.or(&self.ones).not()).is_zero().then(|| self.ones.and(mask))
     }
 
-    /// What is true of both of two values.
+    /// Returns the bits that both values have in common.
     pub fn either(&self, other: &Self) -> Self {
         Self { zeros: self.zeros.and(&other.zeros), ones: self.ones.and(&other.ones) }
     }
@@ -64,12 +64,12 @@ impl Known {
         if zeros.and(&ones).is_zero() { Self { zeros, ones } } else { self.clone() }
     }
 
-    /// What is known of the complement of the value.
+    /// Returns the known bits of the bitwise complement.
     pub fn complement(&self) -> Self {
         Self { zeros: self.ones.clone(), ones: self.zeros.clone() }
     }
 
-    /// Whether everything that `other` says follows from this.
+    /// Whether this fact implies everything that `other` states.
     pub fn implies(&self, other: &Self) -> bool {
         let missing = |own: &Bits, other: &Bits| own.not().and(other);
         missing(&self.zeros, &other.zeros).is_zero() && missing(&self.ones, &other.ones).is_zero()

@@ -27,7 +27,7 @@ enum Repr {
     Boxed(Box<[u64]>),
 }
 
-/// An unsigned value of an exact width. See the crate's documentation.
+/// An unsigned value of an exact width; see the documentation of the crate.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Bits {
     width: u32,
@@ -67,7 +67,7 @@ impl Bits {
         Self::new(width, 0)
     }
 
-    /// All bits set.
+    /// The value with all bits set.
     pub fn ones(width: u32) -> Self {
         Self::zero(width).not()
     }
@@ -385,7 +385,7 @@ impl Bits {
         Self::from_words(self.width, &words)
     }
 
-    /// A shift count taken from a value. A count of 2^32 or more saturates.
+    /// The value as a shift count. Values of 2^32 or more saturate.
     #[inline]
     pub fn to_shift(&self) -> u32 {
         self.to_u64().and_then(|v| v.try_into().ok()).unwrap_or(u32::MAX)
@@ -396,7 +396,7 @@ impl Bits {
         self.word((index / 64) as usize) >> (index % 64) & 1 == 1
     }
 
-    /// This value at another width: zero-extended or truncated.
+    /// This value at another width, zero-extended or truncated.
     #[inline]
     pub fn resize(&self, width: u32) -> Self {
         match &self.repr {
@@ -420,15 +420,15 @@ impl Bits {
         }
     }
 
-    /// `self` as the more significant part, `low` as the less significant.
+    /// Joins `self` as the more significant part and `low` as the less significant part.
     #[inline]
     pub fn concat(&self, low: &Self) -> Self {
         let width = self.width + low.width;
         self.resize(width).shl(low.width).or(&low.resize(width))
     }
 
-    /// This value with bits `lo .. lo + part.width()` replaced by `part`. Bits of `part` that fall
-    /// outside are cut.
+    /// This value with bits `lo .. lo + part.width()` replaced by `part`. Bits of `part` outside of
+    /// this value are cut.
     pub fn with_slice(&self, lo: u32, part: &Self) -> Self {
         let hole = Self::ones(part.width)
             .resize(self.width.max(part.width))

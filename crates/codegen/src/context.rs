@@ -1,4 +1,5 @@
-//! The context: what threads need for it, and which variables a thread clears before it begins.
+//! Packet context: the state that threads need, and the variables that a thread clears before it
+//! begins.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use wireloom_offloads::{StateUse, registry};
 use crate::facts::Taken;
 use crate::steps::{next_step, ops};
 
-/// Whether threads need the time of arrival of their packet.
+/// Whether threads need the arrival time of their packet.
 pub fn uses_arrival(engine: &Engine) -> bool {
     let by_method = |offload: OffloadId, method: usize| {
         let OffloadTarget::Kind(config) = &engine.offloads[offload.index()].target else {
@@ -30,7 +31,7 @@ pub fn uses_arrival(engine: &Engine) -> bool {
     })
 }
 
-/// Whether threads may go on with a packet that was parked.
+/// Whether threads may continue with a parked packet.
 pub fn parks(engine: &Engine) -> bool {
     engine.offloads.iter().any(|offload| match &offload.target {
         OffloadTarget::Kind(config) => config.kind == "park",
@@ -38,12 +39,13 @@ pub fn parks(engine: &Engine) -> bool {
     })
 }
 
-/// Whether threads send packets and go on.
+/// Whether threads emit packets and continue.
 pub fn emits(engine: &Engine) -> bool {
     engine.steps.iter().flat_map(ops).any(|op| matches!(op.kind, OpKind::Exit(Exit::Emit(_))))
 }
 
-/// The variables that may be read before they are written: they have to be 0 when a thread begins.
+/// Returns the variables that may be read before they are written. They must be 0 when a thread
+/// begins.
 pub fn read_unwritten(engine: &Engine) -> BTreeSet<usize> {
     let taken: Vec<_> = engine.steps.iter().map(taken).collect();
     read_unwritten_if(engine, &|step, exit, guard| {
@@ -51,8 +53,9 @@ pub fn read_unwritten(engine: &Engine) -> BTreeSet<usize> {
     })
 }
 
-/// The same, where some guards are known to be 1 whenever an exit to another step is taken: `holds` says so of a
-/// step, the place of the exit among its operations, and a guard.
+/// Returns the same variables as [`read_unwritten`], for a caller that knows more about guards.
+/// `holds` takes a step, the position of an exit among the operations of the step, and a guard; it
+/// returns whether the guard is 1 whenever that exit to another step is taken.
 pub fn read_unwritten_if(
     engine: &Engine,
     holds: &dyn Fn(usize, usize, Value) -> bool,
@@ -72,7 +75,7 @@ fn live_if(engine: &Engine, holds: &dyn Fn(usize, usize, Value) -> bool) -> Vec<
     let mut live: Vec<BTreeSet<usize>> = engine.steps.iter().map(reads).collect();
     loop {
         let mut is_stable = true;
-        // The last first, since most jumps lead forward.
+        // Visit the last step first, since most jumps lead forward.
         for (number, step) in engine.steps.iter().enumerate().rev() {
             let ops = ops(step);
             let more: BTreeSet<usize> = (0..ops.len())
@@ -93,7 +96,7 @@ fn live_if(engine: &Engine, holds: &dyn Fn(usize, usize, Value) -> bool) -> Vec<
     }
 }
 
-/// The variables that a step may read before it has written them.
+/// Returns the variables that a step may read before it writes them.
 fn reads(step: &Step) -> BTreeSet<usize> {
     let (mut read, mut written) = (BTreeSet::new(), BTreeSet::new());
     for op in ops(step) {
@@ -110,14 +113,15 @@ fn reads(step: &Step) -> BTreeSet<usize> {
     read
 }
 
-/// What is known at the exits of a step to others, by their places among the operations.
+/// Returns, for each operation that leads to another step, the conditions that hold when it is
+/// taken.
 fn taken(step: &Step) -> Vec<Option<Taken<'_>>> {
     let ops = ops(step);
     (0..ops.len()).map(|at| next_step(ops[at]).map(|_| Taken::of(step, &ops, at))).collect()
 }
 
-/// Those of some variables that are not written whenever an exit is taken. What is written without a guard is, and
-/// what is written with that of the exit or with one that holds then.
+/// Returns the variables in `wanted` that are not certainly written when an exit is taken. A write
+/// counts if it has no guard, the guard of the exit, or a guard that holds at the exit.
 fn unwritten(
     ops: &[&Op],
     exit: usize,

@@ -1,5 +1,5 @@
-//! Operators that a target does not have, as those that every target has: counts of bits, and the
-//! smaller and the larger of two values.
+//! Expands operators that a target lacks into operators that every target has: bit counts, minimum
+//! and maximum.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ pub fn expanded(program: &Program) -> Cow<'_, Program> {
     Cow::Owned(program)
 }
 
-/// Whether an operation is such an operator.
+/// Whether an operation is `popcount`, `clz`, `umin` or `umax`.
 fn is_expanded(op: &Op) -> bool {
     matches!(
         op.kind,
@@ -61,7 +61,7 @@ fn expand_block(block: &mut Block, values: &mut Vec<ValueInfo>) {
     block.ops = out;
 }
 
-/// Writes operations before one that is expanded.
+/// Emits operations before the operation that is expanded.
 struct Before<'a> {
     values: &'a mut Vec<ValueInfo>,
     out: &'a mut Vec<Op>,
@@ -89,7 +89,7 @@ impl Before<'_> {
         self.binary(BinaryOp::Lshr, a, by)
     }
 
-    /// Sums of neighbours, in place: fields of one bit, then of two, of four, and so on.
+    /// Adds neighbouring fields in place: fields of one bit, then of two, of four, and so on.
     fn popcount(&mut self, a: Value) -> OpKind {
         let width = self.width(a);
         let mut sum = OpKind::Binary(BinaryOp::Or, a, a);
@@ -112,8 +112,8 @@ impl Before<'_> {
         sum
     }
 
-    /// The number of bits above the highest one: those that stay zero if each bit that is 1 is
-    /// copied to all places below it.
+    /// Counts the zeros above the highest 1. They are the bits that remain zero after each 1 is
+    /// copied to all positions below it.
     fn clz(&mut self, a: Value) -> OpKind {
         let width = self.width(a);
         let (mut filled, mut by) = (a, 1);
@@ -131,7 +131,7 @@ impl Before<'_> {
 mod tests {
     use super::*;
 
-    /// The value of the first result of the last operation, with these operands.
+    /// Returns the first result of the last operation. `operands` are the first values.
     fn evaluate(ops: &[Op], values: usize, operands: &[Bits]) -> Bits {
         let mut known: Vec<Option<Bits>> = vec![None; values];
         known[..operands.len()].iter_mut().zip(operands).for_each(|(to, bits)| {

@@ -1,5 +1,5 @@
-//! What the conditions of a step are for packets that go on: the step IR has no branches, so a packet that is dropped goes
-//! through all of a step, whose operations have guards.
+//! Conditions of a step that are known at its exits. The step IR has no branches: a dropped packet
+//! passes through the guarded operations of the whole step.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,11 @@ use wireloom_ir::{BinaryOp, Code, Exit, Op, OpKind, Step, UnaryOp, Value};
 
 use crate::steps::ops;
 
-/// Values of one bit up to which each is tried: more take too long.
+/// The number of one-bit values that are tried by contradiction. More would take too long.
 const TRIED: usize = 400;
 
-/// What values of one bit are if no packet is dropped or given to the control processor; nothing if
-/// that always or never happens.
+/// Returns the one-bit values that are known when a packet is neither dropped nor sent to the
+/// control processor. The map is empty if every packet or no packet leaves that way.
 pub fn facts(step: &Step) -> HashMap<Value, bool> {
     let ops = ops(step);
     let leaves = |op: &&&Op| matches!(op.kind, OpKind::Exit(Exit::Drop(..) | Exit::ToCpu(..)));
@@ -32,15 +32,15 @@ pub fn facts(step: &Step) -> HashMap<Value, bool> {
     facts
 }
 
-/// What conditions are when an exit of a step is taken.
+/// The conditions that are known when an exit of a step is taken.
 pub struct Taken<'a> {
     rules: Vec<(&'a Op, Value)>,
     facts: HashMap<Value, bool>,
 }
 
 impl<'a> Taken<'a> {
-    /// When the exit at this place among the operations is taken. Exactly one is in a step of regions; elsewhere it
-    /// is the first one whose guard is 1.
+    /// Collects the facts for the exit at position `exit` among the operations. A step of regions
+    /// takes exactly one exit; any other step takes the first exit whose guard is 1.
     pub fn of(step: &Step, ops: &[&'a Op], exit: usize) -> Self {
         let others = match step.code {
             Code::Regions { .. } => ops.len(),
@@ -67,7 +67,7 @@ impl<'a> Taken<'a> {
     }
 }
 
-/// The operations whose results are one bit.
+/// Returns the operations with a one-bit result.
 pub fn rules<'a>(step: &Step, ops: &[&'a Op]) -> Vec<(&'a Op, Value)> {
     let is_bit = |value: &&Value| step.values[value.index()].width == 1;
     ops.iter()
@@ -75,8 +75,8 @@ pub fn rules<'a>(step: &Step, ops: &[&'a Op]) -> Vec<(&'a Op, Value)> {
         .collect()
 }
 
-/// Adds what follows from facts, and the opposite of what leads to a contradiction; returns whether nothing
-/// contradicts another.
+/// Adds all consequences of the facts, and the opposite of each value that leads to a
+/// contradiction. Returns `false` if facts contradict each other.
 fn settle(rules: &[(&Op, Value)], facts: &mut HashMap<Value, bool>) -> bool {
     if !conclude(rules, facts) {
         return false;
@@ -102,7 +102,7 @@ fn settle(rules: &[(&Op, Value)], facts: &mut HashMap<Value, bool>) -> bool {
     }
 }
 
-/// Adds what follows from facts; returns whether nothing contradicts another.
+/// Adds the direct consequences of the facts. Returns `false` if facts contradict each other.
 pub fn conclude(rules: &[(&Op, Value)], facts: &mut HashMap<Value, bool>) -> bool {
     loop {
         let before = facts.len();
@@ -116,7 +116,7 @@ pub fn conclude(rules: &[(&Op, Value)], facts: &mut HashMap<Value, bool>) -> boo
                     found.extend(known(a).map(|is| (*result, !is)));
                 }
                 OpKind::Binary(binary @ (BinaryOp::And | BinaryOp::Or), a, b) => {
-                    // An `and` that is 1, or an `or` that is 0, says what both operands are.
+                    // An `and` that is 1, or an `or` that is 0, determines both operands.
                     let strong = *binary == BinaryOp::And;
                     match (known(result), known(a), known(b)) {
                         (Some(is), ..) if is == strong => found.extend([(*a, is), (*b, is)]),

@@ -1,9 +1,9 @@
-//! Names of source files in generated text, which must not depend on the folder of the sources.
+//! Names of source files in generated text. They must not depend on the folder of the sources.
 
 use wireloom_ir::{Loc, Program};
 
-/// Returns the shortest end of a file's path that no other path has. A path that is itself the end
-/// of another one is its own name, without a slash in front: the other one's name is longer.
+/// Returns the shortest suffix of a file's path that no other path has. If the path is itself a
+/// suffix of another one, returns the path without its leading slash.
 pub fn short_name(files: &[String], number: usize) -> &str {
     let Some(file) = files.get(number) else { return "" };
     let has_end = |path: &str, end: &str| {
@@ -19,7 +19,8 @@ pub fn short_names(files: &[String]) -> impl Iterator<Item = &str> {
     (0..files.len()).map(|number| short_name(files, number))
 }
 
-/// Returns a source location as `FILE:LINE`, with the file's short name; `None` if it is not known.
+/// Returns a source location as `FILE:LINE`, with the file's short name; `None` if the location is
+/// unknown.
 pub fn short_place(program: &Program, loc: Loc) -> Option<String> {
     let file = short_name(&program.files, loc.file as usize);
     (loc.line > 0 && !file.is_empty()).then(|| format!("{file}:{}", loc.line))

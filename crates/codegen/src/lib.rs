@@ -1,11 +1,11 @@
-//! What the code generators share: names of sources in generated text, reasons why something has
-//! no place, resources that operations read and change, conditions that hold at exits, the context
-//! that threads need, longest-prefix tables as tries of words, and operators that a target does not
-//! have as those that it has.
+//! Code that all code generators share: names of source files in generated text, reasons for
+//! refusal, resources that operations read and change, conditions that hold at exits, the context
+//! that threads need, longest-prefix tables as tries of words, and the expansion of operators that
+//! a target lacks.
 //!
-//! The generators are crates of their own, one for each family of targets: `codegen-c`,
-//! `codegen-hardware`, `codegen-microengine` and `codegen-tile`. All depend only on step IR, and
-//! not on the timing of any machine.
+//! Each family of targets has its own generator crate: `codegen-c`, `codegen-hardware`,
+//! `codegen-microengine` and `codegen-tile`. They depend only on the step IR, and not on the timing
+//! of any machine.
 
 pub mod context;
 pub mod expand;

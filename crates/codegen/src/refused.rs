@@ -1,12 +1,10 @@
-//! What has no place on a machine, and where it stands in the program.
+//! Refusals: parts of a program that a machine cannot run.
 
-/// What has no place: a sentence, and the offload and the step that it is about.
+/// Why a generator refuses a program, and the offload or step that is the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The offload.
     pub offload: Option<String>,
-    /// The step.
     pub step: Option<String>,
-    /// Why.
+    /// The reason, as a sentence.
     pub message: String,
 }

@@ -1,5 +1,4 @@
-//! The resources that operations read and change, so that no read moves past a change of its
-//! resource.
+//! Resources that operations read and change. No read may move past a change of its resource.
 
 use wireloom_ir::{Engine, Meta, OffloadTarget, OpKind};
 use wireloom_offloads::{Method, registry};
@@ -20,7 +19,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// Whether a change of this resource changes the result of reading `other`.
+    /// Whether a change of this resource may change the result of reading `other`.
     pub fn covers(self, other: Self) -> bool {
         self == other || self == Self::Packet && !matches!(other, Self::Context(_) | Self::Array(_))
     }
@@ -62,7 +61,7 @@ pub fn reads_packet(engine: &Engine, kind: &OpKind) -> bool {
     method(engine, kind).is_some_and(|method| method.reads_packet)
 }
 
-/// Returns the called method, unless the offload is an engine.
+/// Returns the called method; `None` if the offload is an engine.
 fn method(engine: &Engine, kind: &OpKind) -> Option<&'static Method> {
     let OpKind::Call { offload, method, .. } = kind else { return None };
     match &engine.offloads[offload.index()].target {

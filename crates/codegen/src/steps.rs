@@ -1,4 +1,4 @@
-//! Operations of steps, and where they lead.
+//! Operations of steps, and the steps that they lead to.
 
 use wireloom_ir::{Engine, Exit, Op, OpKind, Step};
 
@@ -7,7 +7,7 @@ pub fn ops(step: &Step) -> Vec<&Op> {
     step.code.blocks().flat_map(|block| &block.ops).collect()
 }
 
-/// The step to which an operation passes the packet on, if it does so.
+/// Returns the step to which an operation passes the packet; `None` if it does not pass it on.
 pub fn next_step(op: &Op) -> Option<usize> {
     match &op.kind {
         OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => Some(to.index()),
@@ -15,7 +15,7 @@ pub fn next_step(op: &Op) -> Option<usize> {
     }
 }
 
-/// The name of the first step that uses an offload.
+/// Returns the name of the first step that uses an offload.
 pub fn first_user(engine: &Engine, offload: usize) -> Option<String> {
     let uses = |step: &&Step| {
         ops(step).iter().any(|op| match &op.kind {

@@ -1,10 +1,10 @@
 //! Longest-prefix match as a trie of words.
 //!
-//! The root has an entry for each value of the first 16 bits of a key (of all bits, if it has
-//! fewer); below it are nodes of 16 entries for four bits each. So a lookup of 32 bits reads one to
-//! five words. An entry is a pointer to a node (bit 31, and the word address of the node in bits 30
-//! to 0), or a value of 31 bits. The value of a prefix is in all entries below it that no longer
-//! prefix takes, so a lookup remembers nothing on its way.
+//! The root has an entry for each value of the first 16 bits of a key (of all bits, if the key is
+//! shorter). Nodes below the root have 16 entries for four bits each, so a lookup of 32 bits reads
+//! one to five words. An entry is either a pointer to a node (bit 31 is set, bits 30 to 0 are the
+//! word address of the node) or a value of 31 bits. The value of a prefix is copied to all entries
+//! below it that no longer prefix takes, so a lookup needs no memory of shorter matches.
 //!
 //! ```text
 //! 10.0.0.0/8 -> 1, 10.2.48.0/20 -> 2      root[0x0a00] = 1
@@ -14,23 +14,23 @@
 
 use wireloom_bits::Bits;
 
-/// Bits that each node below the root takes.
+/// Key bits that each node below the root consumes.
 pub const NODE_BITS: u32 = 4;
-/// The most bits that the root takes.
+/// The maximum number of key bits that the root consumes.
 const ROOT_BITS: u32 = 16;
 const NODE: usize = 1 << NODE_BITS;
-/// The bit of a pointer.
+/// The bit that marks an entry as a pointer.
 pub const POINTER: u32 = 1 << 31;
-/// A key of a prefix, whose bits are counted from the most significant on.
+/// A key of a prefix. Bits are counted from the most significant one.
 pub trait Key: Clone {
-    /// The bits that a key can have.
+    /// The maximum width of a key in bits.
     const MOST: u32;
 
-    /// The bits after those that are done; those past the end are 0.
+    /// Returns the `bits` bits that follow the first `done` bits. Bits past the end are 0.
     fn part(&self, done: u32, bits: u32) -> usize;
 }
 
-/// At the upper end, whatever the width of the keys.
+/// The key occupies the most significant bits, whatever its width.
 impl Key for u128 {
     const MOST: u32 = 128;
 
@@ -40,7 +40,7 @@ impl Key for u128 {
     }
 }
 
-/// Of the width of the keys.
+/// The value has the width of the key.
 impl Key for Bits {
     const MOST: u32 = wireloom_bits::MAX_WIDTH;
 
@@ -51,7 +51,7 @@ impl Key for Bits {
     }
 }
 
-/// The bits of a key of this width that the root takes.
+/// Returns the number of bits that the root consumes of a key of `width` bits.
 pub fn root_bits(width: u32) -> u32 {
     width.min(ROOT_BITS)
 }
@@ -59,21 +59,21 @@ pub fn root_bits(width: u32) -> u32 {
 /// A prefix and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route<K = u128> {
-    /// The key; the bits after the prefix are of no interest.
+    /// The key. Bits after the prefix are ignored.
     pub key: K,
-    /// Bits of the prefix.
+    /// Length of the prefix in bits.
     pub length: u32,
-    /// At most 31 bits.
+    /// The value, of at most 31 bits.
     pub value: u32,
 }
 
-/// A trie does not fit.
+/// The reason why a trie cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unplaced {
-    /// It needs more words than there are.
+    /// The trie needs more words than are available.
     #[error("the routes need more than the {words} words of memory that are left")]
     Large {
-        /// Those that there are.
+        /// The available words.
         words: usize,
     },
     /// A prefix is longer than a key, or a value has more than 31 bits.
@@ -81,11 +81,11 @@ pub enum Unplaced {
     Range,
 }
 
-/// Makes the words of a trie for keys of this width, as many bits as a key can have at most. It begins at word address
-/// `base` and takes at most `words` words. Keys that no prefix matches get `miss`.
+/// Builds the words of a trie for keys of `width` bits, at most [`Key::MOST`]. The trie begins at
+/// word address `base` and takes at most `words` words. Keys that match no prefix get `miss`.
 ///
 /// # Errors
-/// If the trie is larger, or a route is out of range.
+/// If the trie needs more words, or a route is out of range.
 pub fn image<K: Key>(
     width: u32,
     routes: &[Route<K>],
@@ -97,7 +97,8 @@ pub fn image<K: Key>(
     if width > K::MOST || !routes.iter().all(is_valid) || miss >= POINTER {
         return Err(Unplaced::Range);
     }
-    // Longer prefixes come later and take entries from the shorter. Of equal ones the last stays.
+    // Longer prefixes come later and overwrite entries of shorter ones. Among equal prefixes the
+    // last one wins.
     let mut routes = routes.to_vec();
     routes.sort_by_key(|route| route.length);
     let root = 1 << root_bits(width);
@@ -125,7 +126,8 @@ fn insert<K: Key>(
         if left <= bits {
             let free = bits - left;
             let first = node + (index >> free << free);
-            // What is below belongs to shorter prefixes: there are no nodes.
+            // No nodes lie below these entries, since the prefixes so far are no longer than this
+            // one.
             image[first..first + (1 << free)].fill(route.value);
             return Ok(());
         }
@@ -146,7 +148,7 @@ fn insert<K: Key>(
     }
 }
 
-/// Looks a key up as microcode does; also the number of words that it reads.
+/// Looks a key up as microcode does. Returns the value and the number of words read.
 pub fn look_up<K: Key>(width: u32, image: &[u32], base: u32, key: &K) -> (u32, u32) {
     let mut done = root_bits(width);
     let (mut entry, mut read) = (image[key.part(0, done)], 1);
@@ -176,7 +178,7 @@ mod tests {
         let matches = |route: &&Route| {
             route.length == 0 || (route.key ^ key(address)) >> (128 - route.length) == 0
         };
-        // The last of the longest, as the trie keeps it.
+        // `max_by_key` returns the last of equal lengths, as the trie does.
         let best = routes.iter().filter(matches).max_by_key(|route| route.length);
         best.map_or(miss, |route| route.value)
     }
@@ -187,7 +189,7 @@ mod tests {
             routes in proptest::collection::vec((0_u32..64, any::<u32>(), 0_u32..=32), 0..60),
             addresses in proptest::collection::vec(any::<u32>(), 50),
         ) {
-            // Few upper bits, so that prefixes lie in each other.
+            // The upper bits have few values, so that prefixes nest.
             let near = |seed: u32, low: u32| seed << 26 >> 10 << 4 | low & 0x000f_ffff;
             let routes: Vec<Route> = routes.iter().enumerate().map(|(at, &(seed, low, length))| {
                 Route { key: key(near(seed, low)), length, value: at as u32 + 1 }
@@ -207,7 +209,7 @@ mod tests {
     fn a_trie_that_is_too_large_is_refused() {
         let route = Route { key: key(0x0a00_0000), length: 32, value: 1 };
         assert_eq!(image(32, &[route], 0, 0, 1000), Err(Unplaced::Large { words: 1000 }));
-        // The root and a node for each four bits after it.
+        // The root, and one node for each four bits after the first 16.
         assert_eq!(
             image(32, &[route], 0, 0, (1 << 16) + 4 * NODE).map(|image| image.len()),
             Ok(65_600)
