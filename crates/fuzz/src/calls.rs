@@ -1,21 +1,20 @@
-//! Observes that a step with regions calls no offload twice, whatever the packet (docs/ir.md).
+//! Checks that a step with regions calls no offload twice, whatever the packet (docs/ir.md).
 
 use wireloom_ir::{Moment, Observer, OffloadId, OpKind, Program};
 
-/// An observer of the calls of each step.
+/// An observer that records the calls of each step.
 pub struct Calls<'a> {
     program: &'a Program,
-    /// For each engine and step, the offload that each operation calls, if it calls one.
+    /// For each engine, step and operation, the offload that the operation calls, if any.
     called: Vec<Vec<Vec<Option<OffloadId>>>>,
-    /// The offloads called so far by the current step of the thread, and of the threads that wait
-    /// for it.
+    /// The offloads that the current step has called. One entry for the running thread, and one for
+    /// each thread that waits for its callee.
     open: Vec<Vec<OffloadId>>,
     /// The first offload that a step called twice.
     pub twice: Option<String>,
 }
 
 impl<'a> Calls<'a> {
-    /// Creates an observer for a program.
     pub fn new(program: &'a Program) -> Self {
         let of_step = |step: &wireloom_ir::Step| {
             let mut called = Vec::new();

@@ -33,16 +33,15 @@ pub struct Campaign<'a> {
 
 /// A failure, with the seed of the failing program and the name of the saved case.
 pub struct Found {
-    /// The seed.
     pub seed: u64,
     /// The failure after shrinking.
     pub failure: Failure,
-    /// The name of the file without its extension.
+    /// The name of the saved file, without extension.
     pub name: String,
 }
 
-/// Runs a campaign. It stops at the first failure, which it shrinks and saves. A crash of native
-/// code ends the process, and names the seed. Returns the number of programs run.
+/// Runs a campaign and returns the number of programs run. It stops at the first failure, shrinks
+/// it and saves it. If native code crashes, the process prints the seed and ends.
 pub fn run(campaign: &Campaign<'_>) -> (u64, Option<Found>) {
     crash::name_seeds();
     let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -73,13 +72,12 @@ pub fn run(campaign: &Campaign<'_>) -> (u64, Option<Found>) {
     (done.into_inner(), found)
 }
 
-/// Returns the program and the input of a seed. A program that does not compile has no input.
+/// Returns the program of a seed and its input. The input is empty if the program does not compile.
 pub fn case(seed: u64) -> (Case, Result<crate::compare::Compiled, Failure>) {
     case_of(seed, Uses::default())
 }
 
-/// Returns the program and the input of a seed, as [`case`], of a program that uses no more than
-/// this.
+/// Returns the same as [`case`], but for a program that uses only the features in `uses`.
 pub fn case_of(seed: u64, uses: Uses) -> (Case, Result<crate::compare::Compiled, Failure>) {
     let program = program(seed, uses);
     let compiled = compile(&program.text());
@@ -102,7 +100,7 @@ fn batch(first: u64, count: u64) -> Option<(u64, Failure)> {
 }
 
 fn keep(dir: &Path, seed: u64, failure: &Failure) -> Found {
-    // Native code takes long to build, so it is built only for failures of native code.
+    // Native code takes long to build, so only failures of native code build it.
     let native = failure.kind.is_native();
     let (small, failure) = shrink(case(seed).0, failure.clone(), TRIES, |case| {
         compare::run(&case.program.text(), &case.input, native)

@@ -18,10 +18,8 @@ use wireloom_offloads::{Content, Row, Store};
 use crate::calls::Calls;
 use crate::input::Input;
 
-/// The failure of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The kind of failure.
     pub kind: FailureKind,
     /// A description for the user.
     pub details: String,
@@ -30,7 +28,7 @@ pub struct Failure {
 /// The kind of a failure. Shrinking preserves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// The checker refuses a well-typed program. The field contains the codes of the errors.
+    /// The checker refuses a well-typed program. The field lists the error codes.
     Refused(Vec<&'static str>),
     /// A part of Wireloom panics. The field names the part.
     Panic(&'static str),
@@ -214,17 +212,17 @@ fn differ(what: &'static str, expected: &Outcome, got: &Outcome) -> Result<(), F
     Err(Failure::new(FailureKind::Differs(what), details))
 }
 
-/// Returns the build options of native code for fuzzing: those of users, for this processor and so
-/// with vector code, but quick to compile, since many programs run briefly, and with poisoned memory,
-/// so that bytes of earlier packets show.
+/// Returns the build options for native code. They are the user's options, for this processor and
+/// thus with vector code, with two changes. `-O1` compiles fast, since many programs run briefly.
+/// Poisoned memory makes bytes of earlier packets visible.
 fn build_options() -> BuildOptions {
     let mut options = BuildOptions::default();
     options.flags.extend(["-O1", "-DWL_POISON"].map(str::to_owned));
     options
 }
 
-/// Runs programs in all ways. The native code of all of them is built together. `begin` gets the
-/// index of each before it runs. Returns their outcomes in order.
+/// Runs programs in all ways and returns their outcomes in order. The native code of all programs
+/// is built together. `begin` is called with the index of each program before it runs.
 pub fn run_batch(
     batch: &[(Result<Compiled, Failure>, Input)],
     begin: impl Fn(usize),
@@ -232,7 +230,7 @@ pub fn run_batch(
     let good: Vec<&Program> =
         batch.iter().filter_map(|(c, _)| c.as_ref().ok()).map(|c| &c.optimised).collect();
     let programs: Vec<Program> = good.into_iter().cloned().collect();
-    // If they do not build together, they are built one by one to find the failing ones.
+    // If the programs do not build together, each is built alone to find the failing ones.
     let together = build(&programs).ok();
     let mut built = together.into_iter().flatten();
     batch
@@ -263,7 +261,7 @@ fn build(programs: &[Program]) -> Result<Vec<Library>, Failure> {
         .map_err(|error| Failure::new(FailureKind::Build, error.to_string()))
 }
 
-/// Compiles and runs one program in all ways; as native code only if `with_native` is set.
+/// Compiles and runs one program in all ways. Native code is included only if `with_native` is set.
 ///
 /// # Errors
 /// If the program fails.

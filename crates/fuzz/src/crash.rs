@@ -1,11 +1,11 @@
-//! Says which program was under way when native code crashed. The signal ends the process, and
-//! without this nobody could tell what to repeat.
+//! Prints the seed of the running program when native code crashes. The signal ends the process, so
+//! the seed would otherwise be lost.
 
 use std::cell::Cell;
 use std::mem::zeroed;
 use std::ptr::null_mut;
 
-/// Signals of code that does what it must not.
+/// Signals that faulty native code may raise.
 const SIGNALS: [libc::c_int; 5] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
 
@@ -13,15 +13,15 @@ thread_local! {
     static SEED: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// From now on this thread works on the program of this seed.
+/// Records that this thread runs the program of this seed.
 pub fn works_on(seed: u64) {
     SEED.set(Some(seed));
 }
 
-/// Has a crash name the seed on standard error before the signal ends the process.
+/// Installs handlers that print the seed on standard error before the signal ends the process.
 ///
 /// # Panics
-/// If the kernel refuses a handler.
+/// If the kernel refuses to install a handler.
 pub fn name_seeds() {
     for signal in SIGNALS {
         // SAFETY: all zeros is a valid value. The handler calls only what signal-safety(7) allows,
@@ -29,7 +29,8 @@ pub fn name_seeds() {
         let set = unsafe {
             let mut action: libc::sigaction = zeroed();
             action.sa_sigaction = told as extern "C" fn(libc::c_int) as libc::sighandler_t;
-            // Handled once: the instruction that failed is executed again, and ends the process.
+            // The handler runs once. The faulting instruction is then executed again and ends the
+            // process.
             action.sa_flags = libc::SA_RESETHAND | libc::SA_ONSTACK;
             libc::sigaction(signal, &raw const action, null_mut())
         };
@@ -48,7 +49,7 @@ extern "C" fn told(signal: libc::c_int) {
     unsafe { libc::raise(signal) };
 }
 
-/// Writes the sentence without memory of the heap. Returns its length.
+/// Writes the message without allocating on the heap. Returns its length.
 fn write_line(line: &mut [u8; 80], seed: u64) -> usize {
     let mut digits = [0; 20];
     let mut from = digits.len();

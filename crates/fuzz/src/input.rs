@@ -10,16 +10,15 @@ use wireloom_net::traffic::{Generator, Sizes, Spec};
 use wireloom_offloads::registry::{self, TableKey};
 use wireloom_offloads::{Config, Content, Entry, EntryKey, Store};
 
-/// The numbers of packets that a program processes: fewer than a batch of the native engine, and
-/// several batches.
+/// The possible numbers of packets. They cover less than one batch and several batches of the
+/// native engine.
 const PACKETS: [usize; 5] = [4, 16, 24, 70, 150];
-/// The longest packet, in bytes.
+/// The length of the longest packet, in bytes.
 const JUMBO: usize = 2_000;
 
-/// Table entries and packets.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Input {
-    /// The path of the offload and the entry.
+    /// Pairs of an offload's path and an entry.
     pub entries: Vec<(String, Entry)>,
     /// The packets in order of arrival.
     pub packets: Vec<Packet>,
@@ -93,7 +92,8 @@ fn small_or_random(rng: &mut ChaCha8Rng, width: u32) -> Bits {
     Bits::from_words(width, &words)
 }
 
-/// Valid packets of many protocols, some of them damaged; random bytes; long packets.
+/// Generates valid packets of many protocols, of which some are damaged, packets of random bytes,
+/// and long packets.
 fn packets(rng: &mut ChaCha8Rng, seed: u64) -> Vec<Packet> {
     let sizes = [64, 64, 128, 200, 1_518].map(Sizes::Fixed);
     let spec = Spec {

@@ -1,10 +1,10 @@
 //! Differential fuzzing: random well-typed engines process random packets in every way whose
 //! results must agree.
 //!
-//! [`generate`] makes programs, [`input`] makes tables and packets for them, [`compare`] runs both
-//! on the golden model before and after optimisation and as native code, and with [`calls`] what
-//! hardware relies on; [`shrink`] reduces failures, and [`regression`] saves them as tests. [`crash`]
-//! names the program of a crash.
+//! [`generate`] makes programs, and [`input`] makes tables and packets for them. [`compare`] runs
+//! both on the golden model before and after optimisation and as native code; with [`calls`] it
+//! also checks what hardware relies on. [`shrink`] reduces failures, and [`regression`] saves them
+//! as tests. [`crash`] prints the seed of a program that crashes.
 
 pub mod calls;
 pub mod campaign;

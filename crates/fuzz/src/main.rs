@@ -1,4 +1,4 @@
-//! `wireloom-fuzz`: differential fuzzing for as long as you like.
+//! `wireloom-fuzz`: differential fuzzing, with an optional limit on programs or minutes.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

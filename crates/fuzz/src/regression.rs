@@ -1,4 +1,4 @@
-//! Failing cases as files: `NAME.loom` contains the program, and `NAME.input` contains tables and
+//! Saved failing cases. `NAME.loom` contains the program, and `NAME.input` contains tables and
 //! packets as text.
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //! entry o8 pattern 0845 = 16'0x1
 //! packet 3 1000 020000000001...
 //! ```
-//! A packet is its ingress port, its arrival time in nanoseconds and its bytes.
+//! A packet line gives the ingress port, the arrival time in nanoseconds and the bytes.
 
 use std::fs;
 use std::io;

@@ -11,9 +11,7 @@ use crate::tree::{Expr, Function, Program, Stmt};
 /// A failing program and its input.
 #[derive(Clone)]
 pub struct Case {
-    /// The program.
     pub program: Program,
-    /// Its input.
     pub input: Input,
 }
 
@@ -38,7 +36,7 @@ struct Shrinker<R> {
 }
 
 impl<R: FnMut(&Case) -> Result<(), Failure>> Shrinker<R> {
-    /// Tries every kind of cut. Returns whether one of them kept the failure.
+    /// Tries every kind of cut. Returns whether one of the cuts kept the failure.
     fn round(&mut self) -> bool {
         let mut progress = self.lists();
         for cut in CUTS {
@@ -59,7 +57,8 @@ impl<R: FnMut(&Case) -> Result<(), Failure>> Shrinker<R> {
         progress && self.tries > 0
     }
 
-    /// Drops packets and table entries, halves first, then single ones.
+    /// Drops packets and table entries: first all at once, then half at a time, down to single
+    /// ones.
     fn lists(&mut self) -> bool {
         let mut progress = false;
         for drop in [drop_packets, drop_entries] {
@@ -110,8 +109,7 @@ fn drop_entries(input: &mut Input, at: usize, count: usize) -> bool {
     any
 }
 
-/// The kinds of cuts. Each function makes its cut number `at`, or returns `false` if it has no
-/// more.
+/// The kinds of cuts. Each function makes cut number `at`, or returns `false` if it has no more.
 const CUTS: [fn(&mut Program, usize) -> bool; 7] = [
     drop_engine,
     drop_step,
@@ -189,7 +187,7 @@ fn functions_mut(program: &mut Program) -> impl Iterator<Item = &mut Function> {
     program.functions.iter_mut().chain(own)
 }
 
-/// Returns the bodies of all steps, then those of all functions.
+/// Returns the bodies of all steps and functions.
 fn bodies_mut(program: &mut Program) -> Vec<&mut Vec<Stmt>> {
     let mut out = Vec::new();
     for engine in &mut program.engines {

@@ -1,9 +1,8 @@
-//! A Loom C program that the generator makes and the shrinker reduces: a tree that contains the
-//! type of every expression, and that can be printed as source text.
+//! A Loom C program as a tree. The generator makes it and the shrinker reduces it. The tree
+//! contains the type of every expression and can be printed as source text.
 
 use std::fmt::Write as _;
 
-/// A type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ty {
     /// `uN`.
@@ -18,10 +17,8 @@ pub enum Ty {
     Array(Box<Ty>, u32),
 }
 
-/// A structure or header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Struct {
-    /// Its name.
     pub name: String,
     /// Whether it is a `header`.
     pub is_header: bool,
@@ -29,10 +26,8 @@ pub struct Struct {
     pub fields: Vec<(String, Ty)>,
 }
 
-/// An enumeration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Enum {
-    /// Its name.
     pub name: String,
     /// The width of its underlying type in bits.
     pub width: u32,
@@ -71,16 +66,12 @@ impl Ty {
     }
 }
 
-/// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// Its type.
     pub ty: Ty,
-    /// The kind of expression.
     pub kind: ExprKind,
 }
 
-/// The kinds of expressions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
     /// An atom: a literal, a name, `packet.length`.
@@ -116,12 +107,11 @@ impl Expr {
         Self { ty, kind }
     }
 
-    /// Creates an atom.
     pub fn atom(ty: Ty, text: impl Into<String>) -> Self {
         Self::new(ty, ExprKind::Atom(text.into()))
     }
 
-    /// Creates a zero of the type.
+    /// Creates an expression of this type with all bits zero.
     pub fn zero(ty: Ty) -> Self {
         let text = match &ty {
             Ty::Bool => "false".to_owned(),
@@ -131,7 +121,7 @@ impl Expr {
         Self::atom(ty, text)
     }
 
-    /// Returns its direct parts.
+    /// Returns the direct subexpressions.
     pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.kind {
             ExprKind::Atom(_) => vec![],
@@ -174,7 +164,6 @@ impl Expr {
     }
 }
 
-/// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stmt {
     /// `TYPE name = value;`
@@ -207,7 +196,7 @@ pub enum Stmt {
     EndWith(&'static str, Expr),
 }
 
-/// A jump.
+/// The kind of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JumpKind {
     /// `next STEP;`
@@ -219,54 +208,44 @@ pub enum JumpKind {
 /// A function. A view parameter has a header type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
-    /// Its name.
     pub name: String,
-    /// Its result.
+    /// The type of the result; `None` means `void`.
     pub result: Option<Ty>,
     /// The name and the type of each parameter.
     pub params: Vec<(String, Ty)>,
-    /// Its body.
     pub body: Vec<Stmt>,
 }
 
-/// A step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Its name.
     pub name: String,
-    /// Its body.
     pub body: Vec<Stmt>,
 }
 
-/// An engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Engine {
-    /// Its name.
     pub name: String,
-    /// The parameters and the reply of a called engine.
+    /// The parameters and the reply of a called engine; `None` for the main engine.
     pub interface: Option<(Vec<(String, Ty)>, Ty)>,
     /// The declarations of offloads, a complete line each.
     pub offloads: Vec<String>,
-    /// The context variables.
+    /// The name and the type of each context variable.
     pub context: Vec<(String, Ty)>,
     /// The views: header, name and offset.
     pub views: Vec<(String, String, Expr)>,
-    /// The functions of the engine.
     pub functions: Vec<Function>,
     /// The steps. A thread begins at the first one.
     pub steps: Vec<Step>,
 }
 
-/// A program.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Program {
-    /// The enumerations.
     pub enums: Vec<Enum>,
     /// The structures and headers.
     pub structs: Vec<Struct>,
     /// The constant arrays: name, type and elements.
     pub tables: Vec<(String, Ty, Vec<u64>)>,
-    /// The file-level functions.
+    /// Functions outside of engines.
     pub functions: Vec<Function>,
     /// The engines. The last one is the main engine.
     pub engines: Vec<Engine>,

@@ -16,7 +16,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions")
 }
 
-/// Random programs of `make test` and of `make test-all`.
+/// The number of random programs in `make test`, and the further ones in `make test-all`.
 const PROGRAMS: u64 = 200;
 const MANY_PROGRAMS: u64 = 10_000;
 
@@ -123,9 +123,9 @@ fn other_binary(op: BinaryOp) -> BinaryOp {
     }
 }
 
-/// Tests the fuzzer's sensitivity: of all single wrong operators that optimisation could produce,
-/// it detects a good part with one program each and two draws of packets. (Others are not
-/// observable: the result is unused on every packet's path, or equal.)
+/// Tests the sensitivity of the fuzzer. Each mutant has a single wrong operator that optimisation
+/// could produce. With one program and two draws of packets each, the fuzzer detects a good part of
+/// them. The others are not observable: the result is equal, or unused on every packet's path.
 #[test]
 fn wrong_operators_are_found() {
     let (mut found, mut tried) = (0, 0);

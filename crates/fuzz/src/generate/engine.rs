@@ -10,8 +10,7 @@ use crate::tree::{Engine, Expr, ExprKind, Function, JumpKind, Step, Stmt, Struct
 const FUEL: u32 = 5;
 /// The context variable that counts the backward jumps.
 const SPENT: &str = "spent";
-/// The maximum number of context bytes that are pushed in front of a packet, which is the limit of
-/// a push.
+/// The maximum number of context bytes pushed in front of a packet. It is the limit of one push.
 const MAX_DUMP: u32 = 120;
 
 impl Generator {
@@ -42,7 +41,7 @@ impl Generator {
         Function { name, result, params, body }
     }
 
-    /// Returns a type of parameters and results, which are not arrays.
+    /// Returns a type for a parameter or result. It is never an array.
     fn function_type(&mut self) -> Ty {
         match self.value_type() {
             Ty::Array(..) => Ty::Bits(16),
@@ -50,7 +49,7 @@ impl Generator {
         }
     }
 
-    /// Generates an engine. It is a called engine if it has a reply.
+    /// Generates an engine. With a reply, other engines can call it.
     pub(super) fn engine(&mut self, reply: Option<Ty>) {
         let has_packet = reply.is_none();
         let name = self.fresh("e");
@@ -138,7 +137,7 @@ impl Generator {
     }
 
     /// Generates a last step that pushes the context in front of the packet, so that wrong
-    /// intermediate results become visible.
+    /// intermediate results are visible.
     fn dump_step(&mut self, context: &[(String, Ty)]) -> Step {
         let mut writes = Vec::new();
         let mut length = 0;
@@ -183,7 +182,7 @@ impl Generator {
             if self.chance(35) {
                 body.push(self.backward_jump());
             }
-            // `Next_step` selects the step that follows when the end is reached.
+            // `Next_step` selects the step that follows at the end of this step.
             if !self.scope.forward.is_empty() && self.chance(15) {
                 body.insert(0, Stmt::SetNext(self.scope.forward[0].clone()));
             } else {

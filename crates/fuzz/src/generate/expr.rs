@@ -75,7 +75,7 @@ impl Generator {
                     3 => self.rng.random::<u64>() & most,
                     _ => self.rng.random_range(0..17) & most,
                 };
-                // Half of those that can be addresses are written as addresses.
+                // Half of the numbers of an address width are written as addresses.
                 let number = match width {
                     32 if value % 2 == 1 => Ipv4Addr::from_bits(value as u32).to_string(),
                     48 if value % 2 == 1 => mac(value),
@@ -138,7 +138,7 @@ impl Generator {
         }
     }
 
-    /// Generates a slice, one bit, or some bits from an index on, of a `uN` variable.
+    /// Generates a slice of a `uN` variable, a single bit, or a run of bits from an index.
     fn bits_of(&mut self, place: Expr, width: u32, depth: u32) -> Expr {
         if self.chance(40) {
             let index = self.index(width + 2, depth);
@@ -253,7 +253,7 @@ impl Generator {
         self.expr(&Ty::Bits(count), depth)
     }
 
-    /// Generates a call, cast to the type, if one is possible, or else a leaf.
+    /// Generates a call that is cast to the type, or a leaf if no call is possible.
     fn effect_or(&mut self, ty: &Ty, depth: u32) -> Expr {
         match self.effect(depth) {
             Some(reply) => convert(ty, reply),
@@ -319,12 +319,12 @@ pub(super) fn cast(ty: &Ty, from: Expr) -> Expr {
     Expr::new(ty.clone(), ExprKind::Cast(Box::new(from)))
 }
 
-/// Casts like [`cast`], if necessary.
+/// Casts like [`cast`], unless the value already has the type.
 pub(super) fn convert(ty: &Ty, from: Expr) -> Expr {
     if from.ty == *ty { from } else { cast(ty, from) }
 }
 
-/// The MAC address with the low 48 bits of a number.
+/// Formats the low 48 bits of a number as a MAC address.
 fn mac(value: u64) -> String {
     let bytes = value.to_be_bytes();
     let groups: Vec<String> = bytes[2..].iter().map(|byte| format!("{byte:02x}")).collect();

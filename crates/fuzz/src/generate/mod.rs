@@ -27,14 +27,14 @@ const WIDE: [u32; 5] = [129, 160, 200, 256, 400];
 /// The widest value that an expression builds.
 const MAX_EXPR: u32 = 512;
 
-/// The features that programs may use; by default all.
+/// The features that programs may use. The default is all of them.
 #[derive(Clone, Debug)]
 pub struct Uses {
-    /// Kinds of offloads.
+    /// The kinds of offloads.
     pub kinds: Vec<&'static str>,
-    /// Engines that are offloads of others.
+    /// Whether programs call engines as offloads.
     pub engines: bool,
-    /// `emit`.
+    /// Whether programs use `emit`.
     pub copies: bool,
 }
 
@@ -45,7 +45,7 @@ impl Default for Uses {
     }
 }
 
-/// Generates a random program that uses no more than this.
+/// Generates a random program that uses only the features in `uses`.
 pub fn program(seed: u64, uses: Uses) -> Program {
     let mut generator = Generator {
         rng: ChaCha8Rng::seed_from_u64(seed),
@@ -83,18 +83,18 @@ struct Scope {
     variables: Vec<Variable>,
     functions: Vec<Function>,
     methods: Vec<Method>,
-    /// Whether there is a current packet.
     has_packet: bool,
-    /// The steps to which jumps are free, and those to which jumps cost fuel.
+    /// Jumps to `forward` steps are free. Jumps to `backward` steps cost fuel.
     forward: Vec<String>,
     backward: Vec<String>,
     /// The step that writes the context to the packet.
     dump: Option<String>,
-    /// The type of the reply at the end of the thread, if the engine is called.
+    /// The reply type of a called engine.
     reply: Option<Ty>,
-    /// In a function, its result; the inner `None` stands for `void`. A function ends no step.
+    /// The result type of the function that is generated; the inner `None` means `void`. A function
+    /// ends no step.
     function: Option<Option<Ty>>,
-    /// Whether the code is in a `for` loop.
+    /// Whether the code is inside a `for` loop.
     in_loop: bool,
 }
 
@@ -106,8 +106,8 @@ struct Generator {
     scope: Scope,
     /// A counter that makes names unique.
     counter: u32,
-    /// The number of further effects (calls of offloads and functions, resizes) that the current
-    /// code may have.
+    /// The number of effects (calls of offloads and functions, resizes) that the current code may
+    /// still have.
     budget: u32,
 }
 
@@ -165,7 +165,7 @@ impl Generator {
         Scope { variables: self.program.tables.iter().map(table).collect(), ..Scope::default() }
     }
 
-    /// Generates a constant array. Those of eight elements and more are tables.
+    /// Generates a constant array. Arrays of eight elements or more become tables.
     fn table(&mut self) {
         let (name, width) = (self.fresh("t"), *self.pick(&[1, 3, 8, 16, 33]));
         let count = 4 + self.below(12) as u32;
@@ -206,7 +206,7 @@ impl Generator {
         self.program.structs.push(Struct { name, is_header, fields });
     }
 
-    /// Returns a type of fields: mostly a scalar, sometimes an array or a structure.
+    /// Returns a type for a field: mostly a scalar, sometimes an array or a structure.
     fn field_type(&mut self) -> Ty {
         match self.below(10) {
             0 => {
@@ -224,7 +224,7 @@ impl Generator {
         Ty::Bits(if self.chance(6) { *self.pick(&WIDE) } else { *self.pick(&WIDTHS) })
     }
 
-    /// Returns a type of addresses: fields of packets that calls use as keys.
+    /// Returns a type for an address: a packet field that calls use as a key.
     fn address_type(&mut self) -> Ty {
         Ty::Bits(*self.pick(&[40, 48, 64, 128]))
     }
@@ -241,7 +241,7 @@ impl Generator {
         Ty::Enum(e.name.clone(), e.width)
     }
 
-    /// Returns a type of variables, keys, values, parameters and replies.
+    /// Returns a type for a variable, key, value, parameter or reply.
     fn value_type(&mut self) -> Ty {
         match self.below(12) {
             0..=2 if !self.program.structs.is_empty() => self.struct_type(),
@@ -249,8 +249,8 @@ impl Generator {
         }
     }
 
-    /// Returns a type of context and local variables: sometimes an array that is long enough to be
-    /// kept in memory if it is indexed at run time.
+    /// Returns a type for a context or local variable. Sometimes it is an array that is long enough
+    /// to be kept in memory if it is indexed at run time.
     fn variable_type(&mut self) -> Ty {
         if !self.chance(12) {
             return self.value_type();

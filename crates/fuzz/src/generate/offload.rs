@@ -5,10 +5,9 @@ use wireloom_offloads::registry::{self, ReplyType, ValueType};
 use super::{Generator, Variable};
 use crate::tree::{Expr, ExprKind, Stmt, Struct, Ty};
 
-/// A method that can be called.
 #[derive(Clone)]
 pub(super) struct Method {
-    /// `offload.method`.
+    /// The name as `offload.method`.
     name: String,
     args: Vec<Ty>,
     reply: Reply,
@@ -22,7 +21,6 @@ impl Method {
     }
 }
 
-/// The reply of a method.
 #[derive(Clone)]
 enum Reply {
     None,
@@ -31,7 +29,7 @@ enum Reply {
     Record(Vec<(&'static str, Ty)>),
 }
 
-/// An offload: its declaration and its methods.
+/// An offload with its declaration and its methods.
 pub(super) struct Declared {
     pub(super) line: String,
     pub(super) methods: Vec<Method>,
@@ -120,15 +118,15 @@ impl Generator {
         Some(Declared { line, methods: vec![method] })
     }
 
-    /// Returns a type of keys. Keys are narrow, so that lookups find them, or addresses, or
-    /// structures of narrow fields. Data for hashes have any width.
+    /// Returns a type for a key. Keys are narrow, so that lookups find them, or addresses, or
+    /// structures of narrow fields. The data of a hash has any width.
     fn key_type(&mut self, is_data: bool) -> Ty {
         if self.chance(25) {
             return self.address_type();
         }
         if is_data || self.chance(25) {
             let ty = self.value_type();
-            // Type arguments cannot be arrays.
+            // A type argument cannot be an array.
             return if matches!(ty, Ty::Array(..)) { Ty::Bits(32) } else { ty };
         }
         Ty::Bits(*self.pick(&[1, 3, 4, 8, 8, 16, 32, 128]))
@@ -206,8 +204,8 @@ impl Generator {
         Some((ExprKind::Call(method.name, args), method.reply))
     }
 
-    /// Generates an argument. Arguments are often small, so that they are in range and keys recur,
-    /// or fields of the packet. The cast says that an offset or a length may wrap.
+    /// Generates an argument. It is often a small value, so that it is in range and keys recur, or
+    /// a packet field. The cast states that an offset or a length may wrap.
     fn argument(&mut self, ty: &Ty, depth: u32) -> Expr {
         let fields = if ty.width() > 32 { self.fields_of(ty) } else { Vec::new() };
         match ty {
@@ -220,7 +218,7 @@ impl Generator {
         }
     }
 
-    /// Returns the fields of views that are numbers of this width.
+    /// Returns the view fields of this type.
     fn fields_of(&self, ty: &Ty) -> Vec<Expr> {
         let of_view = |view: &Variable| match &view.ty {
             Ty::Struct(header) if view.is_view => {
@@ -237,7 +235,7 @@ impl Generator {
         self.scope.variables.iter().flat_map(of_view).collect()
     }
 
-    /// Generates a call of a function. Its result may have any type.
+    /// Generates a call of a function with any result type.
     pub(super) fn function_call(&mut self, depth: u32, must_reply: bool) -> Option<Expr> {
         let views: Vec<_> = self.scope.variables.iter().filter(|v| v.is_view).cloned().collect();
         let functions: Vec<_> = self

@@ -6,7 +6,7 @@ use super::{Generator, Variable};
 use crate::tree::{Expr, JumpKind, Stmt, Ty};
 
 impl Generator {
-    /// Generates a sequence of statements. Their declarations are out of scope after it.
+    /// Generates a sequence of statements. Its declarations go out of scope at its end.
     pub(super) fn body(&mut self, depth: u32, most: usize) -> Vec<Stmt> {
         let visible = self.scope.variables.len();
         let mut out = Vec::new();
@@ -19,7 +19,7 @@ impl Generator {
         out
     }
 
-    /// Combines most of these variables, which go out of scope, with variables that stay in scope;
+    /// Combines most of the variables that go out of scope with variables that stay in scope;
     /// otherwise their values would not be observed.
     fn absorb(&mut self, declared: Vec<Variable>, out: &mut Vec<Stmt>) {
         let is_number = |v: &&Variable| v.can_assign && !v.is_view && matches!(v.ty, Ty::Bits(_));
@@ -108,13 +108,13 @@ impl Generator {
         } else {
             "="
         };
-        // A wider value is truncated, and a narrower one extended.
+        // A wider value is truncated, and a narrower value is extended.
         let ty = if is_number && self.chance(10) { self.bits_type() } else { target.ty.clone() };
         let value = self.expr(&ty, 3);
         Some(Stmt::Assign(target, op, value))
     }
 
-    /// Generates calls of one offload on branches of which one is taken. They can become one call.
+    /// Generates calls of one offload on mutually exclusive branches. They can become one call.
     fn exclusive_calls(&mut self) -> Option<Stmt> {
         let offloads: Vec<String> = self.offloads_in_scope();
         if offloads.is_empty() {
@@ -204,7 +204,8 @@ impl Generator {
         Some(Stmt::If(condition, vec![stmt], vec![]))
     }
 
-    /// Generates a statement that ends a step. `last` means that it is at the end of the step.
+    /// Generates a statement that ends a step. `last` means that the statement is at the end of the
+    /// step.
     pub(super) fn end(&mut self, last: bool) -> Stmt {
         let forward = !self.scope.forward.is_empty();
         if let Some(reply) = self.scope.reply.clone() {
