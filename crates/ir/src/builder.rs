@@ -1,7 +1,7 @@
-//! Builds programs by hand, for tests of the golden model, of passes and of targets.
+//! Builds programs in Rust, for tests of the golden model, of passes and of targets.
 //!
-//! Widths of results follow from the operands, so the built program is well-formed unless a test
-//! wants it otherwise.
+//! The builder derives the widths of results from the operands, so the program is well-formed
+//! unless a test breaks it on purpose.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,6 @@ pub struct ProgramBuilder {
 }
 
 impl ProgramBuilder {
-    /// Creates an empty program.
     pub fn new() -> Self {
         Self::default()
     }
@@ -48,26 +47,26 @@ impl ProgramBuilder {
         EngineId(self.engines.len() as u32 - 1)
     }
 
-    /// Returns the program; the engine added last is the main one.
+    /// Returns the program. The engine added last is the main engine.
     pub fn build(self) -> Program {
         let main = EngineId((self.engines.len() as u32).saturating_sub(1));
         Program { files: self.files, reasons: self.reasons, engines: self.engines, main }
     }
 }
 
-/// A program of one engine.
+/// Returns a program of one engine.
 pub fn program_of(engine: EngineBuilder) -> Program {
     let mut program = ProgramBuilder::new();
     program.engine(engine);
     program.build()
 }
 
-/// Returns the configuration of a kind: `key` and `value` are names and widths of fields (a
-/// scalar's name is empty), empty if the kind has none. Parameters that are not given have their
-/// defaults.
+/// Returns the configuration of a kind. `key` and `value` list names and widths of fields; the list
+/// is empty if the kind has no key or value, and a scalar has an empty name. Parameters that are
+/// not in `params` have their defaults.
 ///
 /// # Panics
-/// If there is no such kind or a required parameter is missing.
+/// If the kind does not exist or a required parameter is missing.
 pub fn config(
     kind: &str,
     key: &[(&str, u32)],
@@ -95,15 +94,14 @@ pub fn config(
     config
 }
 
-/// Builds an [`Engine`].
 pub struct EngineBuilder {
     engine: Engine,
-    /// Reply widths of offloads that are engines.
+    /// Reply widths of the offloads that are engines, by index of the offload.
     replies: BTreeMap<usize, u32>,
 }
 
 impl EngineBuilder {
-    /// An engine that takes packets.
+    /// Creates an engine that takes packets.
     pub fn packet(name: &str) -> Self {
         let engine = Engine {
             name: name.to_owned(),
@@ -116,8 +114,8 @@ impl EngineBuilder {
         Self { engine, replies: BTreeMap::new() }
     }
 
-    /// An engine that is called with these parameters, which are its first context variables, and
-    /// whose reply has `reply` bits.
+    /// Creates an engine that other engines call. The parameters are its first context variables.
+    /// The reply has `reply` bits.
     pub fn called(name: &str, params: &[(&str, u32)], reply: u32) -> Self {
         let mut builder = Self::packet(name);
         let params = params.iter().map(|(name, width)| builder.context(name, *width)).collect();
@@ -142,7 +140,7 @@ impl EngineBuilder {
         self.push_offload(name, OffloadTarget::Kind(config))
     }
 
-    /// Adds an offload that is an engine whose reply has `reply` bits.
+    /// Adds an offload that is an engine with a reply of `reply` bits.
     pub fn engine_offload(&mut self, name: &str, engine: EngineId, reply: u32) -> OffloadId {
         self.replies.insert(self.engine.offloads.len(), reply);
         self.push_offload(name, OffloadTarget::Engine(engine))
@@ -153,7 +151,7 @@ impl EngineBuilder {
         OffloadId(self.engine.offloads.len() as u32 - 1)
     }
 
-    /// Adds a step in sequential form.
+    /// Adds a step before splitting, of one block.
     pub fn step(&mut self, name: &str, body: impl FnOnce(&mut StepBuilder<'_>)) -> &mut Self {
         let mut step = StepBuilder::new(self);
         body(&mut step);
@@ -162,11 +160,11 @@ impl EngineBuilder {
         self.push_step(name, code, values)
     }
 
-    /// Adds a step in regions: the body builds `request`, and calls [`StepBuilder::next_region`]
+    /// Adds a step of regions. The body builds `request`, and calls [`StepBuilder::next_region`]
     /// before `edit` and before `jump`.
     ///
     /// # Panics
-    /// If it is not called exactly twice.
+    /// If the body does not call it exactly twice.
     pub fn regions(&mut self, name: &str, body: impl FnOnce(&mut StepBuilder<'_>)) -> &mut Self {
         let mut step = StepBuilder::new(self);
         body(&mut step);
@@ -186,7 +184,7 @@ impl EngineBuilder {
 pub struct StepBuilder<'a> {
     engine: &'a EngineBuilder,
     values: Vec<ValueInfo>,
-    /// Finished blocks of a step in regions.
+    /// Finished blocks of a step of regions.
     done: Vec<Block>,
     block: Block,
     guard: Option<Value>,
@@ -207,12 +205,12 @@ impl<'a> StepBuilder<'a> {
         (self.done, self.values)
     }
 
-    /// Adds an operation as it is.
+    /// Adds an operation without checks.
     pub fn op(&mut self, op: Op) {
         self.block.ops.push(op);
     }
 
-    /// A new value without a definition.
+    /// Creates a value without a definition.
     pub fn value(&mut self, width: u32) -> Value {
         self.values.push(ValueInfo { width, name: None });
         Value(self.values.len() as u32 - 1)
@@ -223,7 +221,7 @@ impl<'a> StepBuilder<'a> {
         self.values[value.index()].width
     }
 
-    /// Names a value.
+    /// Names a value and returns it.
     pub fn name(&mut self, value: Value, name: &str) -> Value {
         self.values[value.index()].name = Some(name.to_owned());
         value
@@ -244,52 +242,52 @@ impl<'a> StepBuilder<'a> {
         self.emit(kind, &[]);
     }
 
-    /// Gives the next operation a guard.
+    /// Sets the guard of the next operation.
     pub fn when(&mut self, guard: Value) -> &mut Self {
         self.guard = Some(guard);
         self
     }
 
-    /// A constant.
+    /// Adds a constant.
     pub fn constant(&mut self, width: u32, value: u128) -> Value {
         self.one(OpKind::Const(Bits::new(width, value)), width)
     }
 
-    /// A unary operator.
+    /// Adds a unary operator.
     pub fn unary(&mut self, op: UnaryOp, a: Value) -> Value {
         let width = self.width(a);
         self.one(OpKind::Unary(op, a), width)
     }
 
-    /// A binary operator.
+    /// Adds a binary operator.
     pub fn binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Value {
         let width = if op.is_comparison() { 1 } else { self.width(a) };
         self.one(OpKind::Binary(op, a, b), width)
     }
 
-    /// `condition ? a : b`.
+    /// Adds `condition ? a : b`.
     pub fn select(&mut self, condition: Value, a: Value, b: Value) -> Value {
         let width = self.width(a);
         self.one(OpKind::Select(condition, a, b), width)
     }
 
-    /// Zero-extension.
+    /// Zero-extends a value to `width` bits.
     pub fn extend(&mut self, a: Value, width: u32) -> Value {
         self.one(OpKind::Extend(a), width)
     }
 
-    /// Bits `lo .. lo + width`.
+    /// Takes bits `lo .. lo + width` of a value.
     pub fn slice(&mut self, a: Value, lo: u32, width: u32) -> Value {
         self.one(OpKind::Slice(a, lo), width)
     }
 
-    /// Concatenation, first most significant.
+    /// Concatenates values. The first value is the most significant.
     pub fn concat(&mut self, parts: &[Value]) -> Value {
         let width = parts.iter().map(|p| self.width(*p)).sum();
         self.one(OpKind::Concat(parts.to_vec()), width)
     }
 
-    /// Reads an element of a constant array, which has one at least.
+    /// Reads an element of a constant array, which must not be empty.
     pub fn table(&mut self, elements: Vec<Bits>, index: Value) -> Value {
         let width = elements[0].width();
         self.one(OpKind::Table { elements: elements.into(), index }, width)
@@ -337,22 +335,23 @@ impl<'a> StepBuilder<'a> {
         self.effect(OpKind::WriteMeta(Meta::Egress, port));
     }
 
-    /// Inserts bytes; the result says whether it succeeded.
+    /// Inserts bytes. The result is 1 if the packet was resized.
     pub fn insert(&mut self, offset: Value, count: Value) -> Value {
         self.one(OpKind::Insert { offset, count }, 1)
     }
 
-    /// Removes bytes; the result says whether it succeeded.
+    /// Removes bytes. The result is 1 if the packet was resized.
     pub fn remove(&mut self, offset: Value, count: Value) -> Value {
         self.one(OpKind::Remove { offset, count }, 1)
     }
 
-    /// Replaces the packet by an empty one; the result says whether it succeeded.
+    /// Replaces the packet by `count` zero bytes. The result is 1 if it was replaced.
     pub fn reset(&mut self, count: Value) -> Value {
         self.one(OpKind::Reset { count }, 1)
     }
 
-    /// Calls an offload's method by name (`call` for an engine); returns the reply if there is one.
+    /// Calls a method of an offload by name (`call` for an engine). Returns the reply, if the
+    /// method has one.
     ///
     /// # Panics
     /// If the kind has no such method.
@@ -378,7 +377,7 @@ impl<'a> StepBuilder<'a> {
     /// Evaluates a method that is a function.
     ///
     /// # Panics
-    /// If the kind has no such method, or it does not reply.
+    /// If the kind has no such method, or the method does not reply.
     pub fn evaluate(&mut self, offload: OffloadId, method: &str, args: &[Value]) -> Value {
         let OffloadTarget::Kind(config) = &self.engine.engine.offloads[offload.index()].target
         else {
@@ -390,8 +389,8 @@ impl<'a> StepBuilder<'a> {
         self.one(OpKind::Evaluate { offload, method, args: args.to_vec() }, reply)
     }
 
-    /// Adds a choice. Each branch returns its yields; both have the same number of values, of the
-    /// same widths.
+    /// Adds an `if`. Each branch returns its yields. Both branches must yield the same number of
+    /// values with the same widths.
     pub fn choice(
         &mut self,
         condition: Value,
@@ -407,7 +406,7 @@ impl<'a> StepBuilder<'a> {
         self.emit(OpKind::If { condition, then, otherwise }, &widths)
     }
 
-    /// Ends the step.
+    /// Ends the step with an exit.
     pub fn exit(&mut self, exit: Exit) {
         self.effect(OpKind::Exit(exit));
     }

@@ -1,5 +1,5 @@
-//! The step IR: typed bit-vector SSA in steps, its printer, parser and verifier, and the golden
-//! model.
+//! The step IR: typed bit-vector SSA, organised in steps. The crate contains the printer, the
+//! parser, the verifier and the golden model.
 //!
 //! A [`Program`] is a list of engines. An [`Engine`] is a list of steps over shared context
 //! variables and offloads. A [`Step`] is straight-line code that ends by naming the next step.

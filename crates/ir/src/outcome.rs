@@ -1,62 +1,58 @@
-//! The outcomes of packets: the common language of all machines, which `verify` compares.
+//! Outcomes of packets, as all machines report them. `verify` compares them.
 
 use wireloom_net::{Frame, Packet};
 
 use crate::ReasonSetId;
 
-/// The limit on jumps of a thread to its current step or an earlier one (in source order). A thread
-/// that exceeds it is stopped: its packet is dropped for [`Reason::Runaway`], and a called engine
-/// replies zero.
+/// The maximum number of backward jumps of a thread. A jump is backward if it leads to the current
+/// step or an earlier one in source order. A thread that exceeds the limit is stopped: its packet
+/// is dropped for [`Reason::Runaway`], and a called engine returns zero.
 pub const MAX_BACKWARD_JUMPS: u32 = 65_535;
 
-/// Why a packet was dropped or handed to the control processor.
+/// The reason for dropping a packet or handing it to the control processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
-    /// The engine chose it.
+    /// A reason that the engine chose: the set and its value.
     Program(ReasonSetId, u16),
-    /// More backward jumps than [`MAX_BACKWARD_JUMPS`].
+    /// The thread made more than [`MAX_BACKWARD_JUMPS`] backward jumps.
     Runaway,
 }
 
-/// What happened to a packet.
+/// The final decision on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verdict {
     /// Sent to a port.
-    Sent {
-        /// The egress port.
-        port: u16,
-    },
+    Sent { port: u16 },
     /// Handed to the control processor.
     ToCpu(Reason),
     /// Dropped.
     Dropped(Reason),
 }
 
-/// A packet that left a machine. One arriving packet gives none (`done`), one, or many.
+/// A packet that left a machine. One arriving packet causes no output (`done`), one, or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output<'a> {
-    /// Sequence number of the packet that arrived.
+    /// Sequence number of the arriving packet.
     pub sequence: u64,
-    /// When the packet arrived, in nanoseconds.
+    /// Arrival time of the packet in nanoseconds.
     pub arrival_ns: u64,
-    /// The port on which the processed packet came in.
+    /// Ingress port of the packet.
     pub ingress: u16,
-    /// What happened.
     pub verdict: Verdict,
-    /// The packet as it left.
+    /// The bytes of the packet as it left.
     pub bytes: &'a [u8],
 }
 
-/// A machine in software, which executes each packet to its end before the next call.
+/// A machine in software. It executes all packets of a call before the call returns.
 pub trait Execute {
-    /// Processes frames, continuing the numbering of earlier calls, and passes on what leaves.
-    /// Outputs are grouped by arriving packet, in arrival order; the outputs of one packet come in
-    /// the order in which it sent them.
+    /// Processes frames and passes each output to `sink`. Sequence numbers continue from earlier
+    /// calls. Outputs are in arrival order of their packets; the outputs of one packet are in the
+    /// order in which the thread sent them.
     fn offer(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>));
 
-    /// Like [`offer`](Self::offer), but a packet may leave in two pieces: [`Output::bytes`], then the
-    /// second argument of `sink`, which can be empty. A machine that leaves the end of a long packet
-    /// where it arrived need not copy it then.
+    /// Like [`offer`](Self::offer), but a packet may leave in two pieces: [`Output::bytes`], then
+    /// the second argument of `sink`, which can be empty. With two pieces a machine need not copy
+    /// the end of a long packet.
     fn offer_in_pieces(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>, &[u8])) {
         self.offer(frames, &mut |output| sink(output, &[]));
     }

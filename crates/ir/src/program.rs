@@ -36,85 +36,76 @@ ids! {
     ReasonSetId,
 }
 
-/// A position in the source: file (index into [`Program::files`]) and line from 1; line 0 means
-/// "nowhere".
+/// A position in the source. Line 0 means that the position is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Loc {
-    /// The file.
+    /// Index into [`Program::files`].
     pub file: u32,
-    /// The line, from 1.
+    /// Line from 1, or 0 if unknown.
     pub line: u32,
 }
 
 /// A compiled program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Paths of the source files, for people.
+    /// Paths of the source files, for messages.
     pub files: Vec<String>,
-    /// The names of reasons.
+    /// The enumerations of reasons for `drop` and `to_cpu`.
     pub reasons: Vec<ReasonSet>,
-    /// The engines. Each comes after those that it calls.
+    /// The engines. Each engine comes after the engines that it calls.
     pub engines: Vec<Engine>,
-    /// The engine that takes packets.
+    /// The engine that receives packets from the ports.
     pub main: EngineId,
 }
 
-/// The enumeration from which a `drop` or `to_cpu` takes its reasons.
+/// An enumeration of reasons for `drop` or `to_cpu`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReasonSet {
-    /// Its name.
     pub name: String,
     /// Value and name of each reason.
     pub members: Vec<(u64, String)>,
 }
 
-/// An engine's interface.
+/// How an engine is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineKind {
     /// The engine processes packets.
     Packet,
-    /// The engine processes requests, whose fields are put into these context variables, and gives
-    /// replies of `reply` bits. A call has one argument for each variable, in this order and of the
-    /// same width.
+    /// The engine processes requests and returns a reply. A call has one argument for each
+    /// parameter, in this order and of the same width.
     Call {
-        /// Where the request's fields go.
+        /// The context variables that receive the arguments.
         params: Vec<ContextId>,
-        /// Width of the reply.
+        /// Width of the reply in bits.
         reply: u32,
     },
 }
 
-/// An engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Engine {
-    /// Its name.
     pub name: String,
-    /// Its interface.
     pub kind: EngineKind,
-    /// The thread's context: scalars, zero when a thread begins.
+    /// Scalars of the thread's context. They are zero when a thread begins.
     pub context: Vec<ContextVar>,
-    /// The arrays of the thread's context, zero when a thread begins.
+    /// Arrays of the thread's context. They are zero when a thread begins.
     pub arrays: Vec<ContextArray>,
-    /// The offloads.
     pub offloads: Vec<Offload>,
-    /// The steps; a thread begins at the first.
+    /// The steps. A thread begins at the first one.
     pub steps: Vec<Step>,
 }
 
-/// A scalar of the thread's context. Structures and short arrays are split into one for each leaf:
-/// `class.port`, `digest[2]`.
+/// A scalar of the thread's context. Each leaf of a structure or short array is a scalar, such as
+/// `class.port` or `digest[2]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextVar {
-    /// Its name.
     pub name: String,
-    /// Its width in bits.
+    /// Width in bits.
     pub width: u32,
 }
 
 /// An array of scalars in the thread's context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextArray {
-    /// Its name.
     pub name: String,
     /// The width of an element in bits.
     pub width: u32,
@@ -125,23 +116,21 @@ pub struct ContextArray {
 /// An offload of an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offload {
-    /// Its name.
     pub name: String,
-    /// What implements it.
     pub target: OffloadTarget,
 }
 
-/// What implements an offload.
+/// The implementation of an offload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OffloadTarget {
-    /// A kind of the registry; a call's method is an index into the kind's methods.
+    /// A kind of the registry. The method of a call is an index into the methods of the kind.
     Kind(Config),
-    /// Another engine; the method is 0.
+    /// Another engine. The method of a call is 0.
     Engine(EngineId),
 }
 
 impl Offload {
-    /// Its kind; `None` for an engine.
+    /// Returns the kind; `None` if the offload is an engine.
     pub fn kind(&self) -> Option<&'static Kind> {
         let OffloadTarget::Kind(config) = &self.target else { return None };
         Some(registry::kind(&config.kind).expect("verified programs use registered kinds"))
@@ -155,44 +144,41 @@ impl Offload {
     }
 }
 
-/// A step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Its name; parts of a split step are `name`, `name.1`, `name.2`, ...
+    /// The name. The parts of a split step are `name`, `name.1`, `name.2`, ...
     pub name: String,
-    /// Where it is declared.
+    /// Position of the declaration.
     pub loc: Loc,
-    /// If this is a later part of a split step: why it had to be split off, in a sentence.
+    /// For a later part of a split step, a sentence that says why the step was split.
     pub split: Option<String>,
-    /// Each value of the step.
+    /// The values, indexed by [`Value`].
     pub values: Vec<ValueInfo>,
-    /// Its operations.
     pub code: Code,
 }
 
-/// A value of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueInfo {
-    /// Its width in bits.
+    /// Width in bits.
     pub width: u32,
-    /// The source's name for it, if it has one; names need not be unique.
+    /// The name in the source, if any. Names need not be unique.
     pub name: Option<String>,
 }
 
-/// The operations of a step.
+/// The operations of a step, before or after splitting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// As written: one operation after the other, calls anywhere, `if` allowed.
+    /// Before splitting: operations as written, with calls anywhere and with `if`.
     Sequential(Block),
-    /// After splitting: no `if`; calls only in `request`; context and packet change only in `edit`;
-    /// exits only in `jump`. Values of `request` may be used in `edit` and `jump`, and those of
-    /// `edit` in `jump`. No guard and no argument of `request` uses a reply.
+    /// After splitting: calls only in `request`, changes of context and packet only in `edit`,
+    /// exits only in `jump`, and no `if`. `edit` may use values of `request`, and `jump` may use
+    /// values of both. No guard or argument in `request` depends on a reply.
     Regions {
-        /// Builds and issues the requests.
+        /// Builds and issues requests.
         request: Block,
-        /// Uses the replies, edits context and packet.
+        /// Uses replies, and changes context and packet.
         edit: Block,
-        /// Chooses the successor: exactly one of its exits has a true guard.
+        /// Chooses the next step. Exactly one exit has a guard that is 1.
         jump: Block,
     },
 }
@@ -200,29 +186,26 @@ pub enum Code {
 /// Operations, executed in order.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Block {
-    /// The operations.
     pub ops: Vec<Op>,
 }
 
-/// An operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// What it does.
     pub kind: OpKind,
-    /// The values that it defines: one for pure operations and reads; none for writes and exits;
-    /// none or one for calls and resizes (one if there is a reply); one for each yield of an `if`.
+    /// The defined values. Pure operations and reads have one; writes and exits have none. Calls
+    /// and resizes have one for a reply, else none. An `if` has one for each yield.
     pub results: Vec<Value>,
-    /// A one-bit value: the operation happens only if it is 1. Only writes, resizes, calls and
-    /// exits can have a guard. A call or resize that does not happen has an all-zero result.
+    /// A one-bit value. The operation executes only if it is 1. Only writes, resizes, calls and
+    /// exits can have a guard. A call or resize that is not executed returns zero.
     pub guard: Option<Value>,
-    /// Where it comes from.
+    /// Position in the source.
     pub loc: Loc,
 }
 
-/// Unary operators: operand and result have the same width.
+/// Unary operators. Operand and result have the same width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum UnaryOp {
-    /// Complement.
+    /// Bitwise complement.
     Not,
     /// Two's complement.
     Neg,
@@ -232,20 +215,20 @@ pub enum UnaryOp {
     Clz,
 }
 
-/// Binary operators. The operands have the same width, except the count of a shift. The result has
-/// that width too, except for comparisons, whose result has one bit. The meaning of each is what
-/// [`apply`](Self::apply) computes.
+/// Binary operators. The operands have the same width, except for the count of a shift. The result
+/// has the width of the first operand, except for comparisons, which return one bit.
+/// [`apply`](Self::apply) defines the semantics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BinaryOp {
-    /// Sum, wraps.
+    /// Sum, modulo `2^width`.
     Add,
-    /// Difference, wraps.
+    /// Difference, modulo `2^width`.
     Sub,
-    /// Product, wraps.
+    /// Product, modulo `2^width`.
     Mul,
-    /// Quotient; division by zero gives all ones.
+    /// Quotient. Division by zero returns all ones.
     Udiv,
-    /// Remainder; division by zero gives the dividend.
+    /// Remainder. Division by zero returns the dividend.
     Urem,
     /// Bitwise and.
     And,
@@ -253,9 +236,9 @@ pub enum BinaryOp {
     Or,
     /// Bitwise exclusive or.
     Xor,
-    /// Shift left; the count may have any width; a count of the width or more gives zero.
+    /// Shift left. The count may have any width; a count of the width or more returns zero.
     Shl,
-    /// Logical shift right, likewise.
+    /// Logical shift right. The count is treated as in [`Shl`](Self::Shl).
     Lshr,
     /// Equal.
     Eq,
@@ -271,174 +254,166 @@ pub enum BinaryOp {
     Umax,
 }
 
-/// Metadata of the processed packet.
+/// Metadata of the current packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Meta {
-    /// 16 bits.
+    /// The ingress port, 16 bits.
     Ingress,
-    /// 16 bits; the only one that can be written.
+    /// The egress port, 16 bits. It is the only item that can be written.
     Egress,
-    /// 16 bits: the whole packet in bytes.
+    /// Length of the whole packet in bytes, 16 bits.
     Length,
-    /// 16 bits: the header window in bytes.
+    /// Length of the header window in bytes, 16 bits.
     Window,
-    /// 64 bits: nanoseconds.
+    /// Arrival time in nanoseconds, 64 bits.
     Arrival,
 }
 
 impl Meta {
-    /// Width in bits.
+    /// Returns the width in bits.
     pub fn width(self) -> u32 {
         if self == Self::Arrival { 64 } else { 16 }
     }
 }
 
-/// What an operation does.
+/// An operation with its operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpKind {
-    /// A constant.
     Const(Bits),
-    /// A unary operator.
     Unary(UnaryOp, Value),
-    /// A binary operator.
     Binary(BinaryOp, Value, Value),
-    /// The second operand if the first (one bit) is 1, else the third.
+    /// Returns the second operand if the first one (one bit) is 1, else the third.
     Select(Value, Value, Value),
-    /// Zero-extension to the result's width, which is larger.
+    /// Zero-extends the operand to the width of the result, which is larger.
     Extend(Value),
-    /// Bits `lo .. lo + width of the result`, all inside the operand. Truncation is a slice from 0.
+    /// Returns bits `lo .. lo + width of the result`, which all lie inside the operand. Truncation
+    /// is a slice from 0.
     Slice(Value, u32),
-    /// Concatenation of one or more, first most significant.
+    /// Concatenates one or more values. The first value is the most significant.
     Concat(Vec<Value>),
-    /// An element of a constant array; zero if there is none at that index, which has at most 32
-    /// bits.
+    /// Returns an element of a constant array, or zero if the index is out of range. The index has
+    /// at most 32 bits.
     Table {
-        /// The elements from index 0, of the result's width.
+        /// The elements from index 0, each of the width of the result.
         elements: Arc<[Bits]>,
-        /// The index.
         index: Value,
     },
-    /// The value of a context variable.
+    /// Returns the value of a context variable.
     ReadContext(ContextId),
     /// Sets a context variable.
     WriteContext(ContextId, Value),
-    /// An element of a context array; zero if there is none at that index, which has at most 32
-    /// bits.
-    ReadElement {
-        /// The array.
-        array: ArrayId,
-        /// The index.
-        index: Value,
-    },
-    /// Sets an element of a context array; does nothing if there is none at that index, which has
+    /// Returns an element of a context array, or zero if the index is out of range. The index has
     /// at most 32 bits.
-    WriteElement {
-        /// The array.
+    ReadElement {
         array: ArrayId,
-        /// The index.
         index: Value,
-        /// The element's new value.
+    },
+    /// Sets an element of a context array, or does nothing if the index is out of range. The index
+    /// has at most 32 bits.
+    WriteElement {
+        array: ArrayId,
+        index: Value,
         value: Value,
     },
-    /// A field of the header window: `PacketInHand::read(base, bit, width of the result)`. The base
-    /// has 16 bits.
+    /// Reads a field of the header window: `PacketInHand::read(base, bit, width of the result)`.
+    /// The base has 16 bits.
     ReadPacket {
-        /// Byte offset where the header begins.
+        /// Byte offset of the header in the packet.
         base: Value,
         /// Bit offset of the field in the header.
         bit: u32,
     },
-    /// `PacketInHand::write(base, bit, value)`.
+    /// Writes a field of the header window: `PacketInHand::write(base, bit, value)`. The base has
+    /// 16 bits.
     WritePacket {
-        /// Byte offset where the header begins.
+        /// Byte offset of the header in the packet.
         base: Value,
         /// Bit offset of the field in the header.
         bit: u32,
-        /// The field's value.
         value: Value,
     },
-    /// Metadata.
+    /// Reads metadata.
     ReadMeta(Meta),
     /// Sets metadata ([`Meta::Egress`] only).
     WriteMeta(Meta, Value),
-    /// `PacketInHand::insert`; offset and count have 16 bits, the result one.
+    /// `PacketInHand::insert`. Offset and count have 16 bits; the result has one bit.
     Insert {
         /// Byte offset.
         offset: Value,
         /// Number of bytes.
         count: Value,
     },
-    /// `PacketInHand::remove`.
+    /// `PacketInHand::remove`. Offset and count have 16 bits; the result has one bit.
     Remove {
         /// Byte offset.
         offset: Value,
         /// Number of bytes.
         count: Value,
     },
-    /// `PacketInHand::reset`.
+    /// `PacketInHand::reset`. The count has 16 bits; the result has one bit.
     Reset {
-        /// Number of bytes.
+        /// Number of bytes of the new packet.
         count: Value,
     },
-    /// A call of an offload.
+    /// Calls a method of an offload.
     Call {
-        /// The offload.
         offload: OffloadId,
-        /// Index of the method in the kind; 0 for an engine.
+        /// Index of the method in the kind, or 0 for an engine.
         method: usize,
-        /// The arguments, of the widths that the method states.
+        /// The arguments, with the widths that the method requires.
         args: Vec<Value>,
     },
-    /// The reply of a method that is a function ([`Method::is_function`]), computed where it
-    /// stands: it changes nothing and does not depend on where in the thread it happens.
+    /// Computes the reply of a method that is a function ([`Method::is_function`]). It has no side
+    /// effect, and the reply is the same at every point of the thread.
     ///
     /// [`Method::is_function`]: wireloom_offloads::Method::is_function
     Evaluate {
-        /// The offload; not an engine.
+        /// An offload that is not an engine.
         offload: OffloadId,
         /// Index of the method in the kind.
         method: usize,
-        /// The arguments, of the widths that the method states.
+        /// The arguments, with the widths that the method requires.
         args: Vec<Value>,
     },
-    /// Structured choice; absent after if-conversion. Result `i` is `then.1[i]` or
-    /// `otherwise.1[i]`. Values defined inside are not visible outside.
+    /// Structured choice. If-conversion removes it. Result `i` is `then.1[i]` or `otherwise.1[i]`.
+    /// Values defined in a branch are not visible outside.
     If {
-        /// One bit.
+        /// A one-bit value.
         condition: Value,
-        /// Block and yields if the condition is 1.
+        /// Block and yields for a condition of 1.
         then: (Block, Vec<Value>),
-        /// Block and yields if it is 0.
+        /// Block and yields for a condition of 0.
         otherwise: (Block, Vec<Value>),
     },
-    /// Ends the step.
     Exit(Exit),
 }
 
 /// A way to end a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Continue at a step.
+    /// Continue at another step.
     Next(StepId),
-    /// Send the packet to its egress port and end the thread. Packet engines only.
+    /// Send the packet to its egress port and end the thread. For packet engines only.
     Finish,
-    /// Reply and end the thread. Called engines only.
+    /// Return a reply and end the thread. For called engines only.
     Reply(Value),
-    /// Send a copy of the packet and continue at a step. Packet engines only.
+    /// Send a copy of the packet and continue at another step. For packet engines only.
     Emit(StepId),
-    /// Drop the packet for a reason (16 bits) of the set and end the thread. Packet engines only.
+    /// Drop the packet for a reason (16 bits) of the set and end the thread. For packet engines
+    /// only.
     Drop(Value, ReasonSetId),
-    /// Hand the packet to the control processor and end the thread. Packet engines only.
+    /// Hand the packet to the control processor for a reason (16 bits) of the set and end the
+    /// thread. For packet engines only.
     ToCpu(Value, ReasonSetId),
-    /// End the thread and send nothing. Packet engines only.
+    /// End the thread without sending the packet. For packet engines only.
     Done,
 }
 
 impl UnaryOp {
-    /// Every operator.
+    /// All operators.
     pub const ALL: [Self; 4] = [Self::Not, Self::Neg, Self::Popcount, Self::Clz];
 
-    /// Its name in the textual form.
+    /// The name in the textual form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Not => "not",
@@ -460,7 +435,7 @@ impl UnaryOp {
 }
 
 impl BinaryOp {
-    /// Every operator.
+    /// All operators.
     pub const ALL: [Self; 16] = [
         Self::Add,
         Self::Sub,
@@ -480,7 +455,7 @@ impl BinaryOp {
         Self::Umax,
     ];
 
-    /// Its name in the textual form.
+    /// The name in the textual form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Add => "add",
@@ -524,7 +499,7 @@ impl BinaryOp {
         }
     }
 
-    /// Whether the result is one bit, whatever the operands' width.
+    /// Whether the result has one bit, whatever the width of the operands.
     pub fn is_comparison(self) -> bool {
         matches!(self, Self::Eq | Self::Ne | Self::Ult | Self::Ule)
     }
@@ -558,11 +533,11 @@ impl BinaryOp {
 }
 
 impl Meta {
-    /// Every item.
+    /// All items.
     pub const ALL: [Self; 5] =
         [Self::Ingress, Self::Egress, Self::Length, Self::Window, Self::Arrival];
 
-    /// Its name in the textual form and in Loom C.
+    /// The name in the textual form and in Loom C.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ingress => "ingress",

@@ -4,11 +4,11 @@ use wireloom_offloads::{Content, Refused, Slot, Store, instantiate};
 
 use crate::{EngineId, OffloadTarget, Program};
 
-/// Returns the offloads of the main engine in their initial state. The offloads of engines that it
-/// calls are nested: each offload that is an engine has its own offloads.
+/// Returns the offloads of the main engine in their initial state. Stores are nested: an offload
+/// that is an engine has a store of its own.
 ///
 /// # Errors
-/// If a configuration is refused; the message begins with the offload's path.
+/// If a configuration is refused. The message begins with the path of the offload.
 ///
 /// # Panics
 /// If the program does not verify.
@@ -34,7 +34,8 @@ fn engine_store(program: &Program, engine: EngineId) -> Result<Store, Refused> {
     Ok(Store { slots: slots? })
 }
 
-/// Whether the store fits the engine: the same offloads in the same order, nested ones included.
+/// Whether the store matches the engine: the same offloads in the same order, including nested
+/// ones.
 pub(crate) fn suits(program: &Program, engine: EngineId, store: &Store) -> bool {
     let offloads = &program.engines[engine.index()].offloads;
     offloads.len() == store.slots.len()

@@ -1,10 +1,10 @@
-//! Walks over the operations and operands of a step.
+//! Visitors of the operations and operands of a step.
 
 use crate::{Block, Code, Exit, Op, OpKind, Step, Value};
 
 impl OpKind {
-    /// Calls `f` for each value that the operation uses, but not for those that the blocks of an
-    /// `if` use, nor for its yields.
+    /// Calls `f` for each value that the operation uses. The blocks and yields of an `if` are not
+    /// included.
     pub fn for_each_operand(&self, mut f: impl FnMut(Value)) {
         match self {
             Self::Const(_) | Self::ReadContext(_) | Self::ReadMeta(_) => {}
@@ -42,7 +42,7 @@ impl OpKind {
         }
     }
 
-    /// Returns each value that the operation uses, in the order of
+    /// Returns the values that the operation uses, in the order of
     /// [`for_each_operand`](Self::for_each_operand).
     pub fn operands(&self) -> Vec<Value> {
         let mut operands = Vec::new();
@@ -106,7 +106,8 @@ impl OpKind {
 }
 
 impl Block {
-    /// Calls `f` for each operation; those of nested blocks follow the `if` that contains them.
+    /// Calls `f` for each operation. The operations of nested blocks follow the `if` that contains
+    /// them.
     pub fn for_each_op<'a>(&'a self, f: &mut impl FnMut(&'a Op)) {
         for op in &self.ops {
             f(op);
@@ -130,7 +131,7 @@ impl Block {
 }
 
 impl Code {
-    /// The blocks in order of execution: one, or `request`, `edit` and `jump`.
+    /// Returns the blocks in order of execution: the single block, or `request`, `edit` and `jump`.
     pub fn blocks(&self) -> impl Iterator<Item = &Block> {
         match self {
             Self::Sequential(block) => vec![block],
@@ -150,8 +151,8 @@ impl Code {
 }
 
 impl Step {
-    /// Calls `f` for each operation in order of execution; those of nested blocks follow the `if`
-    /// that contains them.
+    /// Calls `f` for each operation in order of execution. The operations of nested blocks follow
+    /// the `if` that contains them.
     pub fn for_each_op<'a>(&'a self, mut f: impl FnMut(&'a Op)) {
         for block in self.code.blocks() {
             block.for_each_op(&mut f);

@@ -1,4 +1,4 @@
-//! The textual form: it round-trips, and no text makes the parser panic.
+//! Tests that the textual form round-trips, and that no text makes the parser panic.
 
 mod support;
 
@@ -32,7 +32,7 @@ proptest! {
             text.splice(at..end, insert.chars());
         }
         let text: String = text.into_iter().collect();
-        // A text that still parses need not verify, but both must terminate.
+        // A text that parses need not verify, but both functions must terminate.
         if let Ok(program) = parse(&text) {
             let _ = verify(&program);
             print(&program);

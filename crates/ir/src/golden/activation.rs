@@ -1,22 +1,22 @@
-//! The storage for a thread's values.
+//! Storage for the values of a thread.
 
 use wireloom_bits::Bits;
 
 use super::decode::{Engine, Place};
 use super::narrow::NARROW;
 
-/// The values of an engine's thread: its context, then those of each step.
+/// The values of a thread: first the context, then the values of each step.
 #[derive(Clone)]
 pub(super) struct Activation {
-    /// Width of the value at each place.
+    /// Width of the value at each place in bits.
     widths: Vec<u32>,
     /// The values of at most [`NARROW`] bits.
     narrow: Vec<u128>,
-    /// The wider values, at the same places; the entries at other places have no meaning.
+    /// The wider values, at the same places. Entries at other places are unused.
     wide: Vec<Bits>,
     /// Number of places of the context.
     context: usize,
-    /// Arguments of the current call; kept so that calls do not allocate.
+    /// Arguments of the current call. The vector is reused, so that calls do not allocate.
     pub args: Vec<Bits>,
 }
 
@@ -35,7 +35,7 @@ impl Activation {
         }
     }
 
-    /// Resets the context to that of a new thread: zero.
+    /// Clears the context for a new thread.
     pub(super) fn begin(&mut self) {
         self.narrow[..self.context].fill(0);
         for place in 0..self.context {
@@ -49,17 +49,17 @@ impl Activation {
         self.widths[place]
     }
 
-    /// A value of at most [`NARROW`] bits.
+    /// Returns a value of at most [`NARROW`] bits.
     pub(super) fn narrow(&self, place: Place) -> u128 {
         self.narrow[place]
     }
 
-    /// Sets a value of at most [`NARROW`] bits; `value` must fit.
+    /// Sets a value of at most [`NARROW`] bits. `value` must fit.
     pub(super) fn set_narrow(&mut self, place: Place, value: u128) {
         self.narrow[place] = value;
     }
 
-    /// Bits `lo .. lo + width` of the value at a place.
+    /// Returns bits `lo .. lo + width` of the value at a place.
     pub(super) fn slice(&self, place: Place, lo: u32, width: u32) -> Bits {
         if self.widths[place] <= NARROW {
             self.bits(place).slice(lo, width)
@@ -97,7 +97,7 @@ impl Activation {
         self.narrow[place] != 0
     }
 
-    /// A 16-bit value: an offset, a count, a port or a reason.
+    /// Returns a 16-bit value: an offset, a count, a port or a reason.
     pub(super) fn low16(&self, place: Place) -> u16 {
         self.narrow[place] as u16
     }

@@ -1,5 +1,5 @@
-//! The compact form that the interpreter executes: values in dense places, constants filled in
-//! beforehand, widths and replies looked up.
+//! Decodes programs into the compact form that the interpreter executes. Values have dense places,
+//! constants are stored in advance, and widths and replies are resolved.
 
 use std::sync::Arc;
 
@@ -11,42 +11,42 @@ use crate::{
     Value,
 };
 
-/// Where a value lives in an [`Activation`](super::activation::Activation). Each context variable
-/// and each value of each step of an engine has its own place.
+/// The index of a value in an [`Activation`](super::activation::Activation). Each context variable
+/// and each value of each step has its own place.
 pub(super) type Place = usize;
 
-/// An engine.
 #[derive(Clone)]
 pub(super) struct Engine {
     /// The code of each step.
     pub steps: Vec<Vec<Action>>,
     /// The place of value 0 of each step.
     pub bases: Vec<Place>,
-    /// Initial contents of all places: the constants, else zero. The context comes first: its
-    /// variables, then the elements of its arrays.
+    /// Initial contents of all places: constants, else zero. Context variables come first, then the
+    /// elements of the context arrays.
     pub initial: Vec<Bits>,
     /// Number of places of the context.
     pub context: usize,
     /// The places of the elements of each context array.
     pub arrays: Vec<Elements>,
-    /// For a called engine: where the arguments go.
+    /// For a called engine, the places of the parameters.
     pub params: Vec<Place>,
-    /// For a called engine: width of the reply.
+    /// For a called engine, the width of the reply in bits.
     pub reply: Option<u32>,
 }
 
 /// An operation and its guard.
 #[derive(Clone)]
 pub(super) struct Action {
-    /// The place of its guard. Both numbers are small so that actions are.
+    /// The place of the guard. Place and number are 32 bits wide to keep actions small.
     pub guard: Option<u32>,
-    /// Its number in the order of [`Step::for_each_op`]; the yields of an `if` have none.
+    /// The number of the operation in the order of [`Step::for_each_op`]. `None` for the yields of
+    /// an `if`.
     pub number: Option<u32>,
     pub kind: ActionKind,
 }
 
-/// An operation. `to` is the place of its result; resizes and calls may have none. Operators whose
-/// operands and result have at most [`NARROW`] bits have variants of their own.
+/// An operation. `to` is the place of the result; resizes and calls may have none. Operators whose
+/// operands and result have at most [`NARROW`] bits have separate variants.
 #[derive(Clone)]
 pub(super) enum ActionKind {
     NarrowUnary {
@@ -55,7 +55,7 @@ pub(super) enum ActionKind {
         width: u32,
         to: Place,
     },
-    /// `width` is that of the first operand.
+    /// `width` is the width of the first operand.
     NarrowBinary {
         op: BinaryOp,
         a: Place,
@@ -63,14 +63,14 @@ pub(super) enum ActionKind {
         width: u32,
         to: Place,
     },
-    /// Also an extension: a slice from 0 that is wider than its operand.
+    /// A slice, or an extension: a slice from 0 that is wider than its operand.
     NarrowSlice {
         a: Place,
         lo: u32,
         width: u32,
         to: Place,
     },
-    /// `parts` holds each part with its width.
+    /// `parts` contains the place and the width of each part.
     NarrowConcat {
         parts: Vec<(Place, u32)>,
         to: Place,
@@ -102,14 +102,14 @@ pub(super) enum ActionKind {
         otherwise: Place,
         to: Place,
     },
-    /// `width` is that of the elements.
+    /// `width` is the width of the elements.
     Table {
         elements: Arc<[Bits]>,
         index: Place,
         width: u32,
         to: Place,
     },
-    /// Reads and writes of the context, and the yields of an `if`.
+    /// A read or write of the context, or a yield of an `if`.
     Copy {
         from: Place,
         to: Place,
@@ -184,7 +184,7 @@ pub(super) struct Elements {
 }
 
 impl Elements {
-    /// The place of an element, if there is one at that index.
+    /// Returns the place of an element; `None` if the index is out of range.
     pub(super) fn at(self, index: u128) -> Option<Place> {
         usize::try_from(index).ok().filter(|i| *i < self.count).map(|i| self.first + i)
     }
@@ -238,10 +238,10 @@ struct Decoder<'a> {
     engine: &'a crate::Engine,
     arrays: &'a [Elements],
     step: &'a Step,
-    /// The place of the step's value 0.
+    /// The place of value 0 of the step.
     base: Place,
     initial: &'a mut Vec<Bits>,
-    /// Number of operations of the step so far.
+    /// The number of operations decoded so far in the step.
     count: u32,
 }
 

@@ -1,8 +1,8 @@
-//! The golden model: an interpreter of the step IR that defines what programs mean.
+//! The golden model: an interpreter of the step IR that defines the semantics of programs.
 //!
-//! [`decode`] brings each engine into a compact form once; [`thread`] executes it, one packet after
-//! the other. The module `thread` defines what an operation means, in terms of
-//! [`Bits`](wireloom_bits::Bits), `PacketInHand` and `Instance`.
+//! [`decode`] translates each engine into a compact form once. [`thread`] executes one packet after
+//! the other and defines each operation in terms of [`Bits`](wireloom_bits::Bits), `PacketInHand`
+//! and `Instance`.
 
 mod activation;
 mod decode;
@@ -26,7 +26,7 @@ use thread::Thread;
 /// The golden model of a program.
 pub struct Golden {
     engines: Vec<decode::Engine>,
-    /// The activation of each engine. Engines do not recur, so one for each is enough.
+    /// The activation of each engine. Engines cannot recurse, so one for each is enough.
     activations: Vec<Activation>,
     main: usize,
     store: Store,
@@ -34,8 +34,7 @@ pub struct Golden {
 }
 
 impl Golden {
-    /// Creates a machine for the program with these offloads, as [`store`](crate::store()) makes
-    /// them.
+    /// Creates a machine for the program. [`store`](crate::store()) creates suitable offloads.
     ///
     /// # Panics
     /// If the program does not verify or the store belongs to another program.
@@ -49,7 +48,7 @@ impl Golden {
         Self { engines, activations, main: program.main.index(), store, next_sequence: 0 }
     }
 
-    /// Processes a frame as [`offer`](Execute::offer) does, under an observer.
+    /// Processes a frame like [`offer`](Execute::offer), and reports to an observer.
     pub fn observe(
         &mut self,
         frame: Frame<'_>,
@@ -73,12 +72,12 @@ impl Golden {
         .run(sink);
     }
 
-    /// The offloads with their state.
+    /// Returns the offloads with their state.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// The offloads, for the control plane to change between packets.
+    /// Returns the offloads for changes by the control plane between packets.
     pub fn store_mut(&mut self) -> &mut Store {
         &mut self.store
     }
@@ -92,7 +91,7 @@ impl Execute for Golden {
     }
 }
 
-/// The golden model of single calls, for machines that run a called engine on its own.
+/// The golden model of single calls, for machines that run a called engine separately.
 #[derive(Clone)]
 pub struct GoldenCalls {
     engines: Vec<decode::Engine>,
@@ -113,12 +112,12 @@ impl GoldenCalls {
         Self { engines, activations }
     }
 
-    /// Returns an engine's reply to a call with these arguments and offloads, on behalf of a
+    /// Returns the reply of an engine to a call with these arguments and offloads, on behalf of a
     /// packet.
     ///
     /// # Panics
-    /// If the engine is not a called one, the store is not its own, or the arguments do not match
-    /// its parameters.
+    /// If the engine is not a called engine, the store belongs to another engine, or the arguments
+    /// do not match the parameters.
     pub fn call(
         &mut self,
         engine: EngineId,

@@ -1,4 +1,4 @@
-//! Observation of the golden model's threads.
+//! Observers of the threads of the golden model.
 
 use wireloom_bits::Bits;
 use wireloom_net::PacketInHand;
@@ -8,40 +8,39 @@ use super::activation::Activation;
 use super::decode::{Elements, Place};
 use crate::{ArrayId, ContextId, EngineId, StepId, Value};
 
-/// An observer of threads. It is told of steps and operations in the order in which they happen;
-/// those of a called engine lie between [`before`](Self::before) and [`after`](Self::after) of the
-/// call.
+/// An observer of threads. The golden model reports steps and operations in execution order. It
+/// reports the operations of a called engine between [`before`](Self::before) and
+/// [`after`](Self::after) of the call.
 ///
-/// Operations have numbers from 0 in the order of [`Step::for_each_op`](crate::Step::for_each_op).
-/// Constants, and operations that do not happen because their guard is 0, are not reported.
+/// Operations are numbered from 0 in the order of [`Step::for_each_op`](crate::Step::for_each_op).
+/// Constants and operations with a guard of 0 are not reported.
 pub trait Observer {
     /// A thread begins a step.
     fn step(&mut self, now: &Moment<'_>) {
         let _ = now;
     }
 
-    /// An operation is about to happen: its operands have their values.
+    /// An operation is about to execute. Its operands have their values.
     fn before(&mut self, operation: u32, now: &Moment<'_>) {
         let _ = (operation, now);
     }
 
-    /// An operation has happened: its results have their values too. An exit has no `after`, nor
-    /// has an `if` inside which the step ended.
+    /// An operation has executed. Its results have their values. An exit has no `after`, nor does
+    /// an `if` inside which the step ended.
     fn after(&mut self, operation: u32, now: &Moment<'_>) {
         let _ = (operation, now);
     }
 }
 
-/// Observes nothing, and costs nothing.
+/// Observes nothing, at no cost.
 impl Observer for () {}
 
 /// The state of a thread at a moment.
 pub struct Moment<'a> {
     /// The engine that the thread executes.
     pub engine: EngineId,
-    /// The step.
     pub step: StepId,
-    /// The packet; a called engine has none.
+    /// The current packet; `None` in a called engine.
     pub packet: Option<&'a PacketInHand>,
     /// The engine's offloads.
     pub store: &'a Store,
@@ -52,7 +51,7 @@ pub struct Moment<'a> {
 }
 
 impl Moment<'_> {
-    /// Returns a value of the step. Values that are not defined yet have no meaning.
+    /// Returns a value of the step. The result is meaningless if the value is not yet defined.
     ///
     /// # Panics
     /// If the step has no such value.
@@ -68,7 +67,7 @@ impl Moment<'_> {
         self.activation.bits(variable.index())
     }
 
-    /// Returns an element of a context array; `None` if there is none at that index.
+    /// Returns an element of a context array; `None` if the index is out of range.
     ///
     /// # Panics
     /// If the engine has no such array.

@@ -1,4 +1,4 @@
-//! The meaning of each operation, on small engines, including edge cases.
+//! Tests of the semantics of each operation on small engines, including edge cases.
 
 use wireloom_bits::Bits;
 use wireloom_net::Packet;
@@ -26,11 +26,11 @@ fn run(golden: &mut Golden, packets: &[Packet]) -> Vec<(u64, Verdict, Vec<u8>)> 
     out
 }
 
-/// Returns the value of `body`, computed by an engine of one step for a packet of these bytes.
+/// Returns the value that `body` computes in an engine of one step, for a packet of these bytes.
 fn value_on(bytes: &[u8], body: impl FnOnce(&mut StepBuilder<'_>) -> Value) -> Bits {
     let mut engine = EngineBuilder::packet("e");
     let mut width = 0;
-    // The value leaves in a new packet, which has room for whole bytes after the value.
+    // The value leaves in a new packet that is as long as the value in whole bytes.
     engine.step("only", |s| {
         let value = body(s);
         width = s.width(value);
@@ -162,7 +162,7 @@ fn fields_are_read_most_significant_bit_first_and_are_zero_outside_the_window() 
     assert_eq!(behind, Bits::new(16, 127 << 8), "the window ends at 128, the packet does not");
 }
 
-/// An engine of one step that finishes.
+/// Returns an engine of one step that runs `body` and finishes.
 fn editor(body: impl FnOnce(&mut StepBuilder<'_>)) -> Program {
     let mut engine = EngineBuilder::packet("e");
     engine.context("ok", 1);
@@ -193,7 +193,7 @@ fn fields_are_written_whole_or_not_at_all() {
 
 #[test]
 fn resizes_answer_whether_they_were_done() {
-    // Resizes, then puts the result into the first byte.
+    // Resizes, then writes the result into the first byte.
     let resized = |bytes: &[u8], resize: fn(&mut StepBuilder<'_>, Value, Value) -> Value, a, b| {
         edited(bytes, |s| {
             let (a, b, base) = (s.constant(16, a), s.constant(16, b), s.constant(16, 0));
@@ -369,8 +369,7 @@ fn drops_and_exceptions_carry_their_reason() {
     );
 }
 
-/// Counts a context variable up to a limit by jumps of a step to itself, then finishes (or replies
-/// with 1).
+/// Adds a step that counts a context variable up to a limit by jumping to itself, then runs `last`.
 fn counting(engine: &mut EngineBuilder, limit: u128, last: impl Fn(&mut StepBuilder<'_>)) {
     let count = engine.context("count", 32);
     engine.step("loop", |s| {
@@ -428,8 +427,8 @@ fn a_called_engine_that_runs_away_replies_zero() {
     }
 }
 
-/// Calls the engine without arguments through `offloads` offloads; the last reply is the egress
-/// port.
+/// Returns an engine that calls `inner` without arguments through `offloads` offloads. The last
+/// reply becomes the egress port.
 fn caller(inner: EngineId, offloads: usize) -> EngineBuilder {
     let mut engine = EngineBuilder::packet("main");
     let offloads: Vec<_> =
@@ -558,7 +557,7 @@ fn a_store_of_another_program_is_not_run() {
     Golden::new(program_of(engine), wireloom_offloads::Store::default());
 }
 
-/// Notes what it is told: steps, operations that begin, and values after calls.
+/// Records steps, operations that begin, and values after calls.
 #[derive(Default)]
 struct Notes(Vec<String>);
 
@@ -600,7 +599,7 @@ fn an_observer_is_told_of_called_engines_inside_their_calls() {
     let (mut golden, mut notes) = (golden(program.build()), Notes::default());
     let mut outputs = 0;
     golden.observe(packet(&[]).frame(), &mut notes, &mut |_| outputs += 1);
-    // Operation 0 of the outer step is a constant, and so is 2, the guard of 3.
+    // Operation 0 of the outer step is a constant. So is operation 2, the guard of operation 3.
     let expected = [
         "engine 1 step 0",
         "before 1 with packet",

@@ -1,5 +1,5 @@
-//! A thread: one packet (or one call) on its way through the steps of an engine. This module
-//! defines the meaning of each operation.
+//! Threads. A thread takes one packet (or one call) through the steps of an engine. This module
+//! defines the semantics of each operation.
 
 use wireloom_bits::Bits;
 use wireloom_net::PacketInHand;
@@ -11,31 +11,30 @@ use super::narrow;
 use super::observer::{Moment, Observer};
 use crate::{EngineId, MAX_BACKWARD_JUMPS, Meta, Output, Reason, StepId, Verdict};
 
-/// The packet for which a thread runs, either directly or in a call.
+/// The packet on whose behalf a thread runs, either directly or in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// Its sequence number.
     pub sequence: u64,
-    /// When it arrived, in nanoseconds.
+    /// Arrival time in nanoseconds.
     pub arrival_ns: u64,
 }
 
-/// A thread and everything that it can reach.
+/// A thread and the state that it can access.
 pub(super) struct Thread<'a, O> {
     pub engine: &'a Engine,
     pub activation: &'a mut Activation,
-    /// The engines that precede this one, which it may call, and their activations.
+    /// The earlier engines, which this one may call, and their activations.
     pub engines: &'a [Engine],
     pub callees: &'a mut [Activation],
     pub store: &'a mut Store,
-    /// The packet that the thread processes; a called engine has none.
+    /// The current packet; `None` in a called engine.
     pub hand: Option<&'a mut PacketInHand>,
     pub origin: Origin,
     pub observer: &'a mut O,
 }
 
 impl<O: Observer> Thread<'_, O> {
-    /// Runs the thread of an engine that takes packets from its first step to its end.
+    /// Runs a thread of a packet engine from the first step to its end.
     pub(super) fn run(&mut self, sink: &mut dyn FnMut(Output<'_>)) {
         self.activation.begin();
         let verdict = match self.steps(sink) {
@@ -47,7 +46,7 @@ impl<O: Observer> Thread<'_, O> {
         self.send(verdict, sink);
     }
 
-    /// Runs the thread of a called engine and returns its reply.
+    /// Runs a thread of a called engine and returns the reply.
     pub(super) fn reply(&mut self, args: &[Bits]) -> Bits {
         self.activation.begin();
         for (var, arg) in self.engine.params.iter().zip(args) {
@@ -66,7 +65,7 @@ impl<O: Observer> Thread<'_, O> {
         let mut step = 0;
         let mut backward_jumps = 0;
         loop {
-            // In a verified step, if no exit is taken the thread ends as with `done`.
+            // If a verified step takes no exit, the thread ends as with `done`.
             self.observe(step, |observer, now| observer.step(now));
             let next = match self.code(step, &engine.steps[step]).unwrap_or(Ending::Done) {
                 Ending::Next(next) => next,
@@ -123,7 +122,7 @@ impl<O: Observer> Thread<'_, O> {
         }
     }
 
-    /// Executes operations in order up to the first exit that is taken.
+    /// Executes operations in order, up to the first exit that is taken.
     fn code(&mut self, step: usize, code: &[Action]) -> Option<Ending> {
         for action in code {
             if action.guard.is_some_and(|guard| !self.activation.is_set(guard as Place)) {
@@ -151,7 +150,7 @@ impl<O: Observer> Thread<'_, O> {
         None
     }
 
-    /// Lets the observer look at the thread.
+    /// Passes the state of the thread to the observer.
     #[inline(always)]
     fn observe(&mut self, step: usize, look: impl FnOnce(&mut O, &Moment<'_>)) {
         let now = Moment {
@@ -166,7 +165,7 @@ impl<O: Observer> Thread<'_, O> {
         look(self.observer, &now);
     }
 
-    /// The effect of an operation whose guard is 0: a zero result, if it has one.
+    /// Executes an operation whose guard is 0: sets the result to zero, if there is one.
     fn skip(&mut self, kind: &ActionKind) {
         let to = match kind {
             ActionKind::Insert { to, .. }
@@ -197,7 +196,7 @@ impl<O: Observer> Thread<'_, O> {
                 activation.set_narrow(*to, narrow::cut(activation.narrow(*a) >> lo, *width));
             }
             ActionKind::NarrowConcat { parts, to } => {
-                // A part of 128 bits is always the only part.
+                // A part of 128 bits is the only part, so the shift may return `None`.
                 let join = |high: u128, (part, width): &(Place, u32)| {
                     high.checked_shl(*width).unwrap_or(0) | activation.narrow(*part)
                 };
@@ -311,7 +310,7 @@ impl<O: Observer> Thread<'_, O> {
         self.set_if_wanted(to, reply);
     }
 
-    /// Runs a called engine to its end, with its own context and offloads.
+    /// Runs a called engine to completion, with a context and offloads of its own.
     fn call_engine(&mut self, offload: usize, engine: usize, args: &[Place], to: Option<Place>) {
         let args = self.take_args(args);
         let Content::Engine(store) = &mut self.store.slots[offload].content else {

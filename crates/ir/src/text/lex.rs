@@ -5,20 +5,19 @@ use wireloom_bits::{Bits, MAX_WIDTH};
 use super::ParseError;
 use super::names::is_word_char;
 
-/// A token.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
-    /// A bare name or keyword.
+    /// An unquoted name or keyword.
     Word(String),
-    /// A quoted name or sentence.
+    /// A quoted name or sentence, without its quotes.
     Text(String),
-    /// `#3`: an item by its number.
+    /// `#3`: the number of an item.
     Hash(u32),
-    /// `%3`: a value.
+    /// `%3`: the number of a value.
     Value(u32),
-    /// `12`, `0xff`.
+    /// `12`, `0xff`: a number without a width.
     Number(Bits),
-    /// `16'0xff`.
+    /// `16'0xff`: a number with a width.
     Sized(Bits),
     /// `@router.loom:12`: file and line. The file is a name or `#number`.
     Loc(String, u32),
@@ -29,7 +28,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// The token's description in error messages.
+    /// Describes the token for error messages.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Word(w) => format!("`{w}`"),
@@ -44,7 +43,6 @@ impl Token {
     }
 }
 
-/// A token and its position.
 pub(super) struct Spanned {
     pub token: Token,
     pub line: u32,

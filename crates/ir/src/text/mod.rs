@@ -9,7 +9,7 @@ mod print;
 pub use parse::parse;
 pub use print::{print, print_op};
 
-/// An error in a text, and its position.
+/// A syntax error and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// Line, from 1.
@@ -28,5 +28,5 @@ impl std::fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// How deep `if` blocks may nest in a text.
+/// The maximum nesting depth of `if` blocks in a text.
 pub const MAX_NESTING: u32 = 500;

@@ -1,4 +1,4 @@
-//! Decides which names can appear unquoted in the text, and which items can be referred to by name.
+//! Names in the text: which ones need no quotes, and which items can be referred to by name.
 
 use std::collections::HashMap;
 
@@ -8,8 +8,8 @@ pub(super) fn is_word(name: &str) -> bool {
     chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_') && chars.all(is_word_char)
 }
 
-/// Whether a word may continue with `c`. Names of split steps have dots; those of array elements
-/// have brackets.
+/// Whether a word may continue with `c`. Names of split steps contain dots, and names of array
+/// elements contain brackets.
 pub(super) fn is_word_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']')
 }
@@ -21,12 +21,12 @@ pub(super) fn is_path(path: &str) -> bool {
         && path.chars().all(|c| !c.is_whitespace() && !c.is_control())
 }
 
-/// The name, in quotes if it is not a word.
+/// Returns the name, in quotes if it is not a word.
 pub(super) fn quoted(name: &str) -> String {
     if is_word(name) { name.to_owned() } else { string(name) }
 }
 
-/// A string literal.
+/// Formats a string literal.
 pub(super) fn string(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -42,7 +42,7 @@ pub(super) fn string(text: &str) -> String {
     out
 }
 
-/// The names of a list of items. Some are unique, and some are words.
+/// The names of a list of items. Names need neither be unique nor be words.
 pub(super) struct Names {
     by_name: HashMap<String, Option<usize>>,
     names: Vec<String>,
@@ -63,13 +63,12 @@ impl Names {
         self.names.push(name.to_owned());
     }
 
-    /// The only item with this name.
+    /// Returns the index of the only item with this name.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied().flatten()
     }
 
-    /// The name of item `index` if it is unique and `suits` accepts it, else its number as
-    /// `#index`.
+    /// Returns the name of item `index` if it is unique and `suits` accepts it, else `#index`.
     pub(super) fn refer(&self, index: usize, suits: fn(&str) -> bool) -> String {
         match self.names.get(index) {
             Some(name) if suits(name) && self.find(name) == Some(index) => name.clone(),

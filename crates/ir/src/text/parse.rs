@@ -19,7 +19,7 @@ type Result<T> = std::result::Result<T, ParseError>;
 /// Reads the textual form of a program (docs/ir.md). The result need not verify.
 ///
 /// # Errors
-/// At the first deviation from the form, with line and column. No text makes it panic.
+/// At the first deviation from the form, with line and column. No text makes the parser panic.
 pub fn parse(text: &str) -> Result<Program> {
     let mut parser = Parser {
         tokens: lex(text)?,
@@ -38,8 +38,8 @@ pub fn parse(text: &str) -> Result<Program> {
     parser.program()
 }
 
-/// A step that an exit names. An exit may name a step that comes later, so exits hold the
-/// reference's number until the engine has been read.
+/// A step that an exit names. It may come later in the text, so an exit contains the number of its
+/// reference until the engine has been read.
 enum StepReference {
     Name(String),
     Index(u32),
@@ -51,12 +51,12 @@ struct Parser {
     files: Names,
     reasons: Names,
     engines: Names,
-    /// The context variables of the current engine; the following fields belong to it too.
+    /// The context variables of the current engine. The next three fields describe the same engine.
     context: Names,
     arrays: Names,
     offloads: Vec<OffloadTarget>,
     offload_names: Names,
-    /// References to steps, with the position of the token for errors.
+    /// References to steps. The position of the token is used in errors.
     step_references: Vec<(StepReference, usize)>,
     /// The values of the current step.
     values: BTreeMap<u32, ValueInfo>,
@@ -115,7 +115,7 @@ impl Parser {
         if self.eat_keyword(word) { Ok(()) } else { self.expected(&format!("`{word}`")) }
     }
 
-    /// A name, bare or quoted.
+    /// Parses a name, unquoted or quoted.
     fn name(&mut self) -> Result<String> {
         match self.peek() {
             Token::Word(name) | Token::Text(name) => {
@@ -138,7 +138,7 @@ impl Parser {
         }
     }
 
-    /// A number without a width, of at most 64 bits.
+    /// Parses a number of at most 64 bits, without a width.
     fn number(&mut self) -> Result<u64> {
         match self.peek() {
             Token::Number(bits) => match bits.to_u64() {
@@ -158,7 +158,7 @@ impl Parser {
         n.try_into().or_else(|_| self.error_at(at, "the number does not fit in 32 bits"))
     }
 
-    /// `u16`: its width.
+    /// Parses a type such as `u16` and returns its width.
     fn width(&mut self) -> Result<u32> {
         let width = match self.peek() {
             Token::Word(w) => w.strip_prefix('u').and_then(|w| w.parse().ok()),
@@ -173,7 +173,7 @@ impl Parser {
         }
     }
 
-    /// `item, item, ... close`; the opening bracket has been read.
+    /// Parses `item, item, ... close`. The opening bracket has been read.
     fn list<T>(
         &mut self,
         close: &str,
@@ -194,7 +194,7 @@ impl Parser {
         }
     }
 
-    /// A reference to an item of a list: its name, or `#` and its number.
+    /// Parses a reference to an item of a list: a name, or `#` and a number.
     fn reference(&mut self, what: &str, names: impl Fn(&Self) -> &Names) -> Result<u32> {
         match self.peek() {
             Token::Hash(index) => {
@@ -255,7 +255,7 @@ impl Parser {
 
     fn engine(&mut self) -> Result<Engine> {
         let name = self.name()?;
-        // The parameters come before the context variables that they name.
+        // The parameters precede the context variables that they name, so they are parsed later.
         let params_at = self.at;
         let is_called = self.eat("(");
         if is_called {
@@ -323,7 +323,7 @@ impl Parser {
         Ok(Engine { name, kind, context, arrays, offloads, steps })
     }
 
-    /// Replaces the references to steps by the steps themselves.
+    /// Replaces the numbers of references by the steps.
     fn resolve_steps(&self, steps: &mut [Step]) -> Result<()> {
         let names = Names::new(steps.iter().map(|s| s.name.as_str()));
         let mut targets = Vec::new();
@@ -489,7 +489,7 @@ impl Parser {
         }
     }
 
-    /// `%3:u16 "name"`.
+    /// Parses `%3:u16 "name"`.
     fn definition(&mut self) -> Result<Value> {
         let at = self.at;
         let value = self.value()?;

@@ -11,8 +11,8 @@ use crate::{
     Value,
 };
 
-/// Returns the textual form of a program (docs/ir.md). It also prints programs that do not verify;
-/// if each value has at most one definition, the text reads back as the same program.
+/// Returns the textual form of a program (docs/ir.md). Programs that do not verify are printed too.
+/// If each value has at most one definition, [`parse`](crate::parse) returns the same program.
 pub fn print(program: &Program) -> String {
     let mut out = String::from("loom_ir 1\n");
     for file in &program.files {
@@ -34,8 +34,8 @@ pub fn print(program: &Program) -> String {
     out
 }
 
-/// Returns one operation of a step on one line, for messages: only the head of an `if`, and never
-/// the position.
+/// Returns one operation on one line, for messages. The line contains only the head of an `if`, and
+/// no position.
 pub fn print_op(program: &Program, engine: &Engine, step: &Step, op: &Op) -> String {
     let files = Names::new(program.files.iter().map(String::as_str));
     let reasons = Names::new(program.reasons.iter().map(|r| r.name.as_str()));
@@ -53,7 +53,7 @@ fn is_plain_word(name: &str) -> bool {
 struct Printer<'a> {
     files: &'a Names,
     reasons: &'a Names,
-    /// The engines printed so far; only they can be referred to by name.
+    /// The engines printed so far. Only these can be referred to by name.
     engines: &'a Names,
     context: Names,
     arrays: Names,
@@ -166,7 +166,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// All of an operation except the blocks of an `if`.
+    /// Returns an operation without the blocks of an `if`.
     fn head(&self, step: &Step, op: &Op) -> String {
         let results: Vec<_> = op.results.iter().map(|r| definition(step, *r)).collect();
         let results =
@@ -291,7 +291,7 @@ fn definition(step: &Step, v: Value) -> String {
     }
 }
 
-/// Formats small numbers in decimal, others in hexadecimal.
+/// Formats numbers below 1024 in decimal, others in hexadecimal.
 fn number(bits: &Bits) -> String {
     match bits.to_u64() {
         Some(v) if v < 1024 => v.to_string(),

@@ -14,18 +14,16 @@ use wireloom_bits::MAX_WIDTH;
 use self::step::MOST_ELEMENTS;
 use crate::{Engine, EngineKind, Loc, OffloadTarget, Op, Program, Step, print_op};
 
-/// A violated rule, and where.
+/// A violated rule and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Name of the engine.
     pub engine: String,
-    /// Name of the step.
     pub step: Option<String>,
     /// The operation as printed.
     pub op: Option<String>,
-    /// The position of the operation or step; nowhere if neither is to blame.
+    /// The position of the operation or step; unknown if the problem concerns neither.
     pub loc: Loc,
-    /// What is wrong: a sentence without a full stop.
+    /// The message: a sentence without a full stop.
     pub message: String,
 }
 
@@ -64,7 +62,6 @@ pub fn verify(program: &Program) -> Result<(), Vec<Problem>> {
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-/// Checks one engine.
 struct Checker<'a> {
     program: &'a Program,
     engine: &'a Engine,

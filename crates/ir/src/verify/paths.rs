@@ -2,20 +2,20 @@
 
 use crate::{Block, Op, OpKind};
 
-/// Whether control can reach the end of a block without an exit, over all paths through it.
+/// Whether some path through a block reaches its end without an exit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum FallsThrough {
     /// Every path takes an exit.
     Never,
-    /// It depends on guards.
+    /// The guards decide.
     Perhaps,
-    /// Some path has no exit at all.
+    /// Some path contains no exit.
     Surely,
 }
 
-/// `may_have_left` says that an earlier operation may have ended the step. Then a condition can be
-/// the flag that says so, and an arm without an exit is the one taken where control has already
-/// left.
+/// Classifies a block. `may_have_left` says that an earlier operation may have ended the step. A
+/// condition can then be the flag that records this, and control never reaches an arm without an
+/// exit.
 pub(super) fn falls_through(block: &Block, mut may_have_left: bool) -> FallsThrough {
     let mut whole = FallsThrough::Surely;
     for op in &block.ops {

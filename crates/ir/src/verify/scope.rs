@@ -1,6 +1,6 @@
-//! Checks which values are visible where. Each value has one definition, which precedes its uses
-//! and is not inside an `if` that does not enclose them. In regions, it also tracks which values
-//! depend on replies.
+//! Checks the visibility of values. Each value has one definition, which precedes its uses. A
+//! definition inside an `if` is visible only inside that `if`. In regions, the scope also tracks
+//! which values depend on replies.
 
 use super::Checker;
 use crate::{Op, Step, Value};
@@ -9,7 +9,7 @@ use crate::{Op, Step, Value};
 pub(super) struct Scope {
     defined: Vec<bool>,
     visible: Vec<bool>,
-    /// Visible values in order of definition, so that leaving a block hides what it defined.
+    /// Visible values in order of definition. Leaving a block hides the values that it defined.
     order: Vec<Value>,
     from_reply: Vec<bool>,
 }
@@ -20,7 +20,7 @@ impl Scope {
         Self { defined: none.clone(), visible: none.clone(), order: Vec::new(), from_reply: none }
     }
 
-    /// Returns a mark to [`leave`](Self::leave) at.
+    /// Returns a mark that is later passed to [`leave`](Self::leave).
     pub(super) fn enter(&self) -> usize {
         self.order.len()
     }
@@ -64,8 +64,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the width of a value that `op` uses. If the value is not visible it reports a
-    /// problem and returns `None`.
+    /// Returns the width of a value that `op` uses. If the value is not visible, reports a problem
+    /// and returns `None`.
     pub(super) fn used(
         &mut self,
         scope: &Scope,

@@ -20,10 +20,10 @@ enum Place {
     Jump,
 }
 
-/// Fields lie within the first 65,536 bytes after their base.
+/// A field must end within the first 65,536 bytes after its base.
 const MAX_FIELD_END: u64 = 8 * 65_536;
 
-/// The elements of a table at most, as many as an array of the language has.
+/// The maximum number of elements of a table. It is also the limit of arrays in the language.
 pub(super) const MOST_ELEMENTS: usize = 4096;
 
 impl Checker<'_> {
@@ -61,8 +61,8 @@ impl Checker<'_> {
         loc.line != 0 && loc.file as usize >= self.program.files.len()
     }
 
-    /// Checks the exits of a `jump` region: one without a guard, or several of which exactly one
-    /// guard can be true.
+    /// Checks the exits of a `jump` region. There is either one exit without a guard, or several
+    /// with distinct guards.
     fn exits(&mut self, step: &Step, jump: &Block) {
         let exits: Vec<_> =
             jump.ops.iter().filter(|op| matches!(op.kind, OpKind::Exit(_))).collect();
@@ -108,7 +108,7 @@ impl Checker<'_> {
             self.branches(scope, step, op, [then, otherwise], place);
         }
         self.define(scope, step, op);
-        // Unknown operand widths would only repeat the problem of the missing operand.
+        // If an operand is missing, checking widths would only repeat that problem.
         if let Some(widths) = widths {
             self.widths(step, op, &widths);
         }
@@ -201,8 +201,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks the number of results, and the widths of operands and results. `widths` are those of
-    /// the operands.
+    /// Checks the number of results, and the widths of operands and results. `widths` are the
+    /// widths of the operands.
     fn widths(&mut self, step: &Step, op: &Op, widths: &[u32]) {
         let results: Option<Vec<u32>> =
             op.results.iter().map(|r| step.values.get(r.index()).map(|v| v.width)).collect();
@@ -357,8 +357,8 @@ impl Checker<'_> {
                 if method != 0 {
                     return Err("the only method of an engine is 0".to_owned());
                 }
-                // An engine that does not exist or is not a called one is a problem of the
-                // declaration.
+                // An engine that does not exist or cannot be called is reported with the
+                // declaration of the offload.
                 let Some(callee) = self.program.engines.get(id.index()) else { return Ok(()) };
                 let EngineKind::Call { params, reply } = &callee.kind else { return Ok(()) };
                 let width =

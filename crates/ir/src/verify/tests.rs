@@ -1,4 +1,4 @@
-//! One program for each rule, which breaks only that rule.
+//! Each test breaks one rule of the verifier and no other.
 
 use wireloom_bits::Bits;
 
@@ -8,7 +8,7 @@ use crate::{
     OffloadTarget, Op, OpKind, Program, ReasonSetId, StepId, Value, verify,
 };
 
-/// A program of one engine with one step, which has this body.
+/// Returns a program of one engine with one step with this body.
 fn step(body: impl FnOnce(&mut StepBuilder<'_>)) -> Program {
     let mut engine = EngineBuilder::packet("e");
     engine.context("x", 8);
@@ -17,7 +17,7 @@ fn step(body: impl FnOnce(&mut StepBuilder<'_>)) -> Program {
     program_of(engine)
 }
 
-/// A program of one engine with one step in regions.
+/// Returns a program of one engine with one step of regions.
 fn regions(
     request: impl FnOnce(&mut StepBuilder<'_>),
     edit: impl FnOnce(&mut StepBuilder<'_>),
@@ -36,7 +36,7 @@ fn regions(
     program_of(engine)
 }
 
-/// A called engine before a main one that does nothing.
+/// Returns a program of a called engine and a main engine that does nothing.
 fn called(body: impl FnOnce(&mut StepBuilder<'_>)) -> Program {
     let mut program = ProgramBuilder::new();
     let mut inner = EngineBuilder::called("inner", &[("k", 8)], 8);
@@ -350,8 +350,8 @@ fn guards_have_one_bit_and_stand_where_they_may() {
     );
 }
 
-/// A step of one operation and `finish`; the operation is built from one bit, one byte and one
-/// half-word.
+/// Returns a step of one operation and `finish`. The operation gets a value of one bit, one of 8
+/// bits and one of 16 bits.
 fn one_op(build: fn(Value, Value, Value) -> OpKind, results: &[u32]) -> Program {
     step(|s| {
         let (bit, byte, half) = (s.constant(1, 0), s.constant(8, 0), s.constant(16, 0));

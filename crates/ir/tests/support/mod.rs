@@ -7,7 +7,7 @@ use wireloom_ir::builder::config;
 use wireloom_ir::*;
 use wireloom_offloads::{ReplyType, registry};
 
-/// A strategy for programs that verify.
+/// Returns a strategy for programs that verify.
 pub fn programs() -> impl Strategy<Value = Program> {
     prop::collection::vec(any::<u32>(), 0..400)
         .prop_map(|choices| Tape { choices, at: 0 }.program())
@@ -42,7 +42,7 @@ struct Tape {
     at: usize,
 }
 
-/// An engine that offloads may name: the widths of its parameters and of its reply.
+/// An engine that offloads may name: the widths of its parameters, and the width of its reply.
 type Callee = (Vec<u32>, u32);
 
 /// Values that are visible at a point in the code.
@@ -190,7 +190,7 @@ struct Coder<'a> {
     callees: &'a [Callee],
     files: usize,
     sets: usize,
-    /// How many steps the engine will have.
+    /// The number of steps that the engine will have.
     steps: usize,
     values: Vec<ValueInfo>,
 }
@@ -206,7 +206,8 @@ impl Coder<'_> {
             for _ in 0..self.tape.draw(6) {
                 self.pure(&mut request, &mut visible);
             }
-            // Requests use values computed before any of them, so no request depends on a reply.
+            // Arguments use only values defined before the first request, so no request depends on
+            // a reply.
             let arguments = visible.clone();
             for _ in 0..self.tape.draw(3) {
                 let replies = self.call(&mut request, &mut arguments.clone());
@@ -302,7 +303,7 @@ impl Coder<'_> {
         self.define(block, visible, OpKind::Const(bits), width)
     }
 
-    /// Returns a visible value of that width; makes one if there is none.
+    /// Returns a visible value of this width, and creates one if there is none.
     fn of_width(&mut self, block: &mut Block, visible: &mut Visible, width: u32) -> Value {
         let fitting: Vec<_> =
             visible.iter().copied().filter(|v| self.values[v.index()].width == width).collect();
@@ -371,7 +372,7 @@ impl Coder<'_> {
         self.define(block, visible, kind, width);
     }
 
-    /// An array of the engine, which has one at least, and an index.
+    /// Draws a context array of the engine, which must have one, and an index.
     fn element(&mut self, block: &mut Block, visible: &mut Visible) -> (ArrayId, Value) {
         let array = self.tape.draw(self.engine.arrays.len());
         let width = [1, 8, 32][self.tape.draw(3)];
@@ -418,7 +419,7 @@ impl Coder<'_> {
         visible.extend(results);
     }
 
-    /// A call, if the engine has an offload that it may call; the reply is not yet visible.
+    /// Draws a call if the engine has an offload that it may call. The reply is not yet visible.
     fn call(&mut self, block: &mut Block, visible: &mut Visible) -> Vec<Value> {
         if self.engine.offloads.is_empty() {
             return vec![];

@@ -51,7 +51,7 @@ impl Parser {
         Ok(Op { kind: OpKind::If { condition, then, otherwise }, results, guard, loc })
     }
 
-    /// Parses an operation other than `if`; `width` is that of its first result.
+    /// Parses an operation other than `if`. `width` is the width of the first result.
     fn op_kind(&mut self, width: Option<u32>) -> Result<OpKind> {
         let Token::Word(word) = self.peek() else { return self.expected("an operation") };
         let word = word.clone();
@@ -154,7 +154,7 @@ impl Parser {
         item(self)
     }
 
-    /// Parses a number with a width, or one that takes the result's width.
+    /// Parses a number with a width, or without one if `width` is known.
     fn constant(&mut self, width: Option<u32>) -> Result<Bits> {
         let at = self.at;
         match (self.next(), width) {
