@@ -4,10 +4,10 @@ use wireloom_bits::Bits;
 
 use crate::Layout;
 
-/// The leaves of a packed value, for operations on individual leaves.
+/// The leaves of a packed value. Operations apply to each leaf separately.
 #[derive(Clone, Debug)]
 pub(crate) struct Lanes {
-    /// The position of the least significant bit, and the width, of each leaf.
+    /// The position of the least significant bit and the width of each leaf, in bits.
     lanes: Vec<(u32, u32)>,
 }
 
@@ -21,7 +21,7 @@ impl Lanes {
         Self { lanes: lanes.collect() }
     }
 
-    /// Adds leaf by leaf. Each sum wraps at the leaf's width.
+    /// Adds leaf by leaf. Each sum wraps at the width of the leaf.
     pub(crate) fn add(&self, a: &Bits, b: &Bits) -> Bits {
         if let [_] = self.lanes[..] {
             return a.add(b);
@@ -34,7 +34,7 @@ impl Lanes {
     }
 }
 
-/// Packs a structure, the first part most significant.
+/// Packs the parts of a structure. The first part is the most significant.
 pub(crate) fn pack(parts: &[Bits]) -> Bits {
     parts
         .iter()
@@ -43,12 +43,12 @@ pub(crate) fn pack(parts: &[Bits]) -> Bits {
         .expect("a reply has at least one part")
 }
 
-/// The reply of methods without one.
+/// Returns the placeholder for a method without a reply.
 pub(crate) fn nothing() -> Bits {
     Bits::zero(1)
 }
 
-/// The number of 64-bit words of a value of `width` bits.
+/// Returns the number of 64-bit words of a value of `width` bits.
 pub(crate) fn words(width: u32) -> usize {
     width.div_ceil(64) as usize
 }

@@ -1,4 +1,4 @@
-//! Zero-initialised memory. A lack of memory is an error, not fatal.
+//! Zero-initialised memory. Running out of memory is an error, and does not abort.
 
 use std::alloc::{self, Layout};
 use std::ops::{Deref, DerefMut};
@@ -22,8 +22,8 @@ unsafe impl Zeroable for AtomicU32 {}
 // SAFETY: as above.
 unsafe impl Zeroable for AtomicU16 {}
 
-/// Allocates `count` elements of zero bytes. The system provides pages when they are first written,
-/// so that a large, sparsely used table costs little.
+/// Allocates `count` elements of zero bytes. The system provides a page at its first write, so a
+/// large, sparsely used table costs little.
 ///
 /// # Errors
 /// If there is not enough memory.
@@ -49,14 +49,14 @@ pub(crate) fn zeroed<T: Zeroable>(count: usize) -> Result<Box<[T]>, Refused> {
 /// The size in bytes of a huge page on x86-64 and AArch64.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Zeroed elements for random access. From half a huge page on they lie in huge pages, if the
+/// Zeroed elements for random access. From half a huge page on, they lie in huge pages if the
 /// system can provide them: random accesses to ordinary pages would miss the TLB nearly every time.
-/// The system provides pages when they are first written, so that room to grow costs nothing until
+/// The system provides a page at its first write, so unused room to grow costs nothing.
 /// it is used.
 pub(crate) struct Dense<T> {
     start: NonNull<T>,
     count: usize,
-    /// The layout of an allocation, or the length of a mapping.
+    /// The layout of an allocation, or the length of a mapping in bytes.
     memory: Memory,
 }
 
@@ -94,8 +94,8 @@ impl<T: Zeroable> Dense<T> {
     }
 }
 
-/// Maps zero bytes, `bytes` or more, at the beginning of a huge page. Returns the start and the
-/// length of the mapping, or `None` if there is not enough memory.
+/// Maps at least `bytes` zero bytes, starting at a huge page. Returns the start and the length of
+/// the mapping, or `None` if there is not enough memory.
 #[cfg(target_os = "linux")]
 fn huge_pages(bytes: usize) -> Option<(NonNull<u8>, usize)> {
     let length = bytes.checked_next_multiple_of(HUGE_PAGE)?;
@@ -147,8 +147,8 @@ impl<T> Drop for Dense<T> {
     }
 }
 
-/// Zeroed elements that take memory only where they have been written: the system provides a page
-/// when it is first used, so that addresses for the largest table cost nothing.
+/// Zeroed elements that use memory only once written. The system provides a page at its first use,
+/// so addresses for the largest table cost nothing.
 #[repr(C)]
 pub(crate) struct Reserved<T> {
     start: NonNull<T>,
@@ -160,16 +160,16 @@ unsafe impl<T: Send> Send for Reserved<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Reserved<T> {}
 
-/// From this number of bytes on, reserved elements are pages of their own.
+/// From this number of bytes on, reserved elements are mapped as separate pages.
 const MAPPED: usize = 1 << 20;
-/// From this number of bytes on, these are huge pages, if the system has them.
+/// From this number of bytes on, the pages are huge if the system provides huge pages.
 const MAPPED_HUGE: usize = 8 << 20;
 
 impl<T: Zeroable> Reserved<T> {
     /// Reserves `count` elements of zero bytes.
     ///
     /// # Errors
-    /// If there are no addresses for them.
+    /// If the address space does not suffice.
     pub(crate) fn new(count: usize) -> Result<Self, Refused> {
         let refused = || {
             let bytes = count.saturating_mul(size_of::<T>());
@@ -272,7 +272,7 @@ mod tests {
             reserved.fill(7);
             assert!(reserved.iter().all(|word| *word == 7));
         }
-        // More than this computer has.
+        // This is more than the memory of this computer.
         let mut most = Reserved::<u64>::new(1 << 37).unwrap();
         most[(1 << 37) - 1] = 1;
         assert!(Reserved::<u64>::new(usize::MAX / 8).is_err());

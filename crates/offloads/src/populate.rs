@@ -1,5 +1,5 @@
-//! Loading of table files: the keys and fields of the text are matched with the layouts that
-//! offloads declare.
+//! Loads table files: matches the keys and fields in the text with the layouts that offloads
+//! declare.
 
 use wireloom_bits::Bits;
 use wireloom_net::tables::{Key, Literal, TableError, TableFile};
@@ -10,13 +10,13 @@ use crate::{Config, Content, Entry, EntryKey, Instance, Layout, Refused, Store};
 /// A summary of the entries loaded from a table file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadSummary {
-    /// The path of each offload for which the file has a section, in the file's order, and the
-    /// number of entries that were loaded into it. An entry that replaces another one counts too.
+    /// The path of each offload that the file has a section for, in file order, and the number of
+    /// entries loaded into it. An entry that replaces another one is counted too.
     pub tables: Vec<(String, u64)>,
 }
 
 impl LoadSummary {
-    /// The number of entries of all tables together.
+    /// Returns the number of entries of all tables.
     pub fn entries(&self) -> u64 {
         self.tables.iter().map(|(_, entries)| entries).sum()
     }
@@ -24,12 +24,12 @@ impl LoadSummary {
 
 /// Loads a table file into the offloads that its sections name.
 ///
-/// A field of a key or of a value that an entry does not give is zero; for `meter` it has the
-/// declared value. An entry replaces an existing one with the same key.
+/// Fields of keys and values that an entry does not give are zero, except for `meter`, where they
+/// have the declared values. An entry replaces an existing one with the same key.
 ///
 /// # Errors
-/// At the first entry that does not suit its offload. The error names the file, the line, the
-/// problem and a remedy. Entries before it stay loaded.
+/// At the first entry that does not match its offload. The error names the file, the line, the
+/// problem and a remedy. Earlier entries stay loaded.
 pub fn load_tables(store: &mut Store, mut file: TableFile) -> Result<LoadSummary, TableError> {
     let mut summary = LoadSummary::default();
     for (path, line) in file.sections() {
@@ -67,7 +67,8 @@ pub(crate) fn target<'a>(
     store: &'a mut Store,
     path: &str,
 ) -> Result<(&'a Config, &'a mut dyn Instance), String> {
-    // The names of the others are made only for an error: routes come by the hundred thousand.
+    // The names of other offloads are collected only for an error, since there are hundreds of
+    // thousands of routes.
     match store.find(path).map(|slot| &slot.content) {
         Some(Content::Kind { .. }) => {}
         Some(Content::Engine(_)) => {
@@ -89,10 +90,10 @@ pub(crate) fn target<'a>(
     }
 }
 
-/// Converts a key to the offload's representation.
+/// Converts a key to the representation of the offload.
 ///
 /// # Errors
-/// If the key does not suit the offload: a sentence without a full stop.
+/// If the key does not match the offload. The error is a sentence without a full stop.
 pub fn entry_key(config: &Config, key: &Key) -> Result<EntryKey, String> {
     let layout = config.key.clone().unwrap_or_default();
     Ok(match table(config)?.key {
@@ -106,16 +107,17 @@ pub fn entry_key(config: &Config, key: &Key) -> Result<EntryKey, String> {
     })
 }
 
-/// Converts a value to the offload's representation.
+/// Converts a value to the representation of the offload.
 pub(crate) fn entry_value(config: &Config, fields: &[(String, Literal)]) -> Result<Bits, String> {
     let (layout, base) = (table(config)?.value)(config);
     pack(&layout, base, fields)
 }
 
-/// Converts the value of one field of an entry, of `width` bits, as table files write it.
+/// Converts one field of an entry, of `width` bits, from its form in table files.
 ///
 /// # Errors
-/// If it does not fit, or is no member of the field's enumeration: a sentence without a full stop.
+/// If the value does not fit, or is no member of the enumeration of the field. The error is a
+/// sentence without a full stop.
 pub fn field_value(
     members: Option<&Members>,
     width: u32,
@@ -127,7 +129,7 @@ pub fn field_value(
     }
 }
 
-/// The fields of the values of an offload's table; `None` if it has no table.
+/// Returns the layout of values in an offload's table; `None` if the offload has no table.
 pub fn value_layout(config: &Config) -> Option<Layout> {
     table(config).ok().map(|form| (form.value)(config).0)
 }
@@ -176,7 +178,7 @@ fn pattern(key: &Key) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Returns `base` with the given fields replaced. No field may be given twice.
+/// Returns `base` with these fields replaced.
 fn pack(layout: &Layout, base: Bits, given: &[(String, Literal)]) -> Result<Bits, String> {
     let mut packed = base;
     for (name, literal) in given {
@@ -191,7 +193,7 @@ fn pack(layout: &Layout, base: Bits, given: &[(String, Literal)]) -> Result<Bits
     Ok(packed)
 }
 
-/// Converts a member of an enumeration, by its name or its number.
+/// Converts a member of an enumeration, given by name or by number.
 fn member(members: &Members, width: u32, literal: &Literal) -> Result<Bits, String> {
     let bits = match literal {
         Literal::Name(given) => match members.iter().find(|(name, _)| name == given) {
@@ -210,7 +212,7 @@ fn member(members: &Members, width: u32, literal: &Literal) -> Result<Bits, Stri
     Ok(bits)
 }
 
-/// Returns the least significant bit and the width of a field.
+/// Returns the position of the least significant bit and the width of a field.
 fn field(layout: &Layout, name: &str) -> Result<(u32, u32), String> {
     let mut top = layout.width();
     for (own, width) in &layout.fields {
@@ -234,7 +236,7 @@ fn field(layout: &Layout, name: &str) -> Result<(u32, u32), String> {
     })
 }
 
-/// Returns the end of a sentence that suggests the nearest of the names, or lists all of them.
+/// Returns the end of a sentence that suggests the nearest name, or lists the names.
 pub fn suggest<'a>(wrong: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
     let close = names
         .clone()
@@ -246,7 +248,7 @@ pub fn suggest<'a>(wrong: &str, names: impl Iterator<Item = &'a str> + Clone) ->
     }
 }
 
-/// Lists at most eight of the names after a lead; returns an empty string if there are no names.
+/// Lists at most eight names after a lead; returns an empty string if there are none.
 fn list(lead: &str, names: impl Iterator<Item = String>) -> String {
     let all: Vec<String> = names.collect();
     match all.len() {
@@ -256,8 +258,8 @@ fn list(lead: &str, names: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// Returns the least number of insertions, removals and replacements of characters that change one
-/// word to the other (Levenshtein distance).
+/// Returns the Levenshtein distance: the least number of insertions, removals and replacements of
+/// characters that change one word into the other.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,4 +1,4 @@
-//! Tests of loading table files into offloads, and of the errors of files that do not fit.
+//! Tests of loading table files into offloads, and of the errors for files that do not match.
 
 use std::path::Path;
 

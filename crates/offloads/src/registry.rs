@@ -1,4 +1,4 @@
-//! The interface of every offload kind: its parameters, its methods and the guarantees of each.
+//! The registry: the parameters, methods and guarantees of every offload kind.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,34 +7,34 @@ use wireloom_bits::Bits;
 
 use crate::{Instance, Refused};
 
-/// The leaves of a Loom C type in packed order, most significant first. Table files name the fields
-/// of keys and values by them, and lane-wise operations (`add`, `accumulate`) work on them. A
-/// scalar is one field with an empty name. Nested names are joined by dots, and array elements are
-/// `name[0]`.
+/// The leaves of a Loom C type in packed order, most significant first. Table files use their names
+/// for fields of keys and values, and lane-wise operations (`add`, `accumulate`) apply to each
+/// leaf. A scalar is one field with an empty name. Nested names are joined by dots, and array
+/// elements are `name[0]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Layout {
     /// The name and the width in bits of each leaf.
     pub fields: Vec<(String, u32)>,
-    /// The members of each leaf of an enumeration type, by the leaf's name. Entries of the control
-    /// plane have no other values there.
+    /// The members of each leaf that has an enumeration type, by name of the leaf. The control
+    /// plane can write no other values there.
     pub enums: BTreeMap<String, Members>,
 }
 
-/// Name and value of each member of an enumeration, in the order of its declaration.
+/// The name and the value of each member of an enumeration, in order of declaration.
 pub type Members = Vec<(String, u64)>;
 
 impl Layout {
-    /// A scalar of `width` bits.
+    /// Returns the layout of a scalar of `width` bits.
     pub fn scalar(width: u32) -> Self {
         Self::plain(vec![(String::new(), width)])
     }
 
-    /// Leaves of which none is of an enumeration type.
+    /// Returns a layout without enumerations.
     pub fn plain(fields: Vec<(String, u32)>) -> Self {
         Self { fields, enums: BTreeMap::new() }
     }
 
-    /// The width of the packed value in bits.
+    /// Returns the width of the packed value in bits.
     pub fn width(&self) -> u32 {
         self.fields.iter().map(|(_, w)| w).sum()
     }
@@ -43,18 +43,18 @@ impl Layout {
 /// The declaration of an engine's offload with all defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
-    /// The kind's name, as in [`Kind::name`].
+    /// The name of the kind, as in [`Kind::name`].
     pub kind: String,
     /// The layout of the key type, for kinds that have one.
     pub key: Option<Layout>,
     /// The layout of the value type, for kinds that have one.
     pub value: Option<Layout>,
-    /// The named parameters, with defaults filled in. Each has the width that its [`Param`] states.
+    /// The named parameters, including defaults. Each has the width of its [`Param`].
     pub params: BTreeMap<String, Bits>,
 }
 
 impl Config {
-    /// Returns a parameter that every configuration of the kind has.
+    /// Returns a parameter that every configuration of the kind contains.
     ///
     /// # Panics
     /// If the kind has no such parameter.
@@ -65,16 +65,17 @@ impl Config {
     }
 }
 
-/// The type of an argument, a parameter or a part of a reply, relative to the offload's own types.
+/// The type of an argument, a parameter or a part of a reply. It can refer to the types of the
+/// offload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ValueType {
     /// `uN`.
     Bits(u32),
     /// `bool`.
     Bool,
-    /// The offload's key type.
+    /// The key type of the offload.
     Key,
-    /// The offload's value type.
+    /// The value type of the offload.
     Value,
 }
 
@@ -83,30 +84,29 @@ pub enum ValueType {
 pub enum ReplyType {
     /// No reply: the call is a statement.
     None,
-    /// One value.
+    /// A single value.
     One(ValueType),
-    /// A structure. It is packed with the first field most significant, like all structures.
+    /// A structure. The first field is the most significant, as in all structures.
     Record(&'static [(&'static str, ValueType)]),
 }
 
 /// The delay of a reply on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delay {
-    /// The same delay for every call. The kind can be used in a pipeline.
+    /// Every call has the same delay. The kind can be used in a pipeline.
     Constant,
-    /// A delay that varies with data or contention.
+    /// The delay varies with data or contention.
     Variable,
 }
 
 /// A named parameter of a kind, as in `exact<Key, Value, size = 65536>`.
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
-    /// Its name.
     pub name: &'static str,
-    /// Its type, which the declaration's constant must have.
+    /// The type, which the constant in the declaration must have.
     pub ty: ValueType,
-    /// Its value if the declaration does not give it (`Value`-typed parameters default to zero), or
-    /// `None` if the declaration must give it.
+    /// The default value (zero for `Value`-typed parameters), or `None` if the declaration must
+    /// give a value.
     pub default: Option<u64>,
     /// The smallest and the largest allowed value, for `Bits` parameters of at most 64 bits.
     pub range: (u64, u64),
@@ -116,7 +116,7 @@ pub struct Param {
 
 /// The effect of a method on the state of its offload, which all packets share. An offload is
 /// *order-sensitive* in an engine if the engine uses a [`Change`](Self::Change) method of it, or
-/// both `Read` and `Commuting` methods. Calls by different packets must then happen in arrival
+/// both `Read` and `Commuting` methods. Calls by different packets must then execute in arrival
 /// order for the result to match the golden model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateUse {
@@ -137,27 +137,27 @@ impl StateUse {
     }
 }
 
-/// The bytes of the current packet that a call accesses, for machines that fetch them. Numbers are
-/// argument indices.
+/// The bytes of the current packet that a call accesses, for machines that fetch them. Fields of
+/// variants are indices of arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// None.
+    /// No bytes.
     Nothing,
-    /// The bytes from the offset in one argument on, as many as another argument says.
+    /// A range: one argument is the offset, another the number of bytes.
     Range {
-        /// The argument with the offset of the first byte.
+        /// The argument that is the offset of the first byte.
         offset: usize,
-        /// The argument with the number of bytes.
+        /// The argument that is the number of bytes.
         length: usize,
     },
-    /// The bytes from the offset in an argument on, as many as the value type has.
+    /// A range from an offset, as long as the value type.
     Chunk {
-        /// The argument with the offset of the first byte.
+        /// The argument that is the offset of the first byte.
         offset: usize,
     },
-    /// The last bytes of the packet after the call, as many as an argument says.
+    /// The end of the packet after the call.
     End {
-        /// The argument with the number of bytes.
+        /// The argument that is the number of bytes.
         count: usize,
     },
     /// All bytes.
@@ -167,34 +167,31 @@ pub enum Extent {
 /// A method of a kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Method {
-    /// Its name.
     pub name: &'static str,
     /// The name and the type of each argument.
     pub args: &'static [(&'static str, ValueType)],
-    /// Its reply.
     pub reply: ReplyType,
-    /// Its effect on the offload's state.
     pub state: StateUse,
-    /// Whether it reads bytes of the current packet.
+    /// Whether the method reads bytes of the current packet.
     pub reads_packet: bool,
-    /// Whether it changes the current packet.
+    /// Whether the method changes the current packet.
     pub writes_packet: bool,
-    /// Whether its reply or its effect depends on the packet's arrival time.
+    /// Whether reply or effect depend on the arrival time of the packet.
     pub reads_arrival: bool,
-    /// Whether its reply or its effect depends on the packet's sequence number.
+    /// Whether reply or effect depend on the sequence number of the packet.
     pub reads_sequence: bool,
-    /// The bytes of the packet that it accesses.
+    /// The bytes of the packet that the method accesses.
     pub extent: Extent,
-    /// The delay of its reply.
+    /// The delay of the reply.
     pub delay: Delay,
     /// One or two sentences for the reference.
     pub doc: &'static str,
 }
 
 impl Method {
-    /// Whether the reply is a function of the arguments and of the packet that began the thread:
-    /// the method changes nothing, and neither other packets nor the control plane nor edits of
-    /// the packet change what it replies.
+    /// Whether the reply is a function of the arguments and of the packet that began the thread.
+    /// Such a method changes nothing. Other packets, the control plane and edits of the packet do
+    /// not change its reply.
     pub fn is_function(&self) -> bool {
         self.state == StateUse::Pure && !self.reads_packet && !self.writes_packet
     }
@@ -203,37 +200,34 @@ impl Method {
 /// An offload kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// Its name in Loom C.
+    /// The name in Loom C.
     pub name: &'static str,
-    /// Whether its first positional argument is a key type.
+    /// Whether the first positional argument is a key type.
     pub has_key: bool,
-    /// Whether its next positional argument is a value type.
+    /// Whether the next positional argument is a value type.
     pub has_value: bool,
-    /// Its named parameters.
     pub params: &'static [Param],
-    /// Its methods.
     pub methods: &'static [Method],
-    /// The parameter that makes entries expire, if it has one: unless it is 0, every method depends
-    /// on the packet's arrival time.
+    /// The parameter that makes entries expire, if the kind has one. Unless it is 0, every method
+    /// depends on the arrival time of the packet.
     pub expiry: Option<&'static str>,
     /// A paragraph for the reference.
     pub doc: &'static str,
-    /// The form of its tables' entries, or `None` if the control plane has nothing to load.
+    /// The form of table entries, or `None` if the control plane has nothing to load.
     pub table: Option<TableForm>,
-    /// Creates an instance as declared, in its initial state.
+    /// Creates an instance in its initial state.
     ///
     /// # Errors
-    /// If the types do not suit the kind, or if there is not enough memory. The error is a sentence
-    /// without a final period.
+    /// If the types do not match the kind, or if there is not enough memory. The error is a
+    /// sentence without a final period.
     pub make: fn(&Config) -> Result<Box<dyn Instance>, Refused>,
 }
 
-/// The form of the entries of a kind's tables.
+/// The form of a kind's table entries.
 #[derive(Clone, Copy, Debug)]
 pub struct TableForm {
-    /// The form of their keys.
     pub key: TableKey,
-    /// The layout of their values, and the value of an entry that gives no fields.
+    /// Returns the layout of values, and the value of an entry that gives no fields.
     pub value: fn(&Config) -> (Layout, Bits),
 }
 
@@ -250,8 +244,7 @@ pub enum TableKey {
     Pattern,
 }
 
-/// Returns the layout of the offload's value type, and zero as the value of an entry that gives no
-/// fields.
+/// Returns the layout of the value type of the offload, and zero for an entry that gives no fields.
 pub(crate) fn declared_value(config: &Config) -> (Layout, Bits) {
     let layout = config.value.clone().unwrap_or_default();
     let zero = Bits::zero(layout.width());
@@ -262,7 +255,7 @@ pub(crate) const U16: ValueType = ValueType::Bits(16);
 pub(crate) const U32: ValueType = ValueType::Bits(32);
 pub(crate) const U64: ValueType = ValueType::Bits(64);
 
-/// The defaults of most methods. Each method states only its differences.
+/// The defaults of most methods. Each method states only what differs.
 pub(crate) const METHOD: Method = Method {
     name: "",
     args: &[],
@@ -293,9 +286,9 @@ pub(crate) const fn param(
 
 /// The maximum number of entries of an offload.
 pub const MOST_ENTRIES: u64 = 1 << 28;
-/// The parameter of kinds with a number of entries.
+/// The parameter `size` of kinds with a fixed number of entries.
 pub(crate) const SIZE: Param = param("size", U32, None, (1, MOST_ENTRIES), "Number of entries.");
-/// The parameter of kinds with ageing entries.
+/// The parameter `age` of kinds with ageing entries.
 pub(crate) const AGE: Param = param(
     "age",
     U64,
@@ -312,31 +305,31 @@ pub fn kind(name: &str) -> Option<&'static Kind> {
 }
 
 impl Kind {
-    /// Returns the index and the description of a method.
+    /// Returns a method by name, with its index.
     pub fn method(&self, name: &str) -> Option<(usize, &'static Method)> {
         self.methods.iter().enumerate().find(|(_, m)| m.name == name)
     }
 
-    /// Whether calls of a method that found something are counted: its reply says so, or it searches
-    /// prefixes and has a miss value.
+    /// Whether successful searches of a method are counted. The reply either contains `found`, or
+    /// the kind is `lpm`, which returns the miss value otherwise.
     pub fn counts_found(&self, method: &Method) -> bool {
         method.tells_found() || self.name == "lpm"
     }
 }
 
 impl Method {
-    /// Whether its reply begins with whether it found an entry.
+    /// Whether the reply begins with a flag that an entry was found.
     pub fn tells_found(&self) -> bool {
         matches!(self.reply, ReplyType::Record([("found", _), ..]))
     }
 }
 
 impl Extent {
-    /// Returns the range of bytes that a call with these arguments accesses, in a packet that has
-    /// `length` bytes after the call.
+    /// Returns the byte range that a call with these arguments accesses. `length` is the number of
+    /// bytes of the packet after the call.
     ///
     /// # Panics
-    /// If there are fewer arguments than the method has.
+    /// If there are fewer arguments than the method requires.
     pub fn bytes(self, config: &Config, args: &[Bits], length: usize) -> Range<usize> {
         let argument = |index: usize| args[index].low_u64() as usize;
         let (first, count) = match self {
@@ -353,7 +346,7 @@ impl Extent {
 }
 
 impl ValueType {
-    /// The width in bits, given the offload's types.
+    /// Returns the width in bits for the types of an offload.
     pub fn width(self, config: &Config) -> u32 {
         match self {
             Self::Bits(n) => n,
@@ -365,7 +358,8 @@ impl ValueType {
 }
 
 impl ReplyType {
-    /// The width of the packed reply in bits, given the offload's types; 0 for none.
+    /// Returns the width of the packed reply in bits for the types of an offload; 0 without a
+    /// reply.
     pub fn width(self, config: &Config) -> u32 {
         match self {
             Self::None => 0,
@@ -382,7 +376,7 @@ mod tests {
     #[test]
     fn every_method_that_needs_the_packets_bytes_says_which() {
         for method in KINDS.iter().flat_map(|kind| kind.methods) {
-            // Only `truncate` needs no extent.
+            // Only `truncate` needs no extent, although it changes the packet.
             let needs = (method.reads_packet || method.writes_packet) && method.name != "truncate";
             assert_eq!(method.extent != Extent::Nothing, needs, "{}", method.name);
         }

@@ -1,5 +1,5 @@
-//! The offloads of an engine with their state. Table files are loaded into them, and reports read
-//! them.
+//! The offloads of an engine with their state. Table files are loaded into a store, and reports
+//! read it.
 
 use std::collections::HashMap;
 
@@ -9,15 +9,13 @@ use crate::{Config, Instance, TableWriter};
 /// are nested.
 #[derive(Default)]
 pub struct Store {
-    /// One slot for each offload of the engine.
     pub slots: Vec<Slot>,
 }
 
 /// An offload of an engine.
 pub struct Slot {
-    /// Its name in the engine.
+    /// The name of the offload in the engine.
     pub name: String,
-    /// The content of the slot.
     pub content: Content,
 }
 
@@ -25,7 +23,7 @@ pub struct Slot {
 pub enum Content {
     /// An instance of a kind of the registry.
     Kind {
-        /// The declaration.
+        /// The configuration, as declared.
         config: Config,
         /// The state.
         instance: Box<dyn Instance>,
@@ -35,8 +33,8 @@ pub enum Content {
 }
 
 impl Store {
-    /// Returns the offload under a path of names joined by dots: `routes`, or `walk.memory` for
-    /// offload `memory` of the engine that implements offload `walk`.
+    /// Returns the offload with a path of names joined by dots. Examples are `routes`, or
+    /// `walk.memory` for offload `memory` of the engine that implements offload `walk`.
     pub fn find(&self, path: &str) -> Option<&Slot> {
         let (first, rest) = split(path);
         let slot = self.slots.iter().find(|s| s.name == first)?;
@@ -47,7 +45,7 @@ impl Store {
         }
     }
 
-    /// Returns a mutable reference to the offload under a path; see [`Store::find`].
+    /// Returns a mutable reference to the offload with a path; see [`Store::find`].
     pub fn find_mut(&mut self, path: &str) -> Option<&mut Slot> {
         let (first, rest) = split(path);
         let slot = self.slots.iter_mut().find(|s| s.name == first)?;
@@ -60,7 +58,7 @@ impl Store {
         }
     }
 
-    /// Returns the writers of all tables that can be looked up while they change, by path.
+    /// Returns the writers of all tables that can be searched while they change, by path.
     pub fn writers(&self) -> HashMap<String, Box<dyn TableWriter>> {
         let mut writers = HashMap::new();
         for slot in &self.slots {
@@ -97,7 +95,7 @@ impl Store {
 }
 
 impl Clone for Store {
-    /// Returns independent offloads with the same state.
+    /// Returns an independent copy with the same state.
     fn clone(&self) -> Self {
         let slots = self.slots.iter().map(|slot| {
             let content = match &slot.content {
@@ -113,9 +111,9 @@ impl Clone for Store {
 }
 
 impl Store {
-    /// Copies the state of another store of the same program; instances keep their addresses in
-    /// memory. Returns false if the other store belongs to another program; in that case some
-    /// offloads may already have its state.
+    /// Copies the state of another store of the same program. Instances keep their addresses in
+    /// memory. Returns false if the other store belongs to another program; some offloads may then
+    /// already have its state.
     pub fn assign(&mut self, other: &Self) -> bool {
         self.slots.len() == other.slots.len()
             && self.slots.iter_mut().zip(&other.slots).all(|(own, other)| {

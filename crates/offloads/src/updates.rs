@@ -1,4 +1,4 @@
-//! Updates: changes of entries that the control plane makes between packets.
+//! Updates: changes of entries by the control plane between packets.
 
 use wireloom_bits::Bits;
 use wireloom_net::tables::{TableError, UpdateFile};
@@ -13,18 +13,18 @@ pub struct Update {
     pub packet: u64,
     /// The path of the offload.
     pub offload: String,
-    /// The entry's key.
     pub key: EntryKey,
-    /// The new packed value, or `None` if the entry is removed.
+    /// The new packed value, or `None` to remove the entry.
     pub value: Option<Bits>,
-    /// The line of its file, from 1.
+    /// The line of the update file, from 1.
     pub line: u64,
 }
 
-/// Returns the updates of a file, with keys and fields resolved against the offloads' declarations.
+/// Returns the updates of a file. Keys and fields are resolved against the declarations of the
+/// offloads.
 ///
 /// # Errors
-/// At the first update that does not suit its offload. The error names the file, the line, the
+/// At the first update that does not match its offload. The error names the file, the line, the
 /// problem and a remedy.
 pub fn resolve_updates(store: &mut Store, file: &UpdateFile) -> Result<Vec<Update>, TableError> {
     let mut updates = Vec::new();
@@ -43,10 +43,10 @@ pub fn resolve_updates(store: &mut Store, file: &UpdateFile) -> Result<Vec<Updat
 }
 
 impl Update {
-    /// Changes the entry. An entry to be removed may be absent.
+    /// Changes the entry. It is no error if an entry to be removed is absent.
     ///
     /// # Errors
-    /// If the key does not suit the offload, or if there is no room.
+    /// If the key does not match the offload, or if there is no room.
     pub fn apply(&self, store: &mut Store) -> Result<(), Refused> {
         let (_, instance) = target(store, &self.offload).map_err(Refused)?;
         match &self.value {

@@ -40,7 +40,8 @@ fn table(store: &Store, path: &str) -> kinds::lpm::SharedTable {
     any.downcast_ref::<kinds::lpm::Lpm>().expect("an lpm").table()
 }
 
-/// The prefixes by length, sorted. A binary search of each length is fast enough for a real table.
+/// The prefixes by length, sorted. One binary search for each length is fast enough for a real
+/// table.
 struct ByLength(Vec<Vec<(u128, u64)>>);
 
 impl ByLength {
@@ -102,7 +103,8 @@ fn the_internet_of_2015_is_loaded_and_searched() {
             assert_eq!(got, naive.lookup(family, address), "{path}: {address:#x}");
         };
         for (prefix, _) in prefixes.iter().step_by(3) {
-            // The first and the last address of the prefix, those just outside, and a random one.
+            // Test the first and the last address of the prefix, the addresses just outside, and a
+            // random one.
             let (first, last) = (prefix.address(0), prefix.address(u128::MAX));
             for address in
                 [first, last, first.wrapping_sub(1), last.wrapping_add(1), prefix.address(step())]
@@ -110,7 +112,7 @@ fn the_internet_of_2015_is_loaded_and_searched() {
                 check(&table, &naive, Prefix::new(family, address, width).unwrap().bits());
             }
         }
-        // A tenth of the table is removed and inserted again, with lookups after each change.
+        // Remove and reinsert a tenth of the table, with lookups after each change.
         for (prefix, _) in prefixes.iter().step_by(10) {
             let bits = Bits::new(width, prefix.bits());
             assert_eq!(table.remove(&bits, prefix.length()), Ok(true));

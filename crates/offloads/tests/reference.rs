@@ -10,7 +10,7 @@ use wireloom_offloads::registry::{
 
 const INDEX: &str = include_str!("../../../docs/offloads.md");
 
-/// The text of a kind's page.
+/// Returns the text of a kind's page.
 fn page(kind: &Kind) -> String {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/offloads/{}.md", kind.name));
@@ -71,7 +71,7 @@ fn row(kind: &Kind, param: &Param) -> String {
     format!("| `{}` | `{}` | {default} |", param.name, type_name(param.ty))
 }
 
-/// The name of the kind with its types.
+/// Returns the name of the kind with its types.
 fn title(kind: &Kind) -> String {
     let types = match (kind.has_key, kind.has_value) {
         (true, true) => "<Key, Value>",

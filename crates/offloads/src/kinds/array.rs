@@ -87,8 +87,8 @@ pub struct Array {
     size: usize,
     /// The elements. Each occupies as many little-endian words as its width needs.
     elements: Box<[u64]>,
-    /// The bits that some element may have, while only the control plane writes. An index may be out
-    /// of range, so no bit is certainly 1.
+    /// The bits that some element may have. `None` if packets may have written elements since
+    /// [`Instance::look_again`]. No bit is certainly 1, since an index may be out of range.
     possible: Option<Bits>,
 }
 

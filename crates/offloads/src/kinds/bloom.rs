@@ -1,13 +1,12 @@
-//! `bloom`: a set of keys that takes one or two bytes for each key and may report a key that it
+//! `bloom`: a set of keys that needs one or two bytes for each key. It may report a key that it
 //! does not contain.
 //!
 //! A Bloom filter (Bloom: Space/Time Trade-offs in Hash Coding with Allowable Errors, CACM 13(7),
-//! 1970) keeps only bits. A key sets or tests as many of them as there are hashes. The hashes are
-//! computed from two CRCs of the key's bytes in network order, by double hashing (Kirsch,
-//! Mitzenmacher: Less Hashing, Same Performance, ESA 2006): hash *i* is `crc32(key) + i *
-//! (crc32c(key) | 1)` modulo 2^32. A hash *h* selects bit `h * size >> 32`, so that `size` need not
-//! be a power of two. Every machine uses the same bits, so that all of them have the same false
-//! positives.
+//! 1970) stores only bits. A key sets or tests one bit for each hash. The hashes are computed from
+//! two CRCs of the key's bytes in network order, by double hashing (Kirsch, Mitzenmacher: Less
+//! Hashing, Same Performance, ESA 2006): hash *i* is `crc32(key) + i * (crc32c(key) | 1)` modulo
+//! 2^32. A hash *h* selects bit `h * size >> 32`, so `size` need not be a power of two. All
+//! machines use the same bits, so they have the same false positives.
 
 use std::any::Any;
 
@@ -63,18 +62,18 @@ pub const KIND: Kind = Kind {
     make: |config| Ok(Box::new(Bloom::new(config)?)),
 };
 
-/// The number of bits of a word, the unit in which the state is read and loaded.
+/// The number of bits of a word, the unit of reading and loading the state.
 pub const WORD_BITS: u32 = 32;
 
-/// Returns the CRC-32C (Castagnoli; RFC 3720, appendix B.4) of the data's bytes in network order.
-/// Data that are not a whole number of bytes are preceded by zero bits.
+/// Returns the CRC-32C (Castagnoli; RFC 3720, appendix B.4) of the bytes of `data` in network
+/// order. Zero bits pad the front to a whole number of bytes.
 pub fn crc32c(data: &Bits) -> u32 {
     const POLYNOMIAL: u32 = 0x82f6_3b78;
     let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ POLYNOMIAL } else { crc >> 1 };
     !data.to_bytes().iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))
 }
 
-/// Returns the bits, numbered from 0, that a key sets in a filter of `size` bits.
+/// Returns the numbers of the bits, from 0, that a key sets in a filter of `size` bits.
 pub fn positions(key: &Bits, size: u64, hashes: u32) -> impl Iterator<Item = u64> {
     let (first, step) = (crc32(key), crc32c(key) | 1);
     (0..hashes).map(move |number| {
@@ -96,7 +95,7 @@ impl Bloom {
     /// Creates an empty instance as declared.
     ///
     /// # Errors
-    /// If there is no key type or not enough memory.
+    /// If there is no key type, or if there is not enough memory.
     pub fn new(config: &Config) -> Result<Self, Refused> {
         let key =
             config.key.as_ref().ok_or_else(|| Refused("a Bloom filter needs a key type".into()))?;
@@ -124,7 +123,7 @@ impl Bloom {
         })
     }
 
-    /// Returns the word with the given index.
+    /// Returns a word by index.
     fn word(&mut self, number: u64) -> Result<&mut u64, Refused> {
         let count = self.words.len();
         self.words.get_mut(number as usize).ok_or_else(|| {
@@ -154,8 +153,8 @@ impl Instance for Bloom {
         }
     }
 
-    /// Adds a key, if the entry has a whole key and the value 1; replaces a word, if the entry has
-    /// an index.
+    /// Adds a key if the entry has a whole key and the value 1. Replaces a word if the entry has an
+    /// index.
     fn load(&mut self, entry: Entry) -> Result<(), Refused> {
         match entry.key {
             EntryKey::Exact(key) if key.width() == self.key_bits => {
@@ -194,7 +193,7 @@ impl Instance for Bloom {
         }
     }
 
-    /// The words that are not zero. The keys themselves are not stored.
+    /// Returns the words that are not zero. The keys themselves are not stored.
     fn rows(&self) -> Vec<Row> {
         let words = self.words.iter().enumerate().filter(|(_, word)| **word != 0);
         words
@@ -223,8 +222,8 @@ mod tests {
 
     #[test]
     fn crc32c_is_that_of_rfc_3720() {
-        // Appendix B.4: the CRCs of 32 bytes of zeros, of ones, and of 0 to 31. The bytes of the
-        // CRCs are listed in the order in which they are sent.
+        // RFC 3720, appendix B.4, lists the CRCs of 32 bytes of zeros, of ones, and of 0 to 31. The
+        // bytes of each CRC are in transmission order.
         let crc = |bytes: &[u8]| crc32c(&Bits::from_bytes(bytes)).to_le_bytes();
         assert_eq!(crc(&[0; 32]), [0xaa, 0x36, 0x91, 0x8a]);
         assert_eq!(crc(&[0xff; 32]), [0x43, 0xab, 0xa8, 0x62]);
@@ -251,7 +250,7 @@ mod tests {
                 mistaken += u32::from(found);
             }
         }
-        // (1 - e^(-k n / m))^k, from Bloom's paper.
+        // The formula (1 - e^(-k n / m))^k is from Bloom's paper.
         let expected =
             (1.0 - (-f64::from(hashes) * members as f64 / f64::from(size)).exp()).powi(hashes);
         let rate = f64::from(mistaken) / f64::from(strangers);
@@ -263,8 +262,8 @@ mod tests {
 
     #[test]
     fn the_bits_are_those_that_the_reference_states() {
-        // CRC-32 and CRC-32C of `123456789` are 0xcbf43926 and 0xe3069283, the check values of
-        // both.
+        // The check values of CRC-32 and CRC-32C, their results for `123456789`, are 0xcbf43926 and
+        // 0xe3069283.
         let digits = Bits::from_bytes(b"123456789");
         let expected = [0xcbf4_3926u64, 0xaefa_cba9, 0x9201_5e2c].map(|hash| (hash * 1000) >> 32);
         assert!(positions(&digits, 1000, 3).eq(expected));

@@ -35,14 +35,14 @@ pub const KIND: Kind = Kind {
 #[derive(Clone)]
 pub struct Checksum;
 
-/// Returns the ones'-complement sum of `length` bytes from byte `offset`, starting with `initial`
-/// and not inverted (RFC 1071, section 1). Words begin at `offset`. Bytes past the end count as
-/// zero, and an odd last byte is the upper half of its word.
+/// Returns the ones'-complement sum of `initial` and `length` bytes from byte `offset`, not
+/// inverted (RFC 1071, section 1). Words begin at `offset`. Bytes past the end count as zero, and
+/// an odd last byte is the upper half of its word.
 pub fn sum(bytes: &[u8], offset: u16, length: u16, initial: u16) -> u16 {
     let start = usize::from(offset).min(bytes.len());
     let end = (usize::from(offset) + usize::from(length)).min(bytes.len());
     let words = bytes[start..end].chunks(2);
-    // At most 32,768 words of 16 bits: no overflow.
+    // There are at most 32,768 words of 16 bits, so the sum does not overflow.
     let mut total: u32 = words
         .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0)))
         .sum::<u32>()

@@ -1,4 +1,4 @@
-//! `clock`: the time, which is the arrival time of the packet for which the thread was started.
+//! `clock`: the current time, which is the arrival time of the packet that started the thread.
 
 use wireloom_bits::Bits;
 

@@ -30,7 +30,7 @@ pub const KIND: Kind = Kind {
     make: |config| Ok(Box::new(Counter::new(config)?)),
 };
 
-/// The layout of a counter's table value.
+/// Returns the layout of a counter's table value.
 fn counts_layout() -> Layout {
     Layout::plain(vec![("packets".into(), 64), ("bytes".into(), 64)])
 }
@@ -38,7 +38,7 @@ fn counts_layout() -> Layout {
 /// An instance of `counter`.
 #[derive(Clone)]
 pub struct Counter {
-    /// The counts of packets and of bytes of each counter, alternating.
+    /// The packets and the bytes of each counter, alternating.
     cells: Box<[u64]>,
 }
 

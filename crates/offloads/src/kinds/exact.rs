@@ -4,13 +4,13 @@
 //! - *The table's time* is the latest time of any call that changes the table; it never runs
 //!   backwards. Methods that only read (`lookup`, `age`) use the later of that time and the time of
 //!   the call.
-//! - An entry that was touched more than `age` nanoseconds ago is expired: it is absent to every
-//!   method, and its memory is free. Entries that the control plane loaded are static and never
-//!   expire; `expire` does not remove them either.
+//! - An entry that was last touched more than `age` nanoseconds ago is expired: it is absent to
+//!   every method, and its memory is free. Entries that the control plane loaded are static: they
+//!   never expire, and `expire` does not remove them.
 //! - The table is full when it contains `size` entries that are not expired.
 //!
 //! Every method is O(1) amortised: the next call that changes the table removes expired entries.
-//! `table.rs` describes the memory, which the native machine's C code shares.
+//! `table.rs` describes the memory, which the C code of the native machine shares.
 
 mod state;
 mod table;
@@ -151,7 +151,7 @@ impl Exact {
     /// Creates an empty instance as declared.
     ///
     /// # Errors
-    /// If a type is missing, or there is not enough memory.
+    /// If a type is missing, or if there is not enough memory.
     pub fn new(config: &Config) -> Result<Self, Refused> {
         let (Some(key), Some(layout)) = (&config.key, config.value.clone()) else {
             return Err(Refused("an exact table needs a key type and a value type".into()));
@@ -173,7 +173,7 @@ impl Exact {
         (self.age_ns == 0 || age <= self.age_ns).then_some(age)
     }
 
-    /// Finds a key at a given time, ignoring expired entries. Returns the entry and its age.
+    /// Finds an entry that is not expired at a given time. Returns the entry and its age.
     fn peek(&self, key: &[u64], now_ns: u64) -> Option<(u32, u64)> {
         let entry = self.table.find(key)?;
         Some((entry, self.live_age(entry, now_ns.max(self.table.time_ns))?))
@@ -200,7 +200,8 @@ impl Exact {
         pack(&[Bits::bool(entry.is_some()), value])
     }
 
-    /// Implements `insert` and `accumulate`: `change` computes the new value of an existing entry.
+    /// Implements `insert` and `accumulate`. `change` computes the new value of an existing entry,
+    /// if it changes.
     fn insert(
         &mut self,
         key: &[u64],
@@ -271,7 +272,7 @@ impl Exact {
 
 impl Instance for Exact {
     fn call(&mut self, method: usize, args: &[Bits], env: &mut Env<'_>) -> Bits {
-        // A key of the widest type in Loom C has 16 words.
+        // A key of the widest type of the IR has 64 words.
         let mut buffer = [0u64; (wireloom_bits::MAX_WIDTH / 64) as usize];
         let count = words(args[0].width());
         for (to, from) in buffer.iter_mut().zip(args[0].words()) {
@@ -325,13 +326,13 @@ impl Instance for Exact {
         Some(u64::from(self.table.count()))
     }
 
-    /// That nothing is found in an empty table.
+    /// In an empty table, it is certain that nothing is found.
     fn certain(&self, method: usize) -> Option<Known> {
         let is_known = method == LOOKUP && self.table.count() == 0;
         is_known.then(|| Known::constant(&self.found(None)))
     }
 
-    /// The entries that have not expired at the table's time, by key.
+    /// Returns the entries that are not expired at the table's time, sorted by key.
     fn rows(&self) -> Vec<Row> {
         let now = self.table.time_ns;
         let live = self.table.all().filter(|&entry| self.live_age(entry, now).is_some());

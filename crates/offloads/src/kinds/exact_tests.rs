@@ -1,4 +1,5 @@
-//! The guarantees of an exact-match table, and a comparison with a model that keeps a plain list.
+//! Tests of the guarantees of an exact-match table, and a comparison with a model that keeps a
+//! list.
 
 use proptest::prelude::*;
 use wireloom_bits::Bits;
@@ -151,7 +152,7 @@ fn a_million_entries() {
     }
 }
 
-/// The table as its documentation describes it: a list with linear search.
+/// A model of the table as documented: a list with linear search.
 struct Model {
     size: usize,
     age: u64,
@@ -252,8 +253,8 @@ proptest! {
         for mut op in ops {
             if op.method == "load" {
                 let there = model.entries.iter().position(|e| e.0 == op.key);
-                // Loading does not advance the time: entries that were alive at the last change are
-                // still alive.
+                // Loading does not advance the time: entries that were alive at the last change
+                // still are.
                 let expected = there.is_some() || model.entries.len() < size;
                 if load(&mut b, op.key, op.value).is_ok() {
                     model.entries.retain(|e| e.0 != op.key);

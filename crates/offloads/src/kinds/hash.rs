@@ -1,10 +1,10 @@
 //! `hash`: CRC-32 and the hash unit of Intel's IXP network processors.
 //!
-//! The hash unit treats its operand as a polynomial over GF(2), multiplies it by a programmable
-//! multiplier polynomial and divides the product by a fixed irreducible generator polynomial; the
-//! remainder is the hash (Intel IXP2800 Network Processor Hardware Reference Manual, section
-//! 7.1.3.2, equations 7 to 10). The hardware's operands are as wide as the hash. Here a wider key
-//! is reduced modulo the generator first, and a narrower one is zero-extended.
+//! The hash unit treats its operand as a polynomial over GF(2). It multiplies the operand by a
+//! programmable multiplier polynomial and divides the product by a fixed irreducible generator
+//! polynomial; the remainder is the hash (Intel IXP2800 Network Processor Hardware Reference
+//! Manual, section 7.1.3.2, equations 7 to 10). In hardware, operands are as wide as the hash. Here
+//! a wider key is first reduced modulo the generator, and a narrower key is zero-extended.
 
 use wireloom_bits::Bits;
 
@@ -129,8 +129,7 @@ pub fn hash64(data: &Bits, multiplier: u64) -> u64 {
 }
 
 /// Returns the CRC-32 of IEEE 802.3 (reflected, with all ones as initial value and final inversion)
-/// of the data's bytes in network order. Data that are not a whole number of bytes are preceded by
-/// zero bits.
+/// of the bytes of `data` in network order. Zero bits pad the front to a whole number of bytes.
 pub fn crc32(data: &Bits) -> u32 {
     crc32fast::hash(&data.to_bytes())
 }
@@ -165,7 +164,7 @@ mod tests {
     use super::*;
     use crate::kinds::tests::Bench;
 
-    /// The hash according to the manual: the complete product first, then long division.
+    /// Computes the hash as in the manual: the complete product first, then long division.
     fn reference(data: &Bits, multiplier: u64, degree: u32, exponents: &[u32]) -> Bits {
         let width = data.width() + 64 + degree + 1;
         let mut rest = Bits::zero(width);
@@ -181,7 +180,7 @@ mod tests {
         rest.resize(degree)
     }
 
-    /// Bit-serial CRC-32 from the most significant bit down, with explicit reflections.
+    /// Computes CRC-32 bit by bit from the most significant bit down, with explicit reflections.
     fn reference_crc(bytes: &[u8]) -> u32 {
         let mut crc = u32::MAX;
         for byte in bytes {
@@ -222,8 +221,8 @@ mod tests {
 
     #[test]
     fn the_hash_is_one_to_one_on_its_own_width() {
-        // The generators are irreducible, so that x^(2^degree) = x (mod G), and a non-zero
-        // multiplier loses no information.
+        // The generators are irreducible, so x^(2^degree) = x (mod G), and a non-zero multiplier
+        // loses no information.
         for (degree, generator) in [(48, GENERATOR_48), (64, GENERATOR_64)] {
             let field = Field { degree, generator };
             let frobenius = (0..degree).fold(2, |power, _| field.multiply(power, power));

@@ -49,12 +49,12 @@ pub struct Lpm {
     reader: Reader,
 }
 
-/// A table that several threads may change. While there is more than one handle, an instance of `lpm`
-/// says nothing about its replies.
+/// A table that several threads may change. While there is more than one handle, no bit of the
+/// replies of `lpm` is certain.
 #[derive(Clone)]
 pub struct SharedTable {
     table: Arc<Mutex<Table>>,
-    /// Counts the handles. Writers have none, since they keep to what is certain.
+    /// Counts the handles. Writers are not counted, since they preserve all certain bits.
     handles: Arc<()>,
 }
 
@@ -84,7 +84,7 @@ impl TableWriter for Writer {
         let (bits, length) = prefix(key)?;
         let mut table = locked(&self.0);
         match value {
-            // An entry that goes makes nothing uncertain: the value of a miss counts always.
+            // A removal keeps all certain bits, since the miss value always counts.
             None => table.remove(bits, length)?,
             Some(value) if table.agrees(value) => table.insert(bits, length, value)?,
             Some(_) => return Ok(false),
@@ -98,7 +98,7 @@ impl TableWriter for Writer {
 }
 
 fn locked(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
-    // A panic elsewhere cannot have left a half-changed table visible to lookups.
+    // A panic elsewhere cannot have left a half-made change visible to lookups.
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -106,7 +106,7 @@ impl Lpm {
     /// Creates an instance as declared, without prefixes.
     ///
     /// # Errors
-    /// If a type is missing or too wide, or there is not enough memory.
+    /// If a type is missing or too wide, or if there is not enough memory.
     pub fn new(config: &Config) -> Result<Self, Refused> {
         let (Some(key), Some(layout)) = (&config.key, config.value.clone()) else {
             return Err(Refused("a prefix table needs a key type and a value type".into()));
@@ -123,7 +123,7 @@ impl Lpm {
         })
     }
 
-    /// Returns the table, which can be changed while packets are looked up.
+    /// Returns a handle to the table, which can be changed during lookups.
     pub fn table(&self) -> SharedTable {
         self.table.clone()
     }
@@ -131,7 +131,7 @@ impl Lpm {
     /// Returns the longest prefix that matches a key, if one does.
     ///
     /// # Panics
-    /// If the key has another width than the table's.
+    /// If the width of the key is not the width of the table.
     pub fn longest_prefix(&self, key: &Bits) -> Option<EntryKey> {
         assert_eq!(key.width(), self.key_width, "the key's width");
         let leading = |length: u32| {
@@ -145,7 +145,7 @@ impl Lpm {
         })
     }
 
-    /// Returns an independent reader, for a machine that looks up keys itself.
+    /// Returns an independent reader, for a machine that performs lookups itself.
     pub fn reader(&self) -> Reader {
         self.reader.clone()
     }
@@ -156,7 +156,7 @@ impl Lpm {
 }
 
 impl Clone for Lpm {
-    /// Returns an independent table with the same prefixes.
+    /// Returns an independent instance with the same prefixes.
     fn clone(&self) -> Self {
         let same = "what one table has room for has room in another";
         let mut table = Table::new(self.key_width, &self.miss).expect(same);
@@ -212,7 +212,7 @@ impl Instance for Lpm {
         Some(self.with_table(|table| table.len() as u64))
     }
 
-    /// All prefixes, sorted by their bits, then by length.
+    /// Returns all prefixes, sorted by bits, then by length.
     fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         self.for_each_row(&mut |row| rows.push(row));
@@ -244,7 +244,7 @@ impl Instance for Lpm {
         Some(Box::new(Writer(Arc::clone(&self.table.table))))
     }
 
-    /// Nothing is certain while someone else than a writer could change the table.
+    /// Returns `None` if a handle other than a writer could change the table.
     fn certain(&self, _method: usize) -> Option<Known> {
         self.table.is_only_handle().then(|| self.certain.known())
     }

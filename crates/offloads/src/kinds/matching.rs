@@ -46,25 +46,25 @@ pub const KIND: Kind = Kind {
     make: |config| Ok(Box::new(Match::new(config))),
 };
 
-/// The maximum number of bytes of all patterns of one offload together, well below the limit of the
-/// automaton.
+/// The maximum number of bytes of all patterns of an offload together. It is well below the limit
+/// of the automaton.
 const MAX_PATTERN_BYTES: usize = 1 << 24;
 
 /// An instance of `match`.
 pub struct Match {
     layout: Layout,
-    /// Patterns and values in the order of the table, which decides between patterns that match at
-    /// the same position.
+    /// Patterns and values in table order. The order decides between patterns that match at the
+    /// same position.
     patterns: Vec<(Vec<u8>, Bits)>,
     /// The index of each pattern in `patterns`.
     places: HashMap<Vec<u8>, usize>,
     /// The number of bytes of all patterns together.
     total: usize,
-    /// The automaton of the patterns. It is built when it is first needed after a change, so that
-    /// loading many patterns does not take quadratic time.
+    /// The automaton of the patterns. It is built at the first use after a change, so that loading
+    /// many patterns does not take quadratic time.
     automaton: Option<AhoCorasick>,
-    /// The automaton as tables, for machines that walk it themselves; `None` inside if there are
-    /// too many patterns for that. It is built when it is first needed after a change.
+    /// The automaton as tables, for machines that walk it themselves; the inner value is `None` if
+    /// the tables would be too large. They are built at the first use after a change.
     tables: Option<Option<Box<Tables>>>,
 }
 
@@ -94,7 +94,7 @@ impl Match {
         }
     }
 
-    /// The automaton of the patterns as tables; `None` if they would be too large.
+    /// Returns the automaton of the patterns as tables; `None` if the tables would be too large.
     pub fn walk(&mut self) -> Option<Walk> {
         let tables = self.tables.get_or_insert_with(|| Tables::new(&self.patterns));
         let walk = tables.as_ref()?.walk();
@@ -125,8 +125,8 @@ impl Instance for Match {
         pack(&[Bits::bool(found.is_some()), Bits::new(16, place as u128), value])
     }
 
-    /// Adds a pattern after those in the table. A pattern that is already in the table keeps its
-    /// position and gets the new value.
+    /// Appends a pattern to the table. A pattern that is already in the table keeps its position
+    /// and gets the new value.
     fn load(&mut self, entry: Entry) -> Result<(), Refused> {
         let EntryKey::Pattern(bytes) = entry.key else {
             return Err(Refused("the key is not a byte string".into()));
@@ -168,7 +168,7 @@ impl Instance for Match {
         Some(self.patterns.len() as u64)
     }
 
-    /// The patterns in the order of the table.
+    /// Returns the patterns in table order.
     fn rows(&self) -> Vec<Row> {
         let rows = self.patterns.iter().map(|(bytes, value)| Row {
             key: EntryKey::Pattern(bytes.clone()),
@@ -202,7 +202,7 @@ mod tests {
         bench.instance.load(Entry { key, value: Bits::new(8, value) })
     }
 
-    /// The offset and the value, if a pattern was found.
+    /// Returns the offset and the value if a pattern is found.
     fn scan(bench: &mut Bench, offset: u16, length: u16) -> Option<(u64, u64)> {
         let args = [offset, length].map(|v| Bits::new(16, u128::from(v)));
         let reply = bench.call("scan", &args);

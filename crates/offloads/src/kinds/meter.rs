@@ -71,12 +71,12 @@ pub const KIND: Kind = Kind {
 /// A colour as the methods return it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Color {
-    /// Within the committed rate and burst.
+    /// Within committed rate and burst.
     Green = 0,
     /// Beyond the committed rate, but within the excess burst (RFC 2697) or the peak rate (RFC
     /// 2698).
     Yellow = 1,
-    /// Beyond both limits.
+    /// Beyond all limits.
     Red = 2,
 }
 
@@ -96,26 +96,26 @@ pub struct Rates {
     pub pbs: u64,
 }
 
-/// The names of the rates, in the order in which a table's value packs them, 64 bits each.
+/// The names of the rates in the order in which a table value packs them, 64 bits each.
 pub const RATE_NAMES: [&str; 5] = ["cir", "cbs", "ebs", "pir", "pbs"];
 
 /// The largest rate in bytes a second and the largest burst in bytes.
 pub const MAX_RATE: u64 = 1 << 40;
 
-/// The number of words of a meter: those of [`Used`], then the number of its rates.
+/// The number of words of a meter: the words of [`Used`], then the number of the rates.
 const WORDS: usize = 4;
-/// The number of words of a meter that packets change.
+/// The number of words that packets change.
 const STATE_WORDS: usize = 3;
 
-/// What packets have changed in a meter. It is all zero in a meter that was never used: its buckets
-/// are full.
+/// The state of a meter that packets change. It is all zero for an unused meter, whose buckets are
+/// full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// The tokens missing from bucket C.
     pub committed: u64,
     /// The tokens missing from bucket E (RFC 2697) or P (RFC 2698).
     pub other: u64,
-    /// The time of the last packet, in nanoseconds.
+    /// The arrival time of the last packet, in nanoseconds.
     pub last_ns: u64,
 }
 
@@ -123,14 +123,14 @@ pub struct Used {
 #[derive(Clone)]
 pub struct Meter {
     two_rates: bool,
-    /// The declared rates, then those that the control plane has set, and free places.
+    /// The declared rates, then rates that the control plane has set, and free entries.
     rates: Vec<Rates>,
     free: Vec<u64>,
     state: Box<[u64]>,
     view: View,
 }
 
-/// Where the meters and the rates are: `struct wl_meters` of runtime/c/meter.h.
+/// The location of meters and rates: `struct wl_meters` of runtime/c/meter.h.
 #[repr(C)]
 #[derive(Clone)]
 struct View {
@@ -141,7 +141,7 @@ struct View {
 // SAFETY: the view is renewed before it is used.
 unsafe impl Send for View {}
 
-/// The layout of a meter's table value.
+/// Returns the layout of a meter's table value.
 pub fn rates_layout() -> Layout {
     Layout::plain(RATE_NAMES.iter().map(|name| ((*name).to_owned(), 64)).collect())
 }
@@ -153,7 +153,7 @@ impl Rates {
         Self { cir, cbs, ebs, pir, pbs }
     }
 
-    /// Returns the rates as a table's value, laid out as [`rates_layout`].
+    /// Returns the rates as a table value with the layout [`rates_layout`].
     pub fn pack(&self) -> Bits {
         Bits::from_words(320, &[self.pbs, self.pir, self.ebs, self.cbs, self.cir])
     }
@@ -164,11 +164,11 @@ impl Rates {
     }
 }
 
-/// Returns the tokens that a rate adds between two times.
+/// Returns the number of tokens that a rate adds between two times.
 fn tokens(rate: u64, from_ns: u64, to_ns: u64) -> u64 {
     let fallen = |time: u64| u128::from(time) * u128::from(rate) / 1_000_000_000;
-    // At most 2^64 ns at 2^40 bytes a second: 2^75. Any value that exceeds the capacity of all
-    // buckets may saturate at 2^64 - 1.
+    // There are fewer than 2^75 tokens: at most 2^64 ns at 2^40 bytes a second. Values above the
+    // capacity of all buckets may saturate at 2^64 - 1.
     (fallen(to_ns) - fallen(from_ns)).try_into().unwrap_or(u64::MAX)
 }
 
@@ -187,7 +187,7 @@ struct Buckets<'a> {
 }
 
 impl Buckets<'_> {
-    /// RFC 2697, section 3: tokens are added to C; when that is full, to E.
+    /// RFC 2697, section 3: tokens go to bucket C, and to bucket E once C is full.
     fn single_rate(&mut self, from_ns: u64, to_ns: u64, bytes: u64, color: Color) -> Color {
         let fallen = tokens(self.rates.cir, from_ns, to_ns);
         let into_committed = fallen.min(*self.committed);
@@ -242,7 +242,7 @@ impl Meter {
         self.state.len() / WORDS
     }
 
-    /// Returns what packets have changed in a meter.
+    /// Returns the state of a meter that packets change.
     ///
     /// # Panics
     /// If there is no such meter.
@@ -254,10 +254,10 @@ impl Meter {
         Used { committed, other, last_ns }
     }
 
-    /// Sets what packets have changed in a meter. Its rates stay.
+    /// Sets the state of a meter that packets change. The rates stay as they are.
     ///
     /// # Errors
-    /// If there is no such meter, or more tokens are missing than its buckets hold.
+    /// If there is no such meter, or more tokens are missing than its buckets can hold.
     pub fn set_used(&mut self, index: u64, used: Used) -> Result<(), Refused> {
         let at = index_of(&EntryKey::Index(index), self.size())?;
         let rates = self.rates(index);
@@ -270,12 +270,13 @@ impl Meter {
         Ok(())
     }
 
-    /// Returns the rates of a meter: those that the control plane has set, or the declared ones.
+    /// Returns the rates of a meter: the rates that the control plane has set, or the declared
+    /// rates.
     pub fn rates(&self, index: u64) -> Rates {
         self.rates[self.rates_number(index) as usize]
     }
 
-    /// Returns the number of a meter's rates; 0 for the declared ones.
+    /// Returns the number of a meter's rates, or 0 for the declared rates.
     fn rates_number(&self, index: u64) -> u64 {
         self.state.get(index as usize * WORDS + STATE_WORDS).copied().unwrap_or(0)
     }
@@ -311,7 +312,7 @@ impl Instance for Meter {
         Bits::new(2, color as u128)
     }
 
-    /// Sets the rates of a meter, packed according to [`rates_layout`], and fills its buckets.
+    /// Sets the rates of a meter, packed with the layout [`rates_layout`], and fills its buckets.
     fn load(&mut self, entry: Entry) -> Result<(), Refused> {
         let index = index_of(&entry.key, self.size())?;
         check_value(&entry.value, 320)?;
@@ -348,13 +349,13 @@ impl Instance for Meter {
     }
 
     /// Returns the entry for a row. It contains only the rates: the control plane does not write
-    /// the buckets' contents.
+    /// the content of buckets.
     fn entry(&self, row: &Row) -> Entry {
         Entry { key: row.key.clone(), value: packed(&row.fields[..RATE_NAMES.len()]) }
     }
 
-    /// The meters that were used or set: their rates, the tokens in their buckets after the last
-    /// packet, and the time `last_ns` of that packet.
+    /// Returns the meters that were used or set: the rates, the tokens in the buckets after the
+    /// last packet, and the time `last_ns` of that packet.
     fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         for (index, state) in self.state.chunks_exact(WORDS).enumerate() {
@@ -462,8 +463,8 @@ mod tests {
 
     #[test]
     fn no_fraction_of_a_token_is_lost() {
-        // Three bytes a second: one every 333,333,333 1/3 ns. The meter is polled around the time
-        // of each token.
+        // Three bytes a second are one token every 333,333,333 1/3 ns. The meter is polled around
+        // the time of each token.
         let mut m = single(3, 3, 0);
         assert_eq!(blind(&mut m, 0, 3), 0);
         for now in [333_333_333, 333_333_334, 666_666_666, 666_666_667, 999_999_999] {
@@ -531,7 +532,7 @@ mod tests {
     }
 
     proptest! {
-        /// RFC 2697 as its text describes it, one token at a time.
+        /// A model of RFC 2697 that adds one token at a time, as its text does.
         #[test]
         fn single_rate_equals_one_token_at_a_time(
             cir in 0u64..50, cbs in 0u64..40, ebs in 0u64..40,

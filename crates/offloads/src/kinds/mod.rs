@@ -1,5 +1,5 @@
-//! The kinds. The interface and the golden implementation of each kind are in one file, which is
-//! named after the kind in Loom C (`match` is in `matching`).
+//! The kinds. One file contains the interface and the golden implementation of a kind, and is named
+//! after it (`match` is in `matching`).
 
 pub mod array;
 pub mod bloom;
@@ -20,8 +20,8 @@ use wireloom_bits::Bits;
 use crate::registry::{self, Kind};
 use crate::{Config, EntryKey, Instance, Layout, Refused};
 
-/// All kinds, in the order of the reference. (`engine` offloads are not a kind: their interface is
-/// that of the engine.)
+/// All kinds, in the order of the reference. `engine` is not a kind: the interface of such an
+/// offload is the interface of the engine.
 pub static KINDS: &[Kind] = &[
     lpm::KIND,
     exact::KIND,
@@ -41,8 +41,8 @@ pub static KINDS: &[Kind] = &[
 /// Creates an offload as declared, in its initial state.
 ///
 /// # Errors
-/// If there is no such kind, if the types do not suit the kind, or if there is not enough memory.
-/// The error is a sentence without a final period.
+/// If the kind does not exist, if the types do not match it, or if there is not enough memory. The
+/// error is a sentence without a final period.
 pub fn instantiate(config: &Config) -> Result<Box<dyn Instance>, Refused> {
     match registry::kind(&config.kind) {
         Some(kind) => (kind.make)(config),
@@ -66,7 +66,7 @@ fn index_of(key: &EntryKey, size: usize) -> Result<usize, Refused> {
     }
 }
 
-/// Refuses a value whose width differs from that of the offload's value type.
+/// Refuses a value whose width differs from the width of the offload's value type.
 pub(crate) fn check_value(value: &Bits, width: u32) -> Result<(), Refused> {
     if value.width() == width {
         return Ok(());
@@ -92,7 +92,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::{Entry, EntryKey, Env, ValueType};
 
-    /// A configuration with defaults filled in, as the compiler makes it.
+    /// Returns a configuration with defaults filled in, as the compiler creates it.
     pub(crate) fn config(
         kind: &str,
         key: Option<&[(&str, u32)]>,
@@ -118,7 +118,7 @@ pub(crate) mod tests {
         config
     }
 
-    /// Makes a packet with these bytes.
+    /// Returns a packet with these bytes.
     pub(crate) fn packet(bytes: &[u8]) -> PacketInHand {
         PacketInHand::arrive(&Packet { ingress: 1, arrival_ns: 5, bytes: bytes.to_vec() }, 0)
     }
@@ -167,7 +167,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A copy has all state that calls can observe, and shares none with the original.
+    /// A copy has all state that calls can observe, and shares no state with the original.
     #[test]
     fn copies_behave_as_their_originals() {
         let byte = |value: u32| Bits::new(8, u128::from(value));

@@ -1,7 +1,7 @@
-//! `park`: packets that are set aside under a key.
+//! `park`: queues of packets that are set aside under a key.
 //!
-//! Packets under one key form a queue. Their age counts from the time of the `keep`. The park's
-//! time is the latest arrival time that any call has seen, so that it never runs backwards.
+//! Packets under one key form a queue. The age of a packet counts from its `keep`. The time of the
+//! park is the latest arrival time of any call, so it never runs backwards.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -73,11 +73,11 @@ pub const KIND: Kind = Kind {
 pub struct Park {
     size: usize,
     age_ns: u64,
-    /// The latest time that a call has seen.
+    /// The latest time of any call.
     time_ns: u64,
     /// The packets by a running number, oldest first.
     packets: BTreeMap<u64, Parked>,
-    /// The running numbers under each key, oldest first. No queue is empty.
+    /// The running numbers of each key, oldest first. No queue is empty.
     queues: HashMap<Bits, VecDeque<u64>>,
     next: u64,
 }
@@ -85,20 +85,20 @@ pub struct Park {
 /// A parked packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parked {
-    /// Its key.
     pub key: Bits,
-    /// The time of the park when it was kept, in nanoseconds.
+    /// The time of the park at `keep`, in nanoseconds.
     pub since_ns: u64,
-    /// The packet. Its number does not count: it leaves under that of the packet that takes it.
+    /// The packet. Its sequence number is ignored: it leaves with the number of the packet that
+    /// takes it.
     pub packet: PacketInHand,
 }
 
-/// What a park holds, for machines that keep it in memories of their own.
+/// The state of a park, for machines that keep it in their own memories.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// The latest time that a call has seen, in nanoseconds.
+    /// The latest time of any call, in nanoseconds.
     pub time_ns: u64,
-    /// The packets, the oldest first.
+    /// The packets, oldest first.
     pub packets: Vec<Parked>,
 }
 
@@ -115,16 +115,16 @@ impl Park {
         }
     }
 
-    /// What it holds.
+    /// Returns a copy of the state.
     pub fn state(&self) -> State {
         State { time_ns: self.time_ns, packets: self.packets.values().cloned().collect() }
     }
 
-    /// Replaces what it holds.
+    /// Replaces the state.
     ///
     /// # Errors
-    /// If there are more packets than the park has room for, or they are in another order than that
-    /// of their times, or younger than the park's time. The park is then unchanged.
+    /// If there are more packets than the park can hold, if they are not in the order of their
+    /// times, or if one is later than the time of the park. The park is then unchanged.
     pub fn set_state(&mut self, State { time_ns, packets }: State) -> Result<(), Refused> {
         let is_ordered = packets.is_sorted_by_key(|parked| parked.since_ns);
         if !is_ordered || packets.last().is_some_and(|parked| parked.since_ns > time_ns) {
@@ -140,14 +140,14 @@ impl Park {
         Ok(())
     }
 
-    /// Makes a packet the newest.
+    /// Appends a packet as the newest.
     fn add(&mut self, parked: Parked) {
         self.queues.entry(parked.key.clone()).or_default().push_back(self.next);
         self.packets.insert(self.next, parked);
         self.next += 1;
     }
 
-    /// Advances the time and drops packets that have grown too old.
+    /// Advances the time and drops expired packets.
     fn advance(&mut self, now_ns: u64) {
         self.time_ns = self.time_ns.max(now_ns);
         if self.age_ns != 0 {
@@ -167,7 +167,7 @@ impl Park {
         before - self.packets.len()
     }
 
-    /// Removes the oldest number from a key's queue.
+    /// Removes the oldest number from the queue of a key.
     fn unqueue(&mut self, key: &Bits) -> Option<u64> {
         let queue = self.queues.get_mut(key)?;
         let number = queue.pop_front();
@@ -188,8 +188,7 @@ impl Park {
     fn take(&mut self, key: &Bits, packet: &mut PacketInHand) -> bool {
         let Some(number) = self.unqueue(key) else { return false };
         let kept = self.packets.remove(&number).expect("a number in a queue has its packet");
-        // The packet that leaves takes over the sequence number of the packet that has just
-        // arrived.
+        // The packet that leaves gets the sequence number of the packet that has arrived.
         let sequence = packet.sequence;
         *packet = kept.packet;
         packet.sequence = sequence;
@@ -212,7 +211,7 @@ impl Instance for Park {
         Err(Refused("`park` holds packets, not entries: remove the section".into()))
     }
 
-    /// Drops the packets kept under a key.
+    /// Drops the packets under a key.
     fn unload(&mut self, key: &EntryKey) -> Result<bool, Refused> {
         let EntryKey::Exact(key) = key else {
             return Err(Refused("the key is not a whole key".into()));
@@ -228,7 +227,7 @@ impl Instance for Park {
         Some(self.packets.len() as u64)
     }
 
-    /// The packets, the oldest first.
+    /// Returns the packets, oldest first.
     fn rows(&self) -> Vec<Row> {
         let rows = self.packets.values().map(|kept| {
             let word = |width, value: u64| Bits::new(width, u128::from(value));
@@ -265,7 +264,7 @@ mod tests {
         bench.call("keep", &[Bits::new(8, key)]).bit(0)
     }
 
-    /// The first byte of the packet taken, if there is one.
+    /// Takes a packet and returns its first byte; `None` if the queue is empty.
     fn take(bench: &mut Bench, key: u128) -> Option<u8> {
         let mut arrived = packet(&[0; 60]);
         arrived.sequence = 77;

@@ -1,10 +1,10 @@
 //! `random`: pseudo-random numbers that are the same on every machine.
 //!
 //! SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014) is
-//! a counter whose values are mixed, so that any output can be computed directly. The packet with
+//! a counter whose values are mixed, so any output can be computed directly. The packet with
 //! sequence number `n` gets output `n` of the generator seeded with `seed`. That output seeds a
-//! second generator for the packet. The reply is the upper 32 bits of that generator's output
-//! `stream`.
+//! second generator for the packet. The reply is the upper 32 bits of output `stream` of the second
+//! generator.
 
 use wireloom_bits::Bits;
 
@@ -48,7 +48,7 @@ pub fn splitmix64(seed: u64, index: u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// Returns the number that `random.next(stream)` yields for a packet.
+/// Returns the reply of `random.next(stream)` for a packet.
 pub fn draw(seed: u64, sequence: u64, stream: u32) -> u32 {
     (splitmix64(splitmix64(seed, sequence), u64::from(stream)) >> 32) as u32
 }
@@ -86,8 +86,7 @@ mod tests {
 
     #[test]
     fn splitmix64_gives_its_published_sequence() {
-        // The outputs for seed 1234567 with which implementations of SplitMix64 are commonly
-        // tested.
+        // These outputs for seed 1234567 are commonly used to test implementations of SplitMix64.
         let expected =
             [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         for (index, value) in expected.into_iter().enumerate() {

@@ -1,36 +1,37 @@
-//! Which blocks of a table are in use.
+//! Allocation of the blocks of a table.
 
 use super::runs::Runs;
 use super::spread::{KEYS, MOST_LONG, MOST_SHORT_DEEP, SHORT_KEYS, most_values};
 use super::{DIRECT_BITS, STRIDE};
 
-/// A number of blocks: deep ones, which other blocks name, and others.
+/// A number of blocks. Entries of other blocks refer to deep blocks; direct entries refer to top
+/// blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct BlockCount {
     pub(super) deep: usize,
     pub(super) top: usize,
 }
 
-/// The blocks that are in use: those that other blocks name, whose numbers have fewer bits, come
-/// first.
+/// The allocated blocks. Deep blocks have the lowest numbers, since entries of blocks may have
+/// fewer bits than direct entries.
 pub(super) struct Blocks {
     deep: Runs,
     top: Runs,
 }
 
-/// The most blocks, deep ones and others, that a change of one prefix needs for the path to it: one
-/// for each stride of a key. It can need more below that path (`Table::has_room`).
+/// Returns the maximum number of blocks of each sort that a change needs on the path to its prefix:
+/// one for each stride of the key. It can need more blocks below that path (`Table::has_room`).
 pub(super) fn spare(key_width: u32) -> usize {
     2 + key_width.saturating_sub(DIRECT_BITS).div_ceil(STRIDE) as usize
 }
 
 impl BlockCount {
-    /// The blocks of a table that has so many now, with room for more. `None` if it cannot consist of
-    /// blocks.
+    /// Returns the blocks for a table that needs `self` now, with room to grow. `None` if the table
+    /// cannot consist of blocks.
     pub(super) fn with_room(self, key_width: u32, values: usize) -> Option<Self> {
         let is_short = SHORT_KEYS.contains(&key_width);
-        // Most blocks of short keys are top ones, and most of wide keys are deep. The others are few, so much
-        // room for them costs little.
+        // Most blocks of short keys are top blocks, and most blocks of wide keys are deep. The
+        // other sort is rare, so generous room for it costs little.
         let (deep, top) = match is_short {
             true => (self.deep / 2, self.top / 16),
             false => (self.deep / 8, self.top / 2),
@@ -51,7 +52,7 @@ impl BlockCount {
         *if is_deep { &mut self.deep } else { &mut self.top } += 1;
     }
 
-    /// Whether there are at least as many blocks of both sorts here.
+    /// Whether there are at least as many blocks of each sort as needed.
     pub(super) fn suffices_for(self, needed: Self) -> bool {
         self.deep >= needed.deep && self.top >= needed.top
     }
@@ -72,17 +73,17 @@ impl Blocks {
         self.of(is_deep).give(block, 1);
     }
 
-    /// The blocks that can be taken.
+    /// Returns the number of blocks that can be taken.
     pub(super) fn free(&self) -> BlockCount {
         BlockCount { deep: self.deep.available(1), top: self.top.available(1) }
     }
 
-    /// The memory in bytes.
+    /// Returns the memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.deep.memory() + self.top.memory()
     }
 
-    /// The blocks of one sort that have been taken once, and those of them that are free.
+    /// Returns the blocks of one sort that were ever taken, and the free ones among them.
     #[cfg(test)]
     pub(super) fn taken_and_free(&self, is_deep: bool) -> (std::ops::Range<u32>, &[u32]) {
         let (runs, first) = if is_deep { (&self.deep, 0) } else { (&self.top, self.deep.end()) };

@@ -1,8 +1,8 @@
-//! Epochs, which determine when no reader can access an object any longer.
+//! Epochs: they determine when no reader can access an object any longer.
 //!
-//! A pinned reader has noted the epoch in which it was pinned. The writer unlinks an object, then
-//! ends the epoch; readers that pin later cannot see the object. The object is free once every
-//! pinned reader has noted a later epoch than the one that ended.
+//! A pinned reader notes the epoch in which it was pinned. The writer unlinks an object, then ends
+//! the epoch; readers that pin later cannot see the object. The object is free once every pinned
+//! reader has noted a later epoch than the ended one.
 //!
 //! Two sequentially consistent fences ensure that no reader is overlooked: the reader's, between
 //! noting its epoch and any access, and the writer's, between unlinking an object and reading the
@@ -35,7 +35,7 @@ impl Epochs {
         Note(note)
     }
 
-    /// Pins a reader: objects that it sees from now on remain valid until [`Note::unpin`].
+    /// Pins a reader. Objects that it sees from now on remain valid until [`Note::unpin`].
     pub(super) fn pin(&self, note: &Note) {
         note.0.store(self.now.load(Ordering::SeqCst), Ordering::SeqCst);
         fence(Ordering::SeqCst);
@@ -46,7 +46,7 @@ impl Epochs {
         self.now.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// Returns the oldest pinned epoch: objects unlinked in earlier epochs are free.
+    /// Returns the oldest pinned epoch. Objects unlinked in earlier epochs are free.
     pub(super) fn oldest_pinned(&self) -> u64 {
         fence(Ordering::SeqCst);
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +58,7 @@ impl Epochs {
 }
 
 impl Note {
-    /// Unpins the reader, which no longer accesses any shared object.
+    /// Unpins the reader. It must not access shared objects until it is pinned again.
     pub(super) fn unpin(&self) {
         self.0.store(IDLE, Ordering::Release);
     }

@@ -1,8 +1,8 @@
-//! The data that lookups read. The module's documentation describes the layout.
+//! The data that lookups read. The documentation of the parent module describes the layout.
 //!
-//! All memory consists of atomic words. They are read and written without ordering except for the
-//! direct entries, which are written with release and read with acquire ordering. Therefore not
-//! even a mistake in reclamation could cause undefined behaviour.
+//! All memory consists of atomic words. Direct entries and entries of blocks are written with
+//! release and read with acquire ordering, all other words without ordering. So even a mistake in
+//! reclamation could not cause undefined behaviour.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -15,8 +15,8 @@ use super::spread::{self, Spread};
 use crate::Refused;
 use crate::memory::{Dense, Zeroable};
 
-/// A node as C sees it: 24 bytes in native byte order, padded to 32, so that no node crosses a
-/// cache line: one access is at most one miss, and one prefetch fetches the complete node.
+/// A node as C sees it: 24 bytes in native byte order, padded to 32. No node crosses a cache line,
+/// so an access causes at most one miss, and one prefetch fetches the complete node.
 #[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LpmNode {
@@ -25,32 +25,33 @@ pub struct LpmNode {
     /// Bit `s` is set if the value of slot `s` differs from that of slot `s - 1`. All bits are zero
     /// if no slot has a value; otherwise bit 0 is set.
     pub leaves: u64,
-    /// The index of the first child node. The others follow, in the order of their slots.
+    /// The index of the first child node. The other children follow in the order of their slots.
     pub child_base: u32,
-    /// The index of the first leaf. The others follow.
+    /// The index of the first leaf. The other leaves follow.
     pub leaf_base: u32,
 }
 
-/// The location of a table's memory, for readers in C. It is valid as long as the guard that
-/// returned it exists.
+/// The location of a table's memory, for readers in C. It is valid while the guard that returned it
+/// exists.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LpmView {
     /// `2^direct_bits` entries: the index of a node (0 for none) in the upper 32 bits, the number
-    /// of a value in the lower 32 bits.
+    /// of a value in the lower 32 bits. Empty in tables of blocks.
     pub direct: *const u64,
-    /// The nodes. Number 0 means none; it has neither children nor leaves, so that a reader may
-    /// also read it.
+    /// The nodes. Number 0 means none. It has neither children nor leaves, so reading it is
+    /// harmless. Empty in tables of blocks.
     pub nodes: *const LpmNode,
-    /// The leaves, which are numbers of values. 0 means that there is no better value here.
+    /// The leaves: numbers of values, or 0 for no better value. Empty in tables of blocks.
     pub leaves: *const u32,
-    /// In tables of blocks, `2^direct_bits` entries: the number of a value, or 2^31 plus that of a
-    /// block. Null in tables of nodes; then the arrays above count, which otherwise are empty.
+    /// In tables of blocks, `2^direct_bits` entries: the number of a value, or 2^31 plus the number
+    /// of a block. Null in tables of nodes.
     pub spread: *const u32,
-    /// The blocks, 64 entries each. Of keys of at most 32 bits entries have two bytes: the number of a
-    /// value, or 2^15 plus that of a block. Of wider ones they have four bytes, and are as direct ones.
+    /// The blocks, 64 entries each. For keys of at most 32 bits, an entry has two bytes: the number
+    /// of a value, or 2^15 plus the number of a block. For wider keys, an entry has four bytes and
+    /// the form of a direct entry.
     pub blocks: *const c_void,
-    /// The values, with `value_words` little-endian 64-bit words each. Number 0 is the miss value.
+    /// The values, each of `value_words` little-endian 64-bit words. Number 0 is the miss value.
     pub values: *const u64,
     /// The number of words of a value.
     pub value_words: u32,
@@ -60,7 +61,7 @@ pub struct LpmView {
     pub key_bits: u32,
     /// The size of all these arrays in bytes.
     pub bytes: usize,
-    /// The number of direct entries, in tables of either form.
+    /// The number of direct entries, in both forms of table.
     pub direct_count: usize,
     /// The number of nodes, including number 0.
     pub node_count: usize,
@@ -73,13 +74,13 @@ pub struct LpmView {
 }
 
 impl LpmView {
-    /// The bytes of a block.
+    /// Returns the size of a block in bytes.
     pub fn block_bytes(&self) -> usize {
         spread::block_bytes(self.key_bits)
     }
 }
 
-/// An [`LpmNode`] that can be read while others are written.
+/// An [`LpmNode`] that can be read while it is written.
 #[repr(C, align(32))]
 struct NodeCell {
     children: AtomicU64,
@@ -98,7 +99,7 @@ pub(super) struct Fib {
     direct: Dense<AtomicU64>,
     nodes: Dense<NodeCell>,
     leaves: Dense<AtomicU32>,
-    /// Replaces `direct`, `nodes` and `leaves`, which are empty then.
+    /// The arrays of a table of blocks; `direct`, `nodes` and `leaves` are then empty.
     spread: Option<Spread>,
     values: Dense<AtomicU64>,
     value_width: u32,
@@ -113,7 +114,7 @@ pub(super) struct Capacity {
     pub(super) nodes: usize,
     pub(super) leaves: usize,
     pub(super) values: usize,
-    /// Blocks, in tables that consist of them.
+    /// The number of blocks; `None` in tables of nodes.
     pub(super) blocks: Option<usize>,
 }
 
@@ -141,17 +142,17 @@ impl Fib {
         })
     }
 
-    /// The blocks, in tables that consist of them.
+    /// Returns the arrays of blocks; `None` in tables of nodes.
     pub(super) fn spread(&self) -> Option<&Spread> {
         self.spread.as_ref()
     }
 
-    /// The number of values for which there is room.
+    /// Returns the number of values that fit.
     pub(super) fn value_capacity(&self) -> usize {
         self.values.len() / self.value_words
     }
 
-    /// The memory in bytes.
+    /// Returns the memory in bytes.
     pub(super) fn memory(&self) -> usize {
         size_of_val(&*self.direct)
             + size_of_val(&*self.nodes)
@@ -166,7 +167,7 @@ impl Fib {
         ((entry >> 32) as u32, entry as u32)
     }
 
-    /// Stores a direct entry, and publishes with it everything that was written before.
+    /// Stores a direct entry, and publishes everything written before it.
     pub(super) fn publish(&self, slot: usize, node: u32, value: u32) {
         self.direct[slot].store(u64::from(node) << 32 | u64::from(value), Ordering::Release);
     }
@@ -200,7 +201,7 @@ impl Fib {
         }
     }
 
-    /// Returns the value with a number.
+    /// Returns a value by number.
     pub(super) fn value(&self, id: u32) -> Bits {
         let cells = &self.values[id as usize * self.value_words..][..self.value_words];
         match cells {
@@ -272,17 +273,18 @@ impl LpmNode {
         (self.children >> slot & 1 == 1).then(|| self.child_base + rank(self.children, slot) as u32)
     }
 
-    /// Returns the index of a slot's child among the children, or the index that it would have.
+    /// Returns the position of a slot's child among the children, or the position that it would
+    /// have.
     pub(super) fn child_rank(&self, slot: usize) -> usize {
         rank(self.children, slot)
     }
 
-    /// The number of children.
+    /// Returns the number of children.
     pub(super) fn child_count(&self) -> usize {
         self.children.count_ones() as usize
     }
 
-    /// The number of leaves.
+    /// Returns the number of leaves.
     pub(super) fn leaf_count(&self) -> usize {
         self.leaves.count_ones() as usize
     }

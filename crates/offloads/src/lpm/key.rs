@@ -1,10 +1,10 @@
-//! Keys as lookups read them: by groups of bits from the most significant bit on.
+//! Keys in the form that lookups read: groups of bits from the most significant bit on.
 
 use wireloom_bits::Bits;
 
-/// A key. Its most significant bit is bit 0.
+/// A key. Bit 0 is its most significant bit.
 pub(super) trait Key {
-    /// Returns `count` (1 to 18) bits from bit `at` on. Bits after the end are zero.
+    /// Returns `count` (1 to 18) bits from bit `at` on. Bits past the end are zero.
     fn chunk(&self, at: u32, count: u32) -> usize;
 }
 
@@ -12,7 +12,7 @@ pub(super) trait Key {
 #[derive(Clone, Copy)]
 pub(super) struct Narrow(u128);
 
-/// Wider keys: words, most significant first, left-aligned.
+/// Wider keys: left-aligned words, most significant first.
 pub(super) struct Wide(Vec<u64>);
 
 impl Narrow {
@@ -49,7 +49,7 @@ impl Key for Wide {
     }
 }
 
-/// Evaluates an expression with a key in the representation that suits its width.
+/// Evaluates an expression with a key in the representation for its width.
 macro_rules! with_key {
     ($bits:expr, |$key:ident| $body:expr) => {
         if $bits.width() <= 128 {

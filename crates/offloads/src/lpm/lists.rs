@@ -1,14 +1,14 @@
-//! Many short lists of words in one array. A list of one word, which is what most nodes of a trie
-//! have, takes no room there.
+//! Many short lists of words in one array. Most nodes of a trie have a list of one word, which
+//! takes no space in the array.
 
-/// A list. Its owner knows the number of its words.
+/// A list. The owner knows its length.
 #[derive(Clone, Copy, Default)]
 pub(super) struct List {
-    /// The word of a list of one word; the first index of a longer one.
+    /// The word of a list of one word, or the first index of a longer list.
     word: u32,
 }
 
-/// The words of all lists with more than one. Freed runs are kept by length and reused.
+/// The words of all longer lists. Freed runs are kept by length and reused.
 #[derive(Default)]
 pub(super) struct Lists {
     words: Vec<u32>,
@@ -25,7 +25,7 @@ impl Lists {
         }
     }
 
-    /// Returns the words of a list, for changes.
+    /// Returns the words of a list for changes.
     pub(super) fn words_mut<'a>(&'a mut self, list: &'a mut List, count: usize) -> &'a mut [u32] {
         match count {
             0 => &mut [],
@@ -34,7 +34,7 @@ impl Lists {
         }
     }
 
-    /// Inserts a word into a list that has `count` words, as number `at`.
+    /// Inserts a word at index `at` into a list of `count` words.
     pub(super) fn insert(&mut self, list: &mut List, count: usize, at: usize, word: u32) {
         let mut longer = self.take(count + 1);
         for place in 0..=count {
@@ -48,7 +48,7 @@ impl Lists {
         *list = longer;
     }
 
-    /// Removes word number `at` from a list that has `count` words, and returns it.
+    /// Removes and returns the word at index `at` of a list of `count` words.
     pub(super) fn remove(&mut self, list: &mut List, count: usize, at: usize) -> u32 {
         let removed = self.words(list, count)[at];
         let mut shorter = self.take(count - 1);
@@ -84,7 +84,7 @@ impl Lists {
         self.free[count].push(list.word);
     }
 
-    /// The memory in bytes.
+    /// Returns the memory in bytes.
     pub(super) fn memory(&self) -> usize {
         let free: usize = self.free.iter().map(|runs| runs.capacity() * 4).sum();
         self.words.capacity() * 4 + free + self.free.capacity() * size_of::<Vec<u32>>()

@@ -1,8 +1,8 @@
-//! Sets of prefixes of a trie's nodes. Most nodes have no prefix or one, which fits in the node; the
-//! bitmap of a node with several is elsewhere.
+//! Sets of prefixes of a trie node. Most nodes have at most one prefix, which is stored in the
+//! node. The bitmap of a node with several prefixes is stored separately.
 
-/// A set of positions from 2 to 127: 0 for none, the position of a single one, or 128 more than the
-/// number of a bitmap.
+/// A set of positions from 2 to 127. The number is 0 for the empty set, the position of a single
+/// element, or 128 plus the index of a bitmap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Present(u32);
 
@@ -47,7 +47,7 @@ impl Bitmaps {
         });
     }
 
-    /// The memory in bytes.
+    /// Returns the memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.bitmaps.capacity() * 16 + self.free.capacity() * 4
     }
@@ -66,7 +66,7 @@ mod tests {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let (index, draw) = ((state >> 8) as usize % 3, (state >> 16) as usize);
             let position = 2 + draw % 126;
-            // Sets shrink to nothing now and then.
+            // Sets become empty now and then.
             wanted[index] = match draw % 7 {
                 0 => [0, 0],
                 _ => {

@@ -1,4 +1,4 @@
-//! Lookups in other threads, while the table changes.
+//! Lookups by other threads while the table changes.
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -12,7 +12,7 @@ use super::key::with_key;
 
 /// The data that readers share with the writer.
 pub(super) struct Shared {
-    /// The FIB to read. It is one of `owned`.
+    /// The FIB that readers use. It is one of `owned`.
     fib: AtomicPtr<Fib>,
     /// The current FIB, and older ones with the epoch that ended when they were replaced.
     owned: Mutex<Vec<(u64, Arc<Fib>)>>,
@@ -26,9 +26,9 @@ pub struct Reader {
     key_width: u32,
 }
 
-/// A pinned reader: everything that it sees stays in memory until the guard is dropped. Keep a
-/// guard for a batch of lookups, but not for long: objects that the writer replaces in the meantime
-/// cannot be reused before.
+/// A pinned reader. Everything that it sees stays in memory until the guard is dropped. Keep a
+/// guard for a batch of lookups, but not longer: objects that the writer replaces meanwhile cannot
+/// be reused.
 pub struct Guard<'a> {
     reader: &'a Reader,
 }
@@ -42,13 +42,13 @@ impl Shared {
         }
     }
 
-    /// The memory of all FIBs in bytes.
+    /// Returns the memory of all FIBs in bytes.
     pub(super) fn memory(&self) -> usize {
         let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
         owned.iter().map(|(_, fib)| fib.memory()).sum()
     }
 
-    /// Publishes another FIB.
+    /// Publishes a new FIB.
     pub(super) fn replace(&self, fib: &Arc<Fib>) {
         let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
         owned.push((u64::MAX, Arc::clone(fib)));
@@ -60,7 +60,7 @@ impl Shared {
         }
     }
 
-    /// Drops the FIBs that no reader can see. Returns whether some are left besides the current one.
+    /// Drops the FIBs that no reader can see. Returns whether old FIBs remain.
     pub(super) fn reclaim(&self, oldest_pinned: u64) -> bool {
         let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
         owned.retain(|(until, _)| *until == u64::MAX || *until >= oldest_pinned);
@@ -80,7 +80,7 @@ impl Reader {
     }
 
     /// Pins the reader until it is pinned again or released, and returns the location of the table.
-    /// For machines that cannot keep a guard.
+    /// This is for machines that cannot keep a guard.
     pub fn hold(&mut self) -> LpmView {
         self.shared.epochs.pin(&self.note);
         let guard = ManuallyDrop::new(Guard { reader: self });
@@ -118,8 +118,8 @@ impl Guard<'_> {
         fib.value(with_key!(key, |key| fib.lookup(key)))
     }
 
-    /// Returns the table's current location in memory. Changes that need no new arrays are visible
-    /// through it.
+    /// Returns the current location of the table in memory. Changes are visible through it until
+    /// one needs new arrays.
     pub fn view(&self) -> LpmView {
         self.fib().view()
     }

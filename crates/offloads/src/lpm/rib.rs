@@ -1,4 +1,4 @@
-//! The source of truth: the prefixes of the table, by the node of the trie in which they end.
+//! The source of truth: the prefixes of the table, by the trie node that they end in.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use super::present::{Bitmaps, Present};
 /// scattered prefixes have many nodes with one child and no prefix, so nodes are small.
 #[derive(Clone, Copy, Default)]
 struct RibNode {
-    /// The bitmap of the slots, 64 in total, that have a child.
+    /// The bitmap of the 64 slots that have a child.
     children: u64,
-    /// The set of the prefixes.
+    /// The prefixes that end in the node.
     present: Present,
-    /// The numbers of the values, in the order of the set's bits, then the children, in the order
-    /// of theirs. Most nodes have one word in total.
+    /// The numbers of the values in the order of `present`, then the children in the order of their
+    /// slots. Most nodes have one word in total.
     words: List,
 }
 
@@ -30,7 +30,7 @@ fn rank(bitmap: u64, index: usize) -> usize {
     (bitmap & ((1 << index) - 1)).count_ones() as usize
 }
 
-/// Returns whether a set has a prefix, and the number of those before it.
+/// Returns whether a set contains a prefix, and the number of prefixes before it.
 fn place(present: &[u64; 2], position: usize) -> (bool, usize) {
     let below = if position < 64 { 0 } else { present[0].count_ones() as usize };
     let word = present[position / 64];
@@ -42,7 +42,7 @@ fn count(present: &[u64; 2]) -> usize {
 }
 
 impl RibNode {
-    /// The number of words of a node with this set of prefixes.
+    /// Returns the number of words of a node with this set of prefixes.
     fn word_count(&self, present: &[u64; 2]) -> usize {
         count(present) + self.children.count_ones() as usize
     }
@@ -52,21 +52,20 @@ impl RibNode {
     }
 }
 
-/// All prefixes of the table.
 pub(super) struct Rib {
     direct_bits: u32,
-    /// The prefixes of at most `direct_bits` bits: their bits (right-aligned), their lengths and
-    /// the numbers of their values.
+    /// The prefixes of at most `direct_bits` bits. The key is the right-aligned bits and the
+    /// length, the value the number of the prefix's value.
     short: BTreeMap<(u32, u32), u32>,
-    /// For each direct entry, one more than the length of the longest prefix that covers it; 0 if
-    /// none does.
+    /// For each direct entry, 1 plus the length of the longest short prefix that covers it; 0 if
+    /// there is none.
     covered: Vec<u8>,
     /// For each direct entry, the node below it; 0 if there is none.
     roots: Vec<u32>,
     nodes: Vec<RibNode>,
-    /// The sets of the nodes with several prefixes.
+    /// The sets of nodes with several prefixes.
     bitmaps: Bitmaps,
-    /// The words of the nodes.
+    /// The words of all nodes.
     lists: Lists,
     free: Vec<u32>,
     count: usize,
@@ -74,14 +73,14 @@ pub(super) struct Rib {
 
 /// The update of the FIB that a change of the RIB requires.
 pub(super) enum Change {
-    /// These direct entries have a new value.
+    /// The direct entries that have a new value, and the value.
     Direct(Vec<usize>, u32),
-    /// Under a direct entry, the prefixes of the node at this depth have changed, or the node has
-    /// lost the child that the key leads to. The nodes above lead to it.
+    /// A change below a direct entry. Either the prefixes of the last node have changed, or the
+    /// node has lost the child that the key leads to.
     Path {
-        /// The nodes from the root down to the changed one; empty if none is left.
+        /// The nodes from the root down to the changed one. Empty if none remains.
         nodes: Vec<u32>,
-        /// Whether the change is that the last node lost a child (or the direct entry its root).
+        /// Whether the last node lost a child (or the direct entry lost its root).
         pruned: bool,
     },
 }
@@ -101,17 +100,17 @@ impl Rib {
         }
     }
 
-    /// The number of prefixes.
+    /// Returns the number of prefixes.
     pub(super) fn len(&self) -> usize {
         self.count
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes.
     pub(super) fn node_count(&self) -> usize {
         self.nodes.len() - 1 - self.free.len()
     }
 
-    /// Returns the set of the prefixes of a node, the numbers of their values, and the children.
+    /// Returns the set of prefixes of a node, the numbers of their values, and the children.
     fn parts(&self, id: u32) -> ([u64; 2], &[u32], &[u32]) {
         let node = &self.nodes[id as usize];
         let present = self.bitmaps.bits(node.present);
@@ -120,13 +119,13 @@ impl Rib {
         (present, values, children)
     }
 
-    /// Returns the bitmap of the slots of a node with a child, and the children.
+    /// Returns the bitmap of the slots with a child, and the children.
     pub(super) fn children(&self, id: u32) -> (u64, &[u32]) {
         let (_, _, children) = self.parts(id);
         (self.nodes[id as usize].children, children)
     }
 
-    /// Returns the bitmap of the slots of a node with a child, and the children at these slots.
+    /// Returns the bitmap of all slots with a child, and the children at these slots.
     pub(super) fn children_in(
         &self,
         id: u32,
@@ -138,7 +137,7 @@ impl Rib {
         (bitmap, children[first..first + within.count_ones() as usize].iter().copied())
     }
 
-    /// Adds the number of nodes of a subtree to a count. A count of more than `limit` is not exact.
+    /// Returns `count` plus the number of nodes of a subtree. A result above `limit` is not exact.
     pub(super) fn size(&self, id: u32, count: usize, limit: usize) -> usize {
         if id == 0 || count > limit {
             return count;
@@ -201,7 +200,7 @@ impl Rib {
         Some(value)
     }
 
-    /// Returns the position and the value's number of each prefix of a node, shorter prefixes
+    /// Returns the position of each prefix of a node and the number of its value, shorter prefixes
     /// first.
     fn prefixes(&self, id: u32) -> impl Iterator<Item = (usize, u32)> {
         let (present, values, _) = self.parts(id);
@@ -238,19 +237,19 @@ impl Rib {
         places.find(|(there, _)| *there).map_or(0, |(_, at)| values[at])
     }
 
-    /// The number of leaves of all nodes.
+    /// Returns the number of leaves of all nodes.
     pub(super) fn leaf_count(&self) -> usize {
         let nodes = 0..self.nodes.len() as u32;
         nodes.map(|id| leaf_bitmap(&self.slots(id)).count_ones() as usize).sum()
     }
 
-    /// The node under each direct entry that has one.
+    /// Returns the direct entries with a node below, and the node.
     pub(super) fn roots(&self) -> impl Iterator<Item = (usize, u32)> {
         self.roots.iter().copied().enumerate().filter(|(_, root)| *root != 0)
     }
 
-    /// The number of the value of the longest short prefix that covers each direct entry; 0 if none
-    /// does.
+    /// Returns, for each direct entry, the number of the value of the longest short prefix that
+    /// covers it; 0 if there is none.
     pub(super) fn all_covering(&self) -> Vec<u32> {
         let mut values = vec![0; 1 << self.direct_bits];
         for (range, value) in self.short_ranges() {
@@ -259,8 +258,8 @@ impl Rib {
         values
     }
 
-    /// The short prefixes, shortest first, each as the range of direct entries and the value's
-    /// number.
+    /// Returns the short prefixes, shortest first, as ranges of direct entries and numbers of
+    /// values.
     pub(super) fn short_ranges(&self) -> Vec<(std::ops::Range<usize>, u32)> {
         let mut all: Vec<_> =
             self.short.iter().map(|(&(bits, length), &value)| (length, bits, value)).collect();
@@ -268,13 +267,13 @@ impl Rib {
         all.into_iter().map(|(length, bits, value)| (self.range(bits, length), value)).collect()
     }
 
-    /// The node under a direct entry; 0 if there is none.
+    /// Returns the node below a direct entry; 0 if there is none.
     pub(super) fn root(&self, slot: usize) -> u32 {
         self.roots[slot]
     }
 
-    /// The number of the value of the longest short prefix that covers a direct entry; 0 if none
-    /// does.
+    /// Returns the number of the value of the longest short prefix that covers a direct entry; 0 if
+    /// there is none.
     pub(super) fn covering(&self, slot: usize) -> u32 {
         let Some(length) = self.covered[slot].checked_sub(1) else { return 0 };
         let length = u32::from(length);
@@ -290,8 +289,8 @@ impl Rib {
         if length == 0 { 0 } else { key.chunk(0, length) as u32 }
     }
 
-    /// Returns the position of a prefix of `length` bits: the number of bits before its node, and
-    /// the position in the node.
+    /// Returns the location of a prefix of `length` bits: the number of key bits before its node,
+    /// and the position in the node.
     fn position(&self, key: &impl Key, length: u32) -> (u32, usize) {
         let depth = (length - self.direct_bits - 1) / STRIDE;
         let at = self.direct_bits + depth * STRIDE;
@@ -319,7 +318,7 @@ impl Rib {
         there.then(|| values[at])
     }
 
-    /// Inserts or replaces a prefix. Returns the number of its previous value.
+    /// Inserts or replaces a prefix. Returns the number of its previous value, if any.
     pub(super) fn insert(
         &mut self,
         key: &impl Key,
@@ -423,8 +422,8 @@ impl Rib {
         })
     }
 
-    /// Visits every prefix with its bits at the key's `width` (zero after the length), its length
-    /// and the number of its value.
+    /// Visits every prefix. `visit` takes the bits at the key's `width` (zero after the length),
+    /// the length and the number of the value.
     pub(super) fn for_each(&self, width: u32, visit: &mut dyn FnMut(Bits, u32, u32)) {
         for (&(bits, length), &value) in &self.short {
             visit(
@@ -454,7 +453,7 @@ impl Rib {
         }
     }
 
-    /// The memory in bytes.
+    /// Returns the memory in bytes.
     pub(super) fn memory(&self) -> usize {
         // The nodes of a B-tree are two thirds full on average.
         let short = self.short.len() * 12 * 3 / 2;

@@ -1,11 +1,10 @@
-//! Allocation of runs of an array's elements.
+//! Allocation of runs of array elements.
 
 /// The longest run: a node has at most 64 children and 64 leaves.
 pub(super) const LONGEST: usize = 64;
 
 /// Allocates runs of 1 to 64 elements of an array. Freed runs are kept by length and reused without
-/// splitting; space lost to lengths that are no longer requested is recovered when the array is
-/// rebuilt.
+/// splitting. Rebuilding the array recovers runs of lengths that are no longer requested.
 pub(super) struct Runs {
     free: Vec<Vec<u32>>,
     next: u32,
@@ -13,17 +12,17 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Manages an array of `capacity` elements. The first `used` elements are allocated.
+    /// Manages an array of `capacity` elements, of which the first `used` are allocated.
     pub(super) fn new(used: u32, capacity: u32) -> Self {
         Self { free: vec![Vec::new(); LONGEST + 1], next: used, capacity }
     }
 
-    /// The number of elements that were never allocated.
+    /// Returns the number of elements that were never allocated.
     pub(super) fn untouched(&self) -> usize {
         (self.capacity - self.next) as usize
     }
 
-    /// The number of runs of `length` elements that can be allocated.
+    /// Returns the number of runs of `length` elements that can be allocated.
     pub(super) fn available(&self, length: usize) -> usize {
         self.untouched() / length + self.free[length].len()
     }
@@ -47,25 +46,25 @@ impl Runs {
         self.free[length].push(start);
     }
 
-    /// The first element that was never allocated.
+    /// Returns the first element that was never allocated.
     #[cfg(test)]
     pub(super) fn next(&self) -> u32 {
         self.next
     }
 
-    /// The number of the element after the last one.
+    /// Returns the number of elements.
     #[cfg(test)]
     pub(super) fn end(&self) -> u32 {
         self.capacity
     }
 
-    /// The freed runs of `length` elements.
+    /// Returns the freed runs of `length` elements.
     #[cfg(test)]
     pub(super) fn free(&self, length: usize) -> &[u32] {
         &self.free[length]
     }
 
-    /// The memory in bytes.
+    /// Returns the memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.free.iter().map(|runs| runs.capacity() * 4 + size_of::<Vec<u32>>()).sum()
     }

@@ -1,5 +1,5 @@
-//! The arrays that lookups read in tables of blocks: blocks of 64 entries instead of compressed nodes.
-//! The module's documentation describes the layout.
+//! The arrays of a FIB of blocks, each with 64 entries. The documentation of the parent module
+//! describes the layout.
 
 use std::ffi::c_void;
 use std::ops::RangeInclusive;
@@ -10,23 +10,23 @@ use super::key::Key;
 use crate::Refused;
 use crate::memory::Dense;
 
-/// The entries of a block.
+/// The number of entries of a block.
 pub(super) const ENTRIES: usize = 1 << STRIDE;
-/// Marks a direct entry, or a long entry of a block, that names a block.
+/// Marks a direct entry, or a long entry of a block, that refers to a block.
 const BLOCK: u32 = 1 << 31;
-/// Marks a short entry of a block that names another block.
+/// Marks a short entry of a block that refers to a deep block.
 const DEEPER: u16 = 1 << 15;
-/// The widths of keys whose tables consist of blocks if they have few enough.
+/// Widths of keys for which tables can consist of blocks.
 pub(super) const KEYS: RangeInclusive<u32> = 19..=128;
-/// The widths among them of keys whose blocks have short entries, of two bytes: all but few searches
-/// end in the first block, so few blocks need a number in an entry.
+/// Widths of keys for which entries of blocks are short, with two bytes. For these keys nearly all
+/// lookups end in the first block, so few blocks need a number in an entry.
 pub const SHORT_KEYS: RangeInclusive<u32> = 19..=32;
-/// The most blocks with long entries, of four bytes: 16 MiB.
+/// The maximum number of blocks with long entries, of four bytes each: 16 MiB.
 pub(super) const MOST_LONG: usize = 1 << 16;
-/// The most blocks that short entries can number.
+/// The maximum number of deep blocks that short entries can number.
 pub(super) const MOST_SHORT_DEEP: usize = DEEPER as usize;
 
-/// Direct entries and blocks. Blocks that other blocks name have the numbers below `deep`.
+/// Direct entries and blocks. Deep blocks have the lowest numbers.
 pub(super) struct Spread {
     direct: Dense<AtomicU32>,
     entries: Entries,
@@ -38,22 +38,22 @@ enum Entries {
     Long(Dense<AtomicU32>),
 }
 
-/// The most values that entries of tables with such keys can number.
+/// Returns the maximum number of values that entries can number for keys of this width.
 pub(super) fn most_values(key_width: u32) -> usize {
     if SHORT_KEYS.contains(&key_width) { DEEPER.into() } else { BLOCK as usize }
 }
 
-/// The bytes of a block of tables with such keys.
+/// Returns the size of a block in bytes for keys of this width.
 pub(super) fn block_bytes(key_width: u32) -> usize {
     ENTRIES * if SHORT_KEYS.contains(&key_width) { 2 } else { 4 }
 }
 
-/// What an entry says.
+/// A decoded entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// The number of the value.
+    /// The number of a value.
     Value(u32),
-    /// The block with the entries for the next bits.
+    /// The number of the block with the entries for the next bits.
     Block(u32),
 }
 
@@ -67,7 +67,7 @@ impl Spread {
         Ok(Self { direct: Dense::new(1 << direct_bits)?, entries })
     }
 
-    /// The memory in bytes.
+    /// Returns the memory in bytes.
     pub(super) fn memory(&self) -> usize {
         let blocks = match &self.entries {
             Entries::Short(entries) => size_of_val(&**entries),
@@ -76,7 +76,7 @@ impl Spread {
         size_of_val(&*self.direct) + blocks
     }
 
-    /// The number of blocks.
+    /// Returns the number of blocks.
     pub(super) fn block_count(&self) -> usize {
         let entries = match &self.entries {
             Entries::Short(entries) => entries.len(),
@@ -89,7 +89,7 @@ impl Spread {
         Entry::of_word(self.direct[slot].load(Ordering::Acquire))
     }
 
-    /// Stores a direct entry, and publishes with it everything that was written before.
+    /// Stores a direct entry, and publishes everything written before it.
     pub(super) fn set_direct(&self, slot: usize, entry: Entry) {
         self.direct[slot].store(entry.word(), Ordering::Release);
     }
@@ -108,12 +108,12 @@ impl Spread {
         }
     }
 
-    /// All entries of a block.
+    /// Returns all entries of a block.
     pub(super) fn entries(&self, block: u32) -> [Entry; ENTRIES] {
         std::array::from_fn(|slot| self.entry(block, slot))
     }
 
-    /// Stores an entry of a block, and publishes with it everything that was written before.
+    /// Stores an entry of a block, and publishes everything written before it.
     pub(super) fn set_entry(&self, block: u32, slot: usize, entry: Entry) {
         let place = block as usize * ENTRIES + slot;
         match &self.entries {
@@ -141,7 +141,7 @@ impl Spread {
         }
     }
 
-    /// The addresses of the direct entries and of the blocks' entries.
+    /// Returns the addresses of the direct entries and of the blocks' entries.
     pub(super) fn addresses(&self) -> (*const u32, *const c_void) {
         let blocks = match &self.entries {
             Entries::Short(entries) => entries.as_ptr().cast(),
@@ -152,12 +152,12 @@ impl Spread {
 }
 
 impl Entry {
-    /// Reads a direct entry, or a long one of a block.
+    /// Decodes a direct entry or a long entry of a block.
     fn of_word(word: u32) -> Self {
         if word & BLOCK == 0 { Self::Value(word) } else { Self::Block(word & !BLOCK) }
     }
 
-    /// The block that it names.
+    /// Returns the block that the entry refers to.
     #[cfg(test)]
     pub(super) fn block(self) -> Option<u32> {
         if let Self::Block(block) = self { Some(block) } else { None }

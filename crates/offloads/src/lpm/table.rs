@@ -30,18 +30,18 @@ pub struct Table {
     fib: Arc<Fib>,
     nodes: Runs,
     leaves: Runs,
-    /// The blocks of a FIB that consists of blocks.
+    /// The blocks of a FIB of blocks.
     blocks: Blocks,
     shared: Arc<Shared>,
-    /// The objects that the change in progress replaces.
+    /// The objects that the current change replaces.
     replaced: Vec<Retired>,
-    /// The replaced objects, with the epoch that ended then, oldest first.
+    /// The replaced objects with the epoch that ended at their replacement, oldest first.
     retired: VecDeque<(u64, Retired)>,
-    /// Whether changes go to the RIB only, until the end of a bulk load.
+    /// Whether changes go to the RIB only, during a bulk load.
     bulk: bool,
-    /// Whether there are FIBs that were replaced and that readers might still access.
+    /// Whether readers might still access FIBs that were replaced.
     has_old_fibs: bool,
-    /// Whether no other arrays can be built, for tests.
+    /// Whether building new arrays fails, for tests.
     #[cfg(test)]
     is_without_memory: bool,
 }
@@ -52,7 +52,7 @@ pub(super) enum Retired {
     Nodes(u32, usize),
     /// A run of leaves: the first leaf and the length.
     Leaves(u32, usize),
-    /// A block, and whether another block named it.
+    /// A block, and whether it is deep.
     Block(u32, bool),
     /// The number of a value.
     Value(u32),
@@ -102,18 +102,18 @@ impl Table {
         })
     }
 
-    /// What is certain of every value and of the miss value. A change can make less certain, but more
-    /// only after [`Self::look_again`].
+    /// Returns the bits that are certain in every value and in the miss value. A change can make
+    /// fewer bits certain; only [`Self::look_again`] can make more bits certain.
     pub fn certain(&self) -> &Certain {
         self.values.certain()
     }
 
-    /// Whether a prefix with this value leaves as much certain as there is.
+    /// Whether a prefix with this value keeps all certain bits certain.
     pub fn agrees(&self, value: &Bits) -> bool {
         self.values.agrees(value)
     }
 
-    /// Whether no pinned reader reads arrays that a change has replaced.
+    /// Whether no pinned reader still reads arrays that were replaced.
     pub fn is_seen(&mut self) -> bool {
         if self.has_old_fibs {
             self.has_old_fibs = self.shared.reclaim(self.shared.epochs.oldest_pinned());
@@ -121,12 +121,12 @@ impl Table {
         !self.has_old_fibs
     }
 
-    /// Looks through the values, so that [`Self::certain`] says all that holds now.
+    /// Scans the values, so that [`Self::certain`] contains all bits that are certain now.
     pub fn look_again(&mut self) {
         self.values.look_again();
     }
 
-    /// The number of prefixes.
+    /// Returns the number of prefixes.
     pub fn len(&self) -> usize {
         self.rib.len()
     }
@@ -136,18 +136,18 @@ impl Table {
         self.rib.len() == 0
     }
 
-    /// The memory of the table in bytes: the RIB and the FIB, with an estimate of the allocator's
-    /// overhead.
+    /// Returns the memory of the table in bytes: the RIB and the FIB, with an estimate of the
+    /// allocator's overhead.
     pub fn memory(&self) -> usize {
         let runs = self.nodes.memory() + self.leaves.memory() + self.blocks.memory();
         self.shared.memory() + runs + self.rib.memory() + self.values.memory()
     }
 
-    /// Inserts or replaces a prefix. It has as many bits as a key, and those after `length` are
+    /// Inserts or replaces a prefix. It has the width of a key, and its bits after `length` are
     /// zero. Returns whether the table contained it.
     ///
     /// # Errors
-    /// If a width or the length does not suit the table, if a bit after the length is set, or if
+    /// If a width or the length does not match the table, if a bit after the length is set, or if
     /// there is not enough memory.
     pub fn insert(&mut self, prefix: &Bits, length: u32, value: &Bits) -> Result<bool, Refused> {
         self.check(prefix, length)?;
@@ -172,7 +172,7 @@ impl Table {
             }
             applied.map(|()| before)
         });
-        // Without memory there was no change, and the new value is not needed.
+        // If memory did not suffice, nothing changed, and the new value is not needed.
         let unused = before.as_ref().map_or(Some(id), |before| *before);
         if let Some(unused) = unused {
             self.release(unused);
@@ -184,7 +184,7 @@ impl Table {
     /// Removes a prefix. Returns whether the table contained it.
     ///
     /// # Errors
-    /// The errors are those of [`Table::insert`].
+    /// The errors of [`Table::insert`].
     pub fn remove(&mut self, prefix: &Bits, length: u32) -> Result<bool, Refused> {
         self.check(prefix, length)?;
         if !self.bulk {
@@ -219,17 +219,16 @@ impl Table {
         self.fib.value(with_key!(key, |key| self.fib.lookup(key)))
     }
 
-    /// Begins a bulk load: changes are recorded but invisible to lookups until [`Table::end_bulk`].
-    /// This makes many changes faster.
+    /// Begins a bulk load. Changes are recorded but invisible to lookups until [`Table::end_bulk`],
+    /// which makes many changes faster.
     pub fn begin_bulk(&mut self) {
         self.bulk = true;
     }
 
-    /// Ends a bulk load: lookups see all changes at once.
+    /// Ends a bulk load. Lookups then see all changes at once.
     ///
     /// # Errors
-    /// If there is not enough memory. In that case lookups continue to see the table as it was
-    /// before the load.
+    /// If there is not enough memory. Lookups then still see the table as it was before the load.
     pub fn end_bulk(&mut self) -> Result<(), Refused> {
         if self.bulk {
             self.lay_out()?;
@@ -291,10 +290,10 @@ impl Table {
         if room { Ok(()) } else { self.lay_out() }
     }
 
-    /// The blocks, with room for more, if a FIB of the prefixes can consist of them. The values are those
-    /// of short prefixes, by direct entry.
+    /// Returns the blocks that the prefixes need, with room to grow; `None` if the FIB cannot
+    /// consist of blocks. `short` contains the values of short prefixes by direct entry.
     fn wanted_blocks(&self, short: &[u32]) -> Option<BlockCount> {
-        // Without values that entries can number, the blocks need not be counted.
+        // If entries cannot number the values, counting blocks is unnecessary.
         BlockCount::default().with_room(self.key_width, self.values.count())?;
         let memory = Counted { spread: None, count: BlockCount::default() };
         let mut counter = Writer { rib: &self.rib, memory };
@@ -319,7 +318,7 @@ impl Table {
         }
         let mut blocks = Blocks::new(wanted);
         let spread = fib.spread().expect("it was made with blocks");
-        // Nothing that a new FIB replaces is in use.
+        // No reader uses a new FIB, so nothing that it replaces needs to be retired.
         let mut replaced = Vec::new();
         let memory = Written { spread, blocks: &mut blocks, replaced: &mut replaced };
         let mut writer = Writer { rib: &self.rib, memory };
@@ -331,13 +330,13 @@ impl Table {
         Ok(())
     }
 
-    /// Makes a new FIB the one that lookups read.
+    /// Publishes a new FIB, which lookups then read.
     fn publish(&mut self, fib: Fib, nodes: Runs, leaves: Runs, blocks: Blocks) {
         (self.fib, self.nodes, self.leaves) = (Arc::new(fib), nodes, leaves);
         self.blocks = blocks;
         self.shared.replace(&self.fib);
         // The runs of the old arrays disappear with the arrays. The new FIB contains only values
-        // that some prefix has.
+        // that some prefix uses.
         for (_, retired) in self.retired.drain(..) {
             if let Retired::Value(id) = retired {
                 self.values.forget(id);
@@ -346,7 +345,7 @@ impl Table {
         self.has_old_fibs = self.shared.reclaim(self.shared.epochs.oldest_pinned());
     }
 
-    /// Builds a new FIB from the RIB, with room for half as much again, and publishes it.
+    /// Builds a new FIB from the RIB with room to grow, and publishes it.
     fn lay_out(&mut self) -> Result<(), Refused> {
         #[cfg(test)]
         if self.is_without_memory {
@@ -388,10 +387,10 @@ impl Table {
         Ok(())
     }
 
-    /// Makes a change of the RIB, at a prefix of this length, visible to lookups.
+    /// Makes a change of the RIB visible to lookups. The prefix has `length` bits.
     ///
     /// # Errors
-    /// If it needs more memory than there is. Lookups see nothing of the change then.
+    /// If the change needs more memory than there is. Lookups then see nothing of the change.
     fn apply(&mut self, key: &impl Key, length: u32, change: Change) -> Result<(), Refused> {
         if self.bulk {
             return Ok(());
@@ -418,8 +417,8 @@ impl Table {
         Ok(())
     }
 
-    /// Whether there are blocks for a change. Those of prefixes with one value do not exist, and a change
-    /// of a short prefix can need many of them at once.
+    /// Whether the free blocks suffice for a change. Uniform blocks do not exist, so a change of a
+    /// short prefix can need many blocks at once.
     fn has_room(&self, change: &Changed<'_, impl Key>) -> bool {
         let (rib, free) = (&self.rib, self.blocks.free());
         let limit = free.deep.min(free.top);
@@ -475,7 +474,7 @@ impl Table {
         self.fib.publish(slot, root, value);
     }
 
-    /// Returns a copy of a node with another child at a slot, or with none.
+    /// Returns a copy of a node with another child, or no child, at a slot.
     fn with_child(&mut self, node: LpmNode, slot: usize, child: Option<LpmNode>) -> LpmNode {
         let first = node.child_base;
         let mut children: Vec<LpmNode> =
@@ -507,13 +506,14 @@ impl Table {
         }
     }
 
-    /// Ends the epoch of a change, and reclaims objects that no reader can see.
+    /// Ends the epoch of a change, and frees objects that no reader can see.
     fn retire(&mut self) {
         if !self.replaced.is_empty() {
             let epoch = self.shared.epochs.end();
             self.retired.extend(self.replaced.drain(..).map(|retired| (epoch, retired)));
         }
-        // Most changes replace nothing. They leave alone what readers write when they are pinned.
+        // Most changes replace nothing. They must not read the notes, which readers write when they
+        // are pinned.
         if self.retired.is_empty() && !self.has_old_fibs {
             return;
         }
@@ -551,8 +551,8 @@ impl Layout {
     }
 }
 
-/// Writes the leaves of a node to memory that no reader reads. Returns the bitmap and the first
-/// index.
+/// Writes the leaves of a node to memory that no reader reads. Returns the bitmap and the index of
+/// the first leaf.
 fn write_leaves(fib: &Fib, runs: &mut Runs, slots: &[u32; 64]) -> (u64, u32) {
     let bitmap = leaf_bitmap(slots);
     if bitmap == 0 {

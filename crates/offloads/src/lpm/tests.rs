@@ -1,5 +1,5 @@
-//! Compares the table with a naive scan, reads it in other threads while it changes, and reads it
-//! according to its documentation.
+//! Tests that compare the table with a naive scan, read it in other threads while it changes, and
+//! read it as its documentation describes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -17,7 +17,7 @@ fn value(v: u128) -> Bits {
     Bits::new(16, v)
 }
 
-/// The definition: a scan of all prefixes.
+/// The reference: a scan of all prefixes.
 #[derive(Default)]
 struct Naive(BTreeMap<(Bits, u32), u128>);
 
@@ -32,7 +32,7 @@ impl Naive {
     }
 }
 
-/// Reads a table exactly as the C code in the module's documentation does.
+/// Reads a table exactly like the C code in the documentation of the module.
 fn read_as_c(view: &LpmView, key: &Bits) -> u64 {
     let bits = |at: u32, n: u32| {
         (0..n).fold(0, |b, i| {
@@ -91,7 +91,7 @@ enum Op {
     Bulk(bool),
 }
 
-/// A prefix whose bits come from few patterns, so that prefixes nest.
+/// Returns a prefix whose bits come from few patterns, so that prefixes nest.
 fn prefix(width: u32, seed: u64, length: u32) -> Bits {
     let spread = [0, 0x9e37_79b9_7f4a_7c15, u64::MAX, 0x5555_5555_5555_5555];
     let words: Vec<u64> = (0..16).map(|i| spread[(seed >> (2 * i) & 3) as usize]).collect();
@@ -213,7 +213,8 @@ fn everything_comes_back_when_everything_is_removed() {
     assert!(table.memory() <= peak, "memory does not grow: {before}, {peak}, {}", table.memory());
 }
 
-/// Blocks number values with 15 bits: with more values the table consists of nodes.
+/// Entries of blocks have 15 bits for the number of a value. With more values the table consists of
+/// nodes.
 #[test]
 fn a_table_with_many_values_has_another_form() {
     let mut table = Table::new(32, &value(MISS)).unwrap();
@@ -240,12 +241,13 @@ fn a_table_with_many_values_has_another_form() {
     assert_eq!(table.lookup(&key(7)), value(7));
 }
 
-/// Blocks of wide keys are at most 65,536: with more the table consists of nodes, until it has fewer.
+/// A table of wide keys has at most 65,536 blocks. With more it consists of nodes, until it needs
+/// fewer.
 #[test]
 fn a_table_with_many_long_prefixes_has_another_form() {
     let mut table = Table::new(128, &value(MISS)).unwrap();
     let mut reader = table.reader();
-    // Prefixes that share no block.
+    // These prefixes share no block.
     let key = |i: u32| {
         let high = u128::from(i.wrapping_mul(0x9e37_79b9));
         Bits::new(128, high << 96 | u128::from(i))
@@ -298,7 +300,7 @@ fn what_does_not_suit_the_table_is_refused() {
     assert!(table.is_empty());
 }
 
-/// Readers look up keys whose prefixes change all the time. Each must see the old or the new value,
+/// Readers look up keys while their prefixes change. Each reader must see the old or the new value,
 /// and a key under an untouched prefix must never change.
 fn changes_beside_lookups(width: u32, rounds: u128) {
     let mut table = Table::new(width, &value(MISS)).unwrap();
@@ -328,8 +330,8 @@ fn changes_beside_lookups(width: u32, rounds: u128) {
             table.insert(&key(0x0a01_0200), 24, &value(24)).unwrap();
             table.insert(&key(0x0a01_0203), 32, &value(32)).unwrap();
             table.insert(&key(0x0a01_0203), 32, &value(100 + round % 100)).unwrap();
-            // Neighbours, so that runs are copied, freed and reused. From time to time the arrays
-            // are rebuilt.
+            // Changes of neighbours cause runs to be copied, freed and reused. From time to time
+            // the arrays are rebuilt.
             for neighbour in 0..8 {
                 let bits = key(0x0a01_0000 | (round as u32 * 37 + neighbour * 256) & 0xff00);
                 table.insert(&bits, 27, &value(1000 + round % 50)).unwrap();
@@ -356,7 +358,7 @@ fn lookups_go_on_while_the_table_changes() {
     changes_beside_lookups(128, if cfg!(miri) { 20 } else { 1000 });
 }
 
-/// A pinned reader prevents the reuse of everything that it may access.
+/// A pinned reader prevents the reuse of all memory that it may access.
 #[test]
 fn a_pinned_view_stays_readable() {
     let mut table = Table::new(32, &value(MISS)).unwrap();

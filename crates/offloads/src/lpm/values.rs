@@ -1,4 +1,4 @@
-//! Values without duplicates. Prefixes refer to them by number.
+//! Values without duplicates. Prefixes refer to values by number.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,23 +8,24 @@ use wireloom_bits::{Bits, Known};
 
 use crate::lanes::words;
 
-/// Numbered values with their reference counts: the number of prefixes that have each. Number 0 is
-/// the result of a lookup without a match.
+/// Numbered values with reference counts: the number of prefixes with each value. Number 0 is the
+/// miss value, which a lookup without a match returns.
 pub(super) struct Values {
     width: u32,
-    /// The words of all values, one value after another.
+    /// The words of all values, one value after the other.
     words: Vec<u64>,
-    /// The number of prefixes that have each value.
+    /// The reference count of each value.
     held: Vec<u32>,
-    /// The numbers that may be reused for other values.
+    /// The numbers that can be reused.
     free: Vec<u32>,
     index: HashTable<u32>,
     hasher: RandomState,
     certain: Certain,
 }
 
-/// What is certain of all values, those that have gone since it was computed too. Copies are handles:
-/// they can be read while the table changes, however long that takes.
+/// The bits that are certain in all values. Values that have gone since the last
+/// [`Table::look_again`](super::Table::look_again) count too. Clones are handles to the same data,
+/// which can be read while the table changes.
 #[derive(Clone)]
 pub struct Certain(Arc<Mutex<Known>>);
 
@@ -33,13 +34,13 @@ impl Certain {
         Self(Arc::new(Mutex::new(known)))
     }
 
-    /// What is certain of every value now, the miss value included.
+    /// Returns the bits that are certain in all values, including the miss value.
     pub fn known(&self) -> Known {
         self.lock().clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
-        // It is replaced as a whole, so that a panic elsewhere leaves one that is right.
+        // The content is replaced as a whole, so it is valid even after a panic elsewhere.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -57,7 +58,7 @@ impl Values {
         }
     }
 
-    /// Adds a reference to a value and returns the value's number.
+    /// Adds a reference to a value and returns the number of the value.
     pub(super) fn hold(&mut self, value: &Bits) -> u32 {
         let hash = match self.find(value) {
             Ok(id) => {
@@ -84,8 +85,8 @@ impl Values {
         id
     }
 
-    /// Drops a prefix's reference to a value. Returns whether no prefix has it any more; its number
-    /// must then be passed to [`Values::forget`] once no reader can see it.
+    /// Drops a reference to a value. Returns whether it was the last one. If so, pass the number to
+    /// [`Values::forget`] once no reader can see it.
     pub(super) fn release(&mut self, id: u32) -> bool {
         self.held[id as usize] -= 1;
         if self.held[id as usize] > 0 {
@@ -104,29 +105,29 @@ impl Values {
         self.free.push(id);
     }
 
-    /// The words of a value.
+    /// Returns the words of a value.
     pub(super) fn words(&self, id: u32) -> &[u64] {
         let stride = words(self.width);
         &self.words[id as usize * stride..][..stride]
     }
 
-    /// A value.
+    /// Returns a value by number.
     pub(super) fn value(&self, id: u32) -> Bits {
         Bits::from_words(self.width, self.words(id))
     }
 
-    /// What is certain of every value, the miss value included.
+    /// Returns the bits that are certain in all values, including the miss value.
     pub(super) fn certain(&self) -> &Certain {
         &self.certain
     }
 
-    /// Whether a value leaves as much certain as there is.
+    /// Whether adding a value keeps all certain bits certain.
     pub(super) fn agrees(&self, value: &Bits) -> bool {
         value.width() == self.width
             && (self.find(value).is_ok() || Known::constant(value).implies(&self.certain.lock()))
     }
 
-    /// Returns the number of a value that prefixes have, or the value's hash.
+    /// Returns the number of a value that is in use, or the hash of the value.
     fn find(&self, value: &Bits) -> Result<u32, u64> {
         let own: Vec<u64> = value.words().collect();
         let hash = self.hasher.hash_one(&own[..]);
@@ -134,7 +135,7 @@ impl Values {
         found.copied().ok_or(hash)
     }
 
-    /// Computes what is certain from the values that prefixes have now.
+    /// Computes the certain bits from the values that are in use now.
     pub(super) fn look_again(&mut self) {
         let held = (0..self.count() as u32).filter(|&id| self.held[id as usize] > 0);
         let all = held.map(|id| Known::constant(&self.value(id)));
@@ -142,12 +143,12 @@ impl Values {
         *self.certain.lock() = known;
     }
 
-    /// An upper bound of all numbers, used and free.
+    /// Returns an upper bound of all numbers, used and free.
     pub(super) fn count(&self) -> usize {
         self.held.len()
     }
 
-    /// The memory in bytes.
+    /// Returns the memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.words.capacity() * 8
             + (self.held.capacity() + self.free.capacity()) * 4

@@ -1,10 +1,10 @@
-//! Writes what the RIB says into a FIB of blocks.
+//! Writes the content of the RIB into a FIB of blocks.
 //!
-//! The entries of a block do not all have one value: if they would, the value stands in place of the
-//! block. So a change can end blocks, up to the direct entry, and can split a value into a block.
-//! The new entries of a block are computed first, those of the blocks below it included. If they agree,
-//! readers see the value by one store in the entry above, and the block stays as it was for those that
-//! are in it. A new block is published when it is complete.
+//! No block is uniform: a value replaces a block whose entries are all equal. A change can
+//! therefore remove blocks, up to the direct entry, and can split a value into a block. The writer
+//! first computes the new entries of a block, including the blocks below it. If they are all equal,
+//! one store in the entry above publishes the value, and readers inside the block see it unchanged.
+//! A new block is published when it is complete.
 
 use std::ops::Range;
 
@@ -15,24 +15,24 @@ use super::rib::{Change, Rib};
 use super::spread::{ENTRIES, Entry, Spread};
 use super::table::Retired;
 
-/// Computes what the RIB says, and makes it so.
+/// Computes the entries that the RIB requires, and passes them to a memory.
 pub(super) struct Writer<'a, M> {
     pub(super) rib: &'a Rib,
     pub(super) memory: M,
 }
 
-/// What becomes of the entries that are computed.
+/// The entries before a change, and the treatment of the new ones.
 pub(super) trait Memory {
-    /// A direct entry.
+    /// Returns a direct entry.
     fn direct(&self, slot: usize) -> Entry;
 
-    /// An entry of a block.
+    /// Returns an entry of a block.
     fn entry(&self, block: u32, slot: usize) -> Entry;
 
-    /// The entries of a block.
+    /// Returns the entries of a block.
     fn entries(&self, block: u32) -> [Entry; ENTRIES];
 
-    /// Takes a new block and writes its entries. Returns its number.
+    /// Takes a new block and writes its entries. Returns the number of the block.
     fn create(&mut self, entries: &[Entry; ENTRIES], is_deep: bool) -> u32;
 
     /// Changes a direct entry.
@@ -42,16 +42,16 @@ pub(super) trait Memory {
     fn change(&mut self, block: u32, slot: usize, before: Entry, after: Entry);
 }
 
-/// Blocks are written, and those that are no longer named are retired.
+/// A memory that writes blocks, and retires blocks that no entry refers to any more.
 pub(super) struct Written<'a> {
     pub(super) spread: &'a Spread,
     pub(super) blocks: &'a mut Blocks,
     pub(super) replaced: &'a mut Vec<Retired>,
 }
 
-/// New blocks are counted and nothing is written.
+/// A memory that counts new blocks and writes nothing.
 pub(super) struct Counted<'a> {
-    /// The FIB before a change; `None` if all blocks are new.
+    /// The FIB before the change; `None` if all blocks are new.
     pub(super) spread: Option<&'a Spread>,
     pub(super) count: BlockCount,
 }
@@ -60,7 +60,7 @@ pub(super) struct Counted<'a> {
 pub(super) struct Changed<'a, K> {
     pub(super) key: &'a K,
     pub(super) direct_bits: u32,
-    /// The length of the prefix.
+    /// The length of the prefix in bits.
     pub(super) length: u32,
     pub(super) change: &'a Change,
 }
@@ -68,15 +68,15 @@ pub(super) struct Changed<'a, K> {
 /// The path of a changed prefix through the nodes below its direct entry.
 struct Path<'a, K> {
     key: &'a K,
-    /// The key's bits above the first node.
+    /// The number of key bits above the first node.
     at: u32,
     nodes: &'a [u32],
-    /// The bits by which the last node chooses the slots that have changed.
+    /// The number of key bits that select the changed slots in the last node.
     last: u32,
 }
 
 impl<M: Memory> Writer<'_, M> {
-    /// Writes what a change of the RIB has changed.
+    /// Writes the entries that a change of the RIB affects.
     pub(super) fn apply<K: Key>(&mut self, changed: &Changed<'_, K>) {
         match changed.change {
             Change::Direct(slots, value) => {
@@ -98,13 +98,13 @@ impl<M: Memory> Writer<'_, M> {
         }
     }
 
-    /// Returns the entry for everything below a direct entry that short prefixes give this value.
+    /// Returns the new direct entry for a slot to which short prefixes give this value.
     pub(super) fn below_direct(&mut self, before: Entry, slot: usize, value: u32) -> Entry {
         self.below(before, self.rib.root(slot), value, false)
     }
 
-    /// Returns the entry for the node of a path at this depth. What is not on the path has not changed,
-    /// so that only the path is computed, and all that is below the changed prefix.
+    /// Returns the new entry for the node at this depth of a path. Entries off the path have not
+    /// changed. So only the path and everything below the changed prefix are computed.
     fn along<K: Key>(
         &mut self,
         before: Entry,
@@ -128,7 +128,8 @@ impl<M: Memory> Writer<'_, M> {
         self.store(before, &new, range, depth > 0)
     }
 
-    /// Returns the entry for everything below a node of the RIB, or for the value if there is none.
+    /// Returns the new entry for a node of the RIB and everything below it, or for the value if
+    /// there is no node.
     fn below(&mut self, before: Entry, node: u32, above: u32, is_deep: bool) -> Entry {
         if node == 0 {
             return Entry::Value(above);
@@ -141,8 +142,8 @@ impl<M: Memory> Writer<'_, M> {
         self.store(before, &new, 0..ENTRIES, is_deep)
     }
 
-    /// Computes these entries of a block from those of before: of each slot the value of the node's
-    /// longest prefix, or the value from above.
+    /// Computes these entries of a block. Each slot gets the value of the longest prefix of the
+    /// node, or the value from above.
     fn fill(&mut self, entries: &mut [Entry; ENTRIES], node: u32, above: u32, range: Range<usize>) {
         let rib = self.rib;
         let (bitmap, mut children) = rib.children_in(node, range.clone());
@@ -156,7 +157,7 @@ impl<M: Memory> Writer<'_, M> {
         }
     }
 
-    /// The entry that an entry stands for at a slot of the next bits.
+    /// Returns the entry at a slot of the next bits. A value applies to all slots.
     fn entry(&self, entry: Entry, slot: usize) -> Entry {
         match entry {
             Entry::Block(block) => self.memory.entry(block, slot),
@@ -164,9 +165,9 @@ impl<M: Memory> Writer<'_, M> {
         }
     }
 
-    /// Makes a block have new entries at these slots, and returns the entry that stands for the block.
-    /// Keeps the block that the entry before named; without one, `new` has that entry at all other
-    /// slots.
+    /// Gives a block new entries at these slots, and returns the entry that refers to the block. If
+    /// the entry before was a block, the block is kept. Otherwise `new` contains the entry before
+    /// at all other slots.
     fn store(
         &mut self,
         before: Entry,
@@ -195,7 +196,7 @@ impl<M: Memory> Writer<'_, M> {
 }
 
 impl<K: Key> Changed<'_, K> {
-    /// The path to the change, if it is below a direct entry and a node is left there.
+    /// Returns the path to the change; `None` if no node below the direct entry remains.
     fn path(&self) -> Option<Path<'_, K>> {
         let Change::Path { nodes, pruned } = self.change else { return None };
         let above = self.direct_bits + (nodes.len() as u32).checked_sub(1)? * STRIDE;
@@ -203,7 +204,8 @@ impl<K: Key> Changed<'_, K> {
         Some(Path { key: self.key, at: self.direct_bits, nodes, last })
     }
 
-    /// An upper bound of the blocks that the change needs. One of more than `limit` is not exact.
+    /// Returns an upper bound of the blocks that the change needs. A bound above `limit` is not
+    /// exact.
     pub(super) fn most_blocks(&self, rib: &Rib, limit: usize) -> usize {
         if let Change::Direct(slots, _) = self.change {
             return slots.iter().fold(0, |count, &slot| rib.size(rib.root(slot), count, limit));
@@ -216,7 +218,7 @@ impl<K: Key> Changed<'_, K> {
 }
 
 impl<K: Key> Path<'_, K> {
-    /// The slots of the node at a depth that the change concerns.
+    /// Returns the slots that the change affects in the node at a depth.
     fn slots(&self, depth: usize) -> Range<usize> {
         let more = if depth + 1 == self.nodes.len() { self.last } else { STRIDE };
         let first = self.key.chunk(self.at + depth as u32 * STRIDE, more) << (STRIDE - more);
@@ -225,7 +227,7 @@ impl<K: Key> Path<'_, K> {
 }
 
 impl Written<'_> {
-    /// Retires the blocks that an entry named before it was replaced.
+    /// Retires the blocks below an entry that was replaced.
     fn retire(&mut self, before: Entry, is_deep: bool) {
         let Entry::Block(block) = before else { return };
         self.replaced.push(Retired::Block(block, is_deep));
@@ -292,7 +294,7 @@ impl Memory for Counted<'_> {
     fn change(&mut self, _: u32, _: usize, _: Entry, _: Entry) {}
 }
 
-/// The value of a node's longest prefix, or that from above if it has none.
+/// Returns the value of a node's longest prefix, or the value from above if there is none.
 fn or_above(own: u32, above: u32) -> u32 {
     if own == 0 { above } else { own }
 }

@@ -1,4 +1,4 @@
-//! The whole state of a table: all entries with their ages, and the table's time.
+//! The complete state of a table: all entries with their ages, and the table's time.
 
 use wireloom_bits::Bits;
 
@@ -9,32 +9,31 @@ use crate::{EntryKey, Refused};
 /// The state of an `exact` table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// The latest time that a changing call has seen, in nanoseconds.
+    /// The latest time of a call that changes the table, in nanoseconds.
     pub time_ns: u64,
-    /// The static entries, by key.
+    /// The key and the value of each static entry, sorted by key.
     pub fixed: Vec<(Bits, Bits)>,
-    /// The entries that age, the least recently touched one first.
+    /// The ageing entries, the least recently touched one first.
     pub ageing: Vec<Aged>,
 }
 
-/// An entry that ages.
+/// An ageing entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aged {
-    /// The key.
     pub key: Bits,
     /// The packed value.
     pub value: Bits,
-    /// The time at which it was last touched, in nanoseconds.
+    /// The time of the last touch, in nanoseconds.
     pub touched_ns: u64,
 }
 
 impl Exact {
-    /// The widths of keys and of values, in bits.
+    /// Returns the widths of keys and of values in bits.
     pub fn widths(&self) -> (u32, u32) {
         (self.key_width, self.layout.width())
     }
 
-    /// Returns the state.
+    /// Returns a copy of the state.
     pub fn state(&self) -> State {
         let table = &self.table;
         let key = |entry: u32| Bits::from_words(self.key_width, table.key(entry));
@@ -52,9 +51,9 @@ impl Exact {
     /// Replaces the state.
     ///
     /// # Errors
-    /// If a key or a value does not have the table's width, a key occurs twice, there are more
-    /// entries than the table holds, or the entries that age are not in the order of their times or
-    /// are younger than the table's time. The table is then unchanged.
+    /// If a key or a value does not have the table's width, if a key occurs twice, if there are
+    /// more entries than the table can hold, or if the ageing entries are not in the order of their
+    /// times or are later than the table's time. The table is then unchanged.
     pub fn set_state(&mut self, state: &State) -> Result<(), Refused> {
         let mut new = self.clone();
         new.table.clear();

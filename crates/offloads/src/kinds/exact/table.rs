@@ -1,24 +1,25 @@
-//! The memory of an `exact` table. C code of the native machine reads and writes it too
-//! (runtime/c/exact.h), so nothing here moves while packets are executed.
+//! The memory of an `exact` table. The C code of the native machine also reads and writes it
+//! (runtime/c/exact.h), so nothing moves while packets are executed.
 //!
 //! # Layout
 //! - *Entries* are numbered and never move. An entry has a time, its place in the order of touches,
-//!   the words of its key and those of its value. A removed entry joins the list of free ones.
-//! - *Buckets* have the size of a cache line: up to twelve numbers of entries, each with a tag of
-//!   eight bits of its key's hash. A search reads a bucket, then the entries with the right tag:
-//!   two accesses that a batch can prefetch.
+//!   the words of its key and the words of its value. A removed entry joins a free list.
+//! - *Buckets* have the size of a cache line: up to twelve numbers of entries, each with an
+//!   eight-bit tag, which is part of the hash of its key. A search reads a bucket, then the entries
+//!   with the right tag: two accesses that a batch can prefetch.
 //! - A bucket with more than twelve entries continues in an *overflow* bucket. Chains have no gaps:
-//!   the last entry of a chain moves to the place of one that is removed.
+//!   the last entry of a chain takes the place of a removed one.
 //!
 //! # Growth
-//! The system reserves addresses for `size` entries and provides pages when they are first written.
-//! Buckets multiply by linear hashing (Litwin, VLDB 1980): while their number doubles, each new
-//! entry splits four buckets, so no call ever waits for a whole table to be rehashed.
+//! The system reserves addresses for `size` entries and provides a page at its first write. Buckets
+//! multiply by linear hashing (Litwin, VLDB 1980): while their number doubles, each new entry
+//! splits four buckets, so no call ever waits for a whole table to be rehashed.
 //!
 //! # The order of touches
-//! In a table whose entries expire, a list links entries in the order in which they were touched.
-//! In any other table a touch would pay for this list without need: there, an entry notes the number
-//! of its touch. The first call of `expire` sorts the entries by these numbers and makes the list.
+//! In a table whose entries expire, a list links the entries in the order of touches. In any other
+//! table, maintaining the list would cost time at each touch. There, an entry stores the number of
+//! its last touch instead, and the first call of `expire` sorts the entries by these numbers and
+//! builds the list.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::{Deref, DerefMut};
@@ -27,35 +28,35 @@ use std::ptr::NonNull;
 use crate::Refused;
 use crate::memory::{Reserved, Zeroable};
 
-/// The number for "no entry".
+/// The number that means "no entry".
 pub const NONE: u32 = u32::MAX;
 
-/// The entries of a bucket.
+/// The maximum number of entries of a bucket.
 const PLACES: usize = 12;
 /// The mean number of entries of a bucket at which the number of buckets begins to double.
 const FULL: u32 = 8;
-/// The buckets that a new entry splits while their number doubles.
+/// The number of buckets that a new entry splits while the number of buckets doubles.
 const SPLITS: usize = 4;
 /// The number of buckets of an empty table.
 const FIRST: u32 = 4;
 
-/// The words of an entry in front of its key: the time of the last touch, and the order.
+/// The number of words before the key of an entry: the time of the last touch, and the order.
 pub const HEAD: usize = 2;
 
-/// The order of a static entry, which is in no list.
+/// The order of a static entry, which is not in the list.
 const STATIC: u64 = 0xffff_fffe_ffff_fffe;
-/// The upper half of the order of a free entry; the lower half is the next free one.
+/// The upper half of the order of a free entry. The lower half is the next free entry.
 const FREE: u32 = 0xffff_fffd;
 
 /// Up to twelve entries whose keys have similar hashes; `struct wl_exact_bucket`.
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
 pub struct Bucket {
-    /// Bits 56 to 63 of the hash of each entry's key.
+    /// Bits 56 to 63 of the hash of each key.
     tags: [u8; PLACES],
     entries: [u32; PLACES],
-    /// The number of entries in the lowest four bits; above them the number of the next bucket of
-    /// the chain, an overflow bucket, from 1, or 0.
+    /// Bits 0 to 3 are the number of entries. The other bits are the number of the next bucket of
+    /// the chain: an overflow bucket, counted from 1, or 0 for none.
     state: u32,
 }
 
@@ -89,46 +90,47 @@ enum At {
     Overflow(u32),
 }
 
-/// Changes of a table that C code leaves to it.
+/// Changes that C code leaves to Rust.
 type Insert =
     unsafe extern "C" fn(table: *mut Raw, hash: u64, key: *const u64, value: *const u64) -> u32;
 type Remove = unsafe extern "C" fn(table: *mut Raw, entry: u32);
 type Expire = unsafe extern "C" fn(table: *mut Raw, older_than_ns: u64) -> u32;
 
-/// The table: `struct wl_exact`, which has the same fields up to `expire`.
+/// The table. Up to `expire`, `struct wl_exact` has the same fields.
 #[repr(C)]
 pub struct Raw {
     buckets: Reserved<Bucket>,
     overflow: Reserved<Bucket>,
     entries: Reserved<u64>,
-    /// The latest time of a call that changes the table.
+    /// The latest time of a call that changes the table, in nanoseconds.
     pub time_ns: u64,
     /// Random numbers, so that nobody can construct packets whose keys all collide. The behaviour
-    /// of a table does not depend on them.
+    /// of a table does not depend on these seeds.
     seeds: [u64; 2],
-    /// The number of the next touch, where touches are numbered.
+    /// The number of the next touch, while touches are numbered.
     touches: u64,
-    /// The number of changes of keys and values. A reply of `lookup` holds until the next one.
+    /// The number of changes of keys and values. A reply of `lookup` is valid until the next
+    /// change.
     changes: u64,
-    /// The number of buckets in use, and the mask of hashes for the buckets that have not been
-    /// split yet.
+    /// The number of buckets in use, and the mask of hashes for buckets that have not been split
+    /// yet.
     used: u32,
     mask: u32,
-    /// The ends of the list of ageing entries: the least and the most recently touched one.
+    /// The least and the most recently touched entry of the list.
     oldest: u32,
     newest: u32,
-    /// Whether there is such a list. If not, touches are numbered.
+    /// 1 if there is a list, 0 if touches are numbered.
     is_linked: u32,
     insert: Insert,
     remove: Remove,
     expire: Expire,
-    /// The number of entries, and their maximum number.
+    /// The number of entries, and the maximum.
     count: u32,
     size: u32,
-    /// Entries from this number on have never been used. Then the first free one before it.
+    /// Entries from `fresh` on have never been used. `free` is the first entry of the free list.
     fresh: u32,
     free: u32,
-    /// The same for overflow buckets, numbered from 1.
+    /// Overflow buckets are managed in the same way, counted from 1.
     fresh_overflow: u32,
     free_overflow: u32,
     ages: bool,
@@ -154,7 +156,7 @@ impl Raw {
         self.entries[at] = value;
     }
 
-    /// The time at which an entry was touched.
+    /// Returns the time of the last touch of an entry, in nanoseconds.
     pub fn touched_ns(&self, entry: u32) -> u64 {
         self.word(entry, 0)
     }
@@ -172,12 +174,12 @@ impl Raw {
         self.order(entry) == STATIC
     }
 
-    /// The words of an entry's key.
+    /// Returns the words of an entry's key.
     pub fn key(&self, entry: u32) -> &[u64] {
         &self.entries[self.start(entry) + HEAD..][..self.key_words]
     }
 
-    /// The words of an entry's value.
+    /// Returns the words of an entry's value.
     pub fn value(&self, entry: u32) -> &[u64] {
         &self.entries[self.start(entry) + HEAD + self.key_words..][..self.value_words]
     }
@@ -190,18 +192,18 @@ impl Raw {
         self.entries[at..][..count].iter_mut().zip(value).for_each(|(to, from)| *to = from);
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Whether no further entry has room.
+    /// Whether there is no room for another entry.
     pub fn is_full(&self) -> bool {
         self.count >= self.size
     }
 
-    /// Hashes a key: folded products of its words and the seeds, as in wyhash. The lowest bits
-    /// choose the bucket, the highest are the tag.
+    /// Hashes a key with folded products of its words and the seeds, as wyhash does. The lowest
+    /// bits select the bucket; the highest bits are the tag.
     pub fn hash(&self, key: &[u64]) -> u64 {
         let fold = |a: u64, b: u64| {
             let product = u128::from(a) * u128::from(b);
@@ -237,7 +239,7 @@ impl Raw {
         }
     }
 
-    /// The buckets of a chain.
+    /// Returns the buckets of a chain.
     fn chain(&self, home: usize) -> impl Iterator<Item = At> + '_ {
         let next = |at: &At| match self.bucket(*at).next() {
             0 => None,
@@ -246,7 +248,7 @@ impl Raw {
         std::iter::successors(Some(At::Main(home)), next)
     }
 
-    /// Returns the entry with a key, expired or not.
+    /// Returns the entry with this key, expired or not.
     pub fn find(&self, key: &[u64]) -> Option<u32> {
         let hash = self.hash(key);
         let tag = (hash >> 56) as u8;
@@ -259,7 +261,7 @@ impl Raw {
     }
 
     /// Inserts an entry, which is static until it is linked. The key must be absent, and the table
-    /// not full.
+    /// must not be full.
     pub fn insert(&mut self, key: &[u64], value: impl Iterator<Item = u64>) -> u32 {
         self.insert_hashed(self.hash(key), key, value)
     }
@@ -341,7 +343,7 @@ impl Raw {
         self.count -= 1;
     }
 
-    /// Splits some buckets if the table has more entries than its buckets suffice for.
+    /// Splits some buckets if the mean number of entries of a bucket is too high.
     fn grow(&mut self) {
         let doubles = self.used > self.mask + 1 || self.count >= FULL * self.used;
         for _ in 0..SPLITS {
@@ -351,7 +353,7 @@ impl Raw {
         }
     }
 
-    /// Moves the entries of the first bucket that has not been split yet to itself and a new one.
+    /// Distributes the entries of the first unsplit bucket over itself and a new bucket.
     fn split(&mut self) {
         let home = (self.used - self.mask - 1) as usize;
         let chain: Vec<At> = self.chain(home).collect();
@@ -377,7 +379,7 @@ impl Raw {
         }
     }
 
-    /// Takes an entry out of the list, if it is in one.
+    /// Removes an entry from the list if it is in the list.
     fn unlink(&mut self, entry: u32) {
         let order = self.order(entry);
         if self.is_linked == 0 || order == STATIC {
@@ -394,7 +396,7 @@ impl Raw {
         }
     }
 
-    /// Makes an entry that is in no list the most recently touched one.
+    /// Makes an entry that is not in the list the most recently touched one.
     pub fn link(&mut self, entry: u32, now_ns: u64) {
         self.set_word(entry, 0, now_ns);
         if self.is_linked == 0 {
@@ -425,7 +427,7 @@ impl Raw {
         self.set_order(entry, STATIC);
     }
 
-    /// Makes the list of ageing entries.
+    /// Builds the list of ageing entries.
     fn link_all(&mut self) {
         let ageing: Vec<u32> = self.ageing().collect();
         self.is_linked = 1;
@@ -434,8 +436,8 @@ impl Raw {
         }
     }
 
-    /// Removes every entry that was touched more than so long before the table's time, but no
-    /// static one. Returns their number.
+    /// Removes every ageing entry that was touched more than this before the table's time. Returns
+    /// the number of removed entries.
     pub fn expire(&mut self, older_than_ns: u64) -> usize {
         if self.is_linked == 0 {
             self.link_all();
@@ -447,12 +449,12 @@ impl Raw {
         (before - self.count) as usize
     }
 
-    /// All entries, in no particular order.
+    /// Returns all entries in no particular order.
     pub fn all(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.fresh).filter(|entry| (self.order(*entry) >> 32) as u32 != FREE)
     }
 
-    /// The entries that are not static, the least recently touched one first.
+    /// Returns the ageing entries, the least recently touched one first.
     pub fn ageing(&self) -> impl Iterator<Item = u32> + '_ {
         let numbered = if self.is_linked == 0 {
             let mut entries: Vec<u32> =
@@ -492,7 +494,7 @@ pub struct Table(NonNull<Raw>);
 unsafe impl Send for Table {}
 
 impl Table {
-    /// An empty table of `size` entries, whose entries expire if `ages`.
+    /// Creates an empty table for `size` entries, which expire if `ages`.
     ///
     /// # Errors
     /// If there is not enough memory.
@@ -503,12 +505,12 @@ impl Table {
         ages: bool,
     ) -> Result<Self, Refused> {
         let stride = HEAD + key_words + value_words;
-        // At most 2^28 entries, `MOST_ENTRIES`.
+        // `size` is at most 2^28, `MOST_ENTRIES`.
         let buckets = size.div_ceil(FULL as usize).next_power_of_two().max(FIRST as usize);
         let random = RandomState::new();
         let mut raw = Raw {
             buckets: Reserved::new(buckets)?,
-            // All buckets of a chain but the last one are full.
+            // All buckets of a chain except the last one are full.
             overflow: Reserved::new(size.div_ceil(PLACES) + 1)?,
             entries: Reserved::new(size.saturating_mul(stride))?,
             time_ns: 0,
@@ -537,7 +539,7 @@ impl Table {
         Ok(Self(NonNull::from(Box::leak(Box::new(raw)))))
     }
 
-    /// The address of the table for C code.
+    /// Returns the address of the table for C code.
     pub fn as_ptr(&mut self) -> *mut Raw {
         self.0.as_ptr()
     }
@@ -585,11 +587,12 @@ impl Clone for Table {
     }
 }
 
-/// Inserts an entry that is not there and touches it. Returns its number, or [`NONE`] if the table
-/// is full.
+/// Inserts and touches an entry that is absent. Returns its number, or [`NONE`] if the table is
+/// full.
 ///
 /// # Safety
-/// `key` and `value` have as many words as those of the table, which nothing else uses.
+/// `key` and `value` have the numbers of words of the table's keys and values. Nothing else uses
+/// the table.
 unsafe extern "C" fn insert_for_c(
     table: *mut Raw,
     hash: u64,
@@ -614,13 +617,13 @@ unsafe extern "C" fn insert_for_c(
 /// Removes an entry.
 ///
 /// # Safety
-/// The entry is in the table, which nothing else uses.
+/// The entry is in the table, and nothing else uses the table.
 unsafe extern "C" fn remove_for_c(table: *mut Raw, entry: u32) {
     // SAFETY: as the caller promises.
     unsafe { &mut *table }.remove(entry);
 }
 
-/// As [`Raw::expire`].
+/// Calls [`Raw::expire`].
 ///
 /// # Safety
 /// Nothing else uses the table.

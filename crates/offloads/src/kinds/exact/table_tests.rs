@@ -1,4 +1,4 @@
-//! Growth, chains and the order of touches in the memory of `exact`.
+//! Tests of growth, chains and the order of touches in the memory of `exact`.
 
 use super::*;
 
@@ -50,11 +50,11 @@ fn tables_grow_a_little_at_a_time_and_keep_every_entry() {
     check(&table);
 }
 
-/// Keys that all collide: chains take over.
+/// If all keys collide, chains contain the entries.
 #[test]
 fn a_table_holds_its_size_whatever_the_hashes() {
     let mut table = Table::new(2, 1, 100, true).unwrap();
-    // The product of a word that equals the second seed is zero, whatever the first word.
+    // If the second word equals the second seed, the product is zero for any first word.
     let other = table.seeds[1];
     for n in 0..100 {
         table.insert(&[n, other], [n].into_iter());

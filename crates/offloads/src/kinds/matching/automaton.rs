@@ -9,10 +9,10 @@ use wireloom_bits::Bits;
 
 use crate::lanes::words;
 
-/// The most elements of the table of transitions: 16 MiB.
+/// The maximum number of elements of the transition table: 16 MiB.
 const MOST: usize = 1 << 22;
 
-/// The tables; `struct wl_match` of runtime/c/match.h, which points into them.
+/// `struct wl_match` of runtime/c/match.h. The pointers refer to the vectors of [`Tables`].
 #[repr(C)]
 pub struct View {
     next: *const u32,
@@ -27,34 +27,32 @@ pub struct View {
 }
 
 /// The automaton of patterns. A search begins at `start`, follows `next` for each byte, and ends at
-/// state 0; the last match state on its way has the match.
+/// state 0. The last match state on the way determines the match.
 #[derive(Clone, Debug)]
 pub struct Walk {
-    /// For each state, the next one for each class of bytes. A state is the number of its first
+    /// For each state, the next state for each class of bytes. A state is the index of its first
     /// element.
     pub next: Vec<u32>,
-    /// The pattern of each match state; the first element is of state 0.
+    /// The pattern of each match state. The first element belongs to state 0.
     pub patterns: Vec<u32>,
-    /// The bytes of each pattern.
+    /// The number of bytes of each pattern.
     pub lengths: Vec<u32>,
-    /// The value of each pattern.
     pub values: Vec<Bits>,
-    /// The first state.
+    /// The initial state.
     pub start: u32,
-    /// States from the second to this one are match states.
+    /// The highest match state. Match states are the states from the second one to this one.
     pub last_match: u32,
-    /// Classes of bytes.
+    /// The number of classes of bytes.
     pub class_count: u32,
-    /// The class of each byte.
     pub classes: [u16; 256],
 }
 
-/// An automaton that finds the leftmost match, and of those the first pattern.
+/// An automaton that finds the leftmost match; among several patterns there, it finds the first
+/// one.
 pub struct Tables {
-    /// For each state, the next one for each class of bytes. A state is the number of its first
+    /// For each state, the next state for each class of bytes. A state is the index of its first
     /// element.
     next: Vec<u32>,
-    /// The pattern of each match state.
     patterns: Vec<u32>,
     lengths: Vec<u32>,
     values: Vec<u64>,
@@ -65,7 +63,8 @@ pub struct Tables {
 unsafe impl Send for Tables {}
 
 impl Tables {
-    /// The automaton of these patterns and values; `None` if its tables would be too large.
+    /// Builds the automaton of these patterns and values. Returns `None` if the tables would be too
+    /// large.
     pub fn new(patterns: &[(Vec<u8>, Bits)]) -> Option<Box<Self>> {
         let mut classes = [0u16; 256];
         let mut class_count = 1;
@@ -77,7 +76,7 @@ impl Tables {
             }
         }
         let total: usize = patterns.iter().map(|(bytes, _)| bytes.len()).sum();
-        // One state for each prefix of a pattern, the start, and the end.
+        // There is one state for each prefix of a pattern, the initial state and the end state.
         if (total + 2).checked_mul(usize::from(class_count))? > MOST {
             return None;
         }
@@ -88,7 +87,8 @@ impl Tables {
             .build(patterns.iter().map(|(bytes, _)| bytes))
             .ok()?;
         let start = dfa.start_state(Anchored::No).ok()?;
-        // A byte of each class; class 0 is of the bytes in no pattern, if there are any.
+        // Choose one byte of each class. Class 0 contains the bytes that occur in no pattern, if
+        // any.
         let example = |class: u16| (0..=255u8).find(|byte| classes[usize::from(*byte)] == class);
         let examples: Vec<Option<u8>> = (0..class_count).map(example).collect();
         let follow = |state: StateID, byte: &Option<u8>| {
@@ -107,7 +107,7 @@ impl Tables {
                 }
             }
         }
-        // The matches first, after state 0.
+        // Number the match states first, after state 0.
         found.sort_by_key(|state| !dfa.is_match(*state));
         let count = u32::from(class_count);
         let number: HashMap<StateID, u32> =
@@ -149,7 +149,7 @@ impl Tables {
         Some(tables)
     }
 
-    /// A copy, for machines that put it into a memory of their own.
+    /// Returns a copy without values, for machines that put it into their own memory.
     pub fn walk(&self) -> Walk {
         Walk {
             next: self.next.clone(),
@@ -163,7 +163,7 @@ impl Tables {
         }
     }
 
-    /// The address of the view.
+    /// Returns the address of the view.
     pub fn view(&self) -> *const View {
         &raw const self.view
     }
@@ -173,7 +173,7 @@ impl Tables {
 mod tests {
     use super::*;
 
-    /// The pattern and the place of the match, as C code finds them.
+    /// Returns the pattern and the position of the match, as C code finds them.
     fn find(tables: &Tables, text: &[u8]) -> Option<(usize, usize)> {
         let view = &tables.view;
         let (mut state, mut found) = (view.start, None);

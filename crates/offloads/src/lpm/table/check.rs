@@ -1,4 +1,4 @@
-//! Checks what holds of a table of blocks between two changes.
+//! Invariants of a table of blocks between two changes.
 
 use std::collections::HashSet;
 
@@ -8,9 +8,9 @@ use super::super::writer::{Counted, Writer};
 use super::{Retired, Table};
 
 impl Table {
-    /// Checks that no block has entries of one value, that there are as many blocks as the prefixes
-    /// need, and that every other block that was taken is free or will be. Returns the number of
-    /// blocks; `None` for a table of nodes.
+    /// Checks that no block is uniform, that the number of blocks is what the prefixes need, and
+    /// that every other taken block is free or retired. Returns the number of blocks; `None` for a
+    /// table of nodes.
     pub(in crate::lpm) fn checked_blocks(&self) -> Option<BlockCount> {
         let spread = self.fib.spread()?;
         let mut reached: [HashSet<u32>; 2] = Default::default();
@@ -49,7 +49,7 @@ impl Table {
         Some(found)
     }
 
-    /// Makes all attempts to build other arrays fail, or ends that.
+    /// Makes all attempts to build new arrays fail, or succeed again.
     pub(in crate::lpm) fn be_without_memory(&mut self, is_without: bool) {
         self.is_without_memory = is_without;
     }

@@ -1,4 +1,4 @@
-//! Blocks whose entries would all have one value do not exist, whatever has changed before.
+//! Tests that no block is uniform, whatever has changed before.
 
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
@@ -8,10 +8,10 @@ use super::super::blocks::BlockCount;
 use super::super::{LpmView, Table};
 use super::{MISS, Naive, read_as_c, value};
 
-/// The widths of keys: few strides and many, short entries and long ones.
+/// Widths of keys with few and many strides, and with short and long entries.
 const WIDTHS: [u32; 6] = [19, 26, 32, 33, 64, 128];
 
-/// Numbers that look random (xorshift), the same in every run.
+/// Pseudo-random numbers (xorshift), equal in every run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -22,7 +22,8 @@ impl Numbers {
         (self.0 >> 20) % end
     }
 
-    /// A key of few different ones: two direct entries, and two or eight slots in each node.
+    /// Draws a key from few different ones: two direct entries, and two or eight slots in each
+    /// node.
     fn key(&mut self, width: u32) -> Bits {
         let mut key = Bits::zero(width);
         for at in (18..width).step_by(6) {
@@ -36,7 +37,7 @@ impl Numbers {
         key.or(&Bits::new(width, self.below(2).into()).shl(width - 18))
     }
 
-    /// A length, in or near the first two nodes more often than elsewhere.
+    /// Draws a length. Lengths in or near the first two nodes are more frequent.
     fn length(&mut self, width: u32) -> u32 {
         let end = if self.below(3) > 0 { width.min(31) } else { width };
         let first = if self.below(8) > 0 { 17 } else { 0 };
@@ -57,8 +58,8 @@ fn blocks_end_and_begin_as_prefixes_change() {
         let mut reader = table.reader();
         let mut naive = Naive::default();
         let mut count = BlockCount::default();
-        // The changes after which there were fewer blocks although a prefix came, and more although
-        // one went.
+        // `ended` counts changes after which there are fewer blocks, `begun` changes after which
+        // there are more.
         let (mut ended, mut begun) = (0, 0);
         for step in 0..if cfg!(miri) { 5 } else { 300 } {
             let grows = naive.0.len() < 20 + step / 10;
@@ -116,7 +117,8 @@ fn blocks_end_and_begin_as_prefixes_change() {
     }
 }
 
-/// A table of `count` prefixes that share no block, in a prefix of no bits with the same value.
+/// Returns a table with a prefix of no bits and `count` longer prefixes of the same value that
+/// would share no block.
 fn agreeing(width: u32, length: u32, count: u32) -> (Table, impl Fn(u32) -> Bits) {
     let key = move |i: u32| {
         let high = Bits::new(width, u128::from(i.wrapping_mul(0x9e37_79b9))).shl(width - 32);
@@ -131,8 +133,8 @@ fn agreeing(width: u32, length: u32, count: u32) -> (Table, impl Fn(u32) -> Bits
     (table, key)
 }
 
-/// One change can need all blocks that a table has not had: it builds larger arrays. The next time they
-/// are there.
+/// One change can need many blocks at once. The table then builds larger arrays, which later
+/// changes find in place.
 #[test]
 fn a_change_that_needs_many_blocks_has_them() {
     for (width, length, levels) in [(32, 24, 1), (32, 31, 3), (64, 48, 5)] {
@@ -159,7 +161,7 @@ fn a_change_that_needs_many_blocks_has_them() {
     }
 }
 
-/// So can a change below a single direct entry, of deep blocks.
+/// A change below a single direct entry can likewise need many deep blocks.
 #[test]
 fn a_change_that_needs_many_deep_blocks_has_them() {
     let key = |i: u32| Bits::new(64, u128::from(i) << 34);
@@ -181,7 +183,8 @@ fn a_change_that_needs_many_deep_blocks_has_them() {
     }
 }
 
-/// More blocks of wide keys than there can be: the table consists of nodes then.
+/// If a change needs more blocks of wide keys than a table can have, the table then consists of
+/// nodes.
 #[test]
 fn a_change_that_needs_too_many_blocks_changes_the_form() {
     let (mut table, key) = agreeing(128, 128, 4000);
@@ -198,7 +201,7 @@ fn a_change_that_needs_too_many_blocks_changes_the_form() {
     assert_eq!(table.checked_blocks(), Some(BlockCount::default()));
 }
 
-/// A change for which there is no memory does not happen, in the FIB or in the RIB.
+/// A change that lacks memory changes neither the FIB nor the RIB.
 #[test]
 fn a_change_without_memory_is_none() {
     let all = Bits::zero(32);
@@ -223,7 +226,7 @@ fn a_change_without_memory_is_none() {
     unchanged(&table, None);
     assert_eq!(table.insert(&all, 0, &value(1)), Ok(false));
 
-    // The value of the attempt is gone, and its number belongs to the next one.
+    // The value of the failed attempt is gone, and the next attempt reuses its number.
     let (mut table, _) = agreeing(32, 24, 1000);
     table.be_without_memory(true);
     for v in 2..100 {
@@ -234,7 +237,7 @@ fn a_change_without_memory_is_none() {
     assert!(table.reader().pin().view().value_count < 50);
 }
 
-/// Reads the entries of a block.
+/// Returns the entries of a block.
 fn entries(view: &LpmView, block: u32) -> Vec<u32> {
     let places = (0..64).map(|slot| block as usize * 64 + slot);
     // SAFETY: the caller has a reader pinned, and the block is one of the table's.
@@ -249,7 +252,7 @@ fn entries(view: &LpmView, block: u32) -> Vec<u32> {
     places.map(entry).collect()
 }
 
-/// A block that has become uniform stays as it was while a reader may be in it.
+/// A block that would become uniform keeps its content while a reader may be inside it.
 #[test]
 fn a_block_that_ended_is_used_again_when_no_reader_is_in_it() {
     for width in [32, 128] {
@@ -268,7 +271,7 @@ fn a_block_that_ended_is_used_again_when_no_reader_is_in_it() {
         assert!(entry >> 31 == 1, "a block");
         let block = entry & !(1 << 31);
         let before = entries(&view, block);
-        // The block goes, and others come in the same arrays.
+        // The block is replaced, and other blocks appear in the same arrays.
         table.insert(&key(0x0a00_0100), 24, &value(1)).unwrap();
         assert_eq!(direct(&view, 0x0a00_0000) >> 31, 0, "a value");
         for i in 1..6 {
@@ -278,7 +281,7 @@ fn a_block_that_ended_is_used_again_when_no_reader_is_in_it() {
         assert_eq!(entries(&view, block), before, "what a reader in it sees");
         table.checked_blocks();
         drop(guard);
-        // The change after which it is free, and one that takes it.
+        // The first change after which the block is free, and one that takes it.
         table.insert(&key(0x0a00_4000), 24, &value(1)).unwrap();
         table.checked_blocks();
         let mut blocks = Vec::new();
@@ -291,8 +294,8 @@ fn a_block_that_ended_is_used_again_when_no_reader_is_in_it() {
     }
 }
 
-/// Readers look up keys in blocks that end and begin all the time, while the freed ones are used for
-/// other keys with other values.
+/// Readers look up keys in blocks that end and begin all the time, while freed blocks are reused
+/// for other keys with other values.
 #[test]
 fn lookups_go_on_while_blocks_end_and_begin() {
     for (width, deepest) in [(32, 31), (128, 60)] {
