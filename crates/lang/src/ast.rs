@@ -13,7 +13,7 @@ pub(crate) struct Name {
     pub(crate) span: Span,
 }
 
-/// A type as written.
+/// A type as written in the source.
 #[derive(Clone, Debug)]
 pub(crate) struct TypeExpr {
     pub(crate) kind: TypeKind,
@@ -22,17 +22,18 @@ pub(crate) struct TypeExpr {
 
 #[derive(Clone, Debug)]
 pub(crate) enum TypeKind {
-    /// `uN`; the width is not yet checked (a number too large for 32 bits is stored as `u32::MAX`).
+    /// `uN`. The width is not yet checked. A number that does not fit in 32 bits is stored as
+    /// `u32::MAX`.
     Bits(u32),
     Bool,
     Void,
     Auto,
     Named(Rc<str>),
-    /// `TYPE[N]`, as declarators and casts write it.
+    /// `TYPE[N]`, as in declarators and casts.
     Array(Box<TypeExpr>, Box<Expr>),
 }
 
-/// An item at file level or in an engine; the checker ensures that each is in an allowed place.
+/// An item at file level or in an engine. The checker refuses items in the wrong place.
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
     Enum(EnumDecl),
@@ -81,7 +82,7 @@ pub(crate) struct FunctionDecl {
     pub(crate) result: TypeExpr,
     pub(crate) params: Vec<(Name, TypeExpr)>,
     pub(crate) body: Vec<Stmt>,
-    /// The closing brace, where a missing `return` is reported.
+    /// The closing brace, which locates a missing `return` in diagnostics.
     pub(crate) end: Span,
 }
 
@@ -89,12 +90,12 @@ pub(crate) struct FunctionDecl {
 pub(crate) struct EngineDecl {
     pub(crate) name: Name,
     pub(crate) params: Vec<(Name, TypeExpr)>,
-    /// The reply type of a called engine; `None` for one that takes packets.
+    /// The reply type of a called engine; `None` for an engine that takes packets.
     pub(crate) reply: Option<TypeExpr>,
     pub(crate) items: Vec<Item>,
 }
 
-/// One name of a declaration: `TYPE NAME = VALUE;`
+/// One name of a declaration `TYPE NAME = VALUE;`.
 #[derive(Clone, Debug)]
 pub(crate) struct VariableDecl {
     pub(crate) name: Name,
@@ -128,7 +129,7 @@ pub(crate) enum OffloadTarget {
 pub(crate) struct StepDecl {
     pub(crate) name: Name,
     pub(crate) body: Vec<Stmt>,
-    /// The closing brace, where the end of the step is reported.
+    /// The closing brace, which locates the end of the step in diagnostics.
     pub(crate) end: Span,
 }
 
@@ -138,7 +139,7 @@ pub(crate) struct Stmt {
     pub(crate) span: Span,
 }
 
-/// The operator of `place OP= value`; `None` is plain assignment.
+/// The operator of `place OP= value`; `None` for plain assignment.
 pub(crate) type AssignOp = Option<BinaryOp>;
 
 #[derive(Clone, Debug)]
@@ -165,14 +166,14 @@ pub(crate) enum StmtKind {
     Done,
     SetNext(Name),
     Block(Vec<Stmt>),
-    /// A lone `;`.
+    /// A single `;`.
     Empty,
 }
 
-/// The labels that share a body, and the body.
+/// A body of a `switch` and the labels that share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
-    /// `None` is `default`.
+    /// The inner `None` is `default`.
     pub(crate) labels: Vec<(Option<Expr>, Span)>,
     pub(crate) body: Vec<Stmt>,
 }
@@ -187,18 +188,17 @@ pub(crate) struct ForLoop {
     /// An assignment or increment.
     pub(crate) advance: Stmt,
     pub(crate) body: Stmt,
-    /// From `for` to the closing parenthesis.
+    /// The span from `for` to the closing parenthesis.
     pub(crate) head: Span,
 }
 
-/// An expression.
 #[derive(Clone, Debug)]
 pub(crate) struct Expr {
     pub(crate) kind: ExprKind,
     pub(crate) span: Span,
-    /// Height of the tree: the parser bounds it, so that walks over the tree may recurse.
+    /// The height of the tree. The parser bounds it, so that walks over the tree may recurse.
     pub(crate) height: u32,
-    /// Whether the expression is in parentheses, which its span then includes.
+    /// Whether the expression is in parentheses. Its span then includes them.
     pub(crate) grouped: bool,
 }
 
@@ -251,7 +251,7 @@ impl BinaryOp {
 
 #[derive(Clone, Debug)]
 pub(crate) enum ExprKind {
-    /// A number or character literal; the width has no meaning.
+    /// A number or character literal. The width of the value has no meaning.
     Number(Bits),
     /// An IPv4, MAC or IPv6 address: 32, 48 or 128 bits.
     Address(Bits),
@@ -270,7 +270,7 @@ pub(crate) enum ExprKind {
     Concat(Vec<Expr>),
     /// `{ 1, 2 }` or `{ .field = 1 }`.
     Aggregate(Vec<(Option<Name>, Expr)>),
-    /// Operand of `sizeof` (`true`: in bytes) or `bitsof`.
+    /// The operand of `sizeof` (`true`: in bytes) or `bitsof`.
     SizeOf(bool, Box<SizeOperand>),
 }
 
@@ -281,7 +281,7 @@ pub(crate) enum SizeOperand {
 }
 
 impl Expr {
-    /// Creates the node and computes its height from its parts.
+    /// Creates a node and computes its height.
     pub(crate) fn new(kind: ExprKind, span: Span) -> Self {
         let of = |parts: &[&Expr]| parts.iter().map(|e| e.height).max().unwrap_or(0);
         let below = match &kind {

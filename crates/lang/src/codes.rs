@@ -1,11 +1,12 @@
-//! All codes of diagnostics. docs/diagnostics.md has a section for each.
+//! All codes of diagnostics. docs/diagnostics.md has a section for each code.
 
-/// A code and its subject.
+/// A code and its title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// `E0201`; `E` stands for an error, which refuses the program, and `W` for a warning.
+    /// The code, such as `E0201`. `E` means an error, which refuses the program; `W` means a
+    /// warning.
     pub code: &'static str,
-    /// A few words: the heading of the code's section in the documentation.
+    /// A few words, which are the heading of the code's section in the documentation.
     pub title: &'static str,
 }
 
@@ -13,14 +14,14 @@ const fn code(code: &'static str, title: &'static str) -> Code {
     Code { code, title }
 }
 
-/// Warnings about declarations without a use. The use may be in code that an error leaves unchecked,
-/// so a program with errors does not have them.
+/// Warnings about unused declarations. A program with errors does not get them, since the use may
+/// be in code that an error leaves unchecked.
 pub(crate) const UNUSED: [&str; 9] =
     ["W0702", "W0703", "W0704", "W0705", "W0706", "W0707", "W0712", "W0714", "W0715"];
 
-/// All codes, in order: errors of syntax (01), names (02), types (03), expressions (04), statements
-/// (05), engines and offloads (06); warnings about values (06) and about unused or unreachable code
-/// (07).
+/// All codes in order. The errors concern syntax (01), names (02), types (03), expressions (04),
+/// statements (05), engines and offloads (06), and limits (08). The warnings concern values (06)
+/// and unused or unreachable code (07).
 pub static CODES: &[Code] = &[
     code("E0101", "character not in the language"),
     code("E0102", "comment is not closed"),
@@ -165,7 +166,7 @@ pub static CODES: &[Code] = &[
     code("W0719", "context read before it is written"),
 ];
 
-/// The entry of a code.
+/// Finds the entry of a code.
 pub fn find(code: &str) -> Option<&'static Code> {
     CODES.iter().find(|c| c.code == code)
 }

@@ -1,6 +1,7 @@
-//! Diagnostics of the compiler: a code, a message, labels on the source, and a help text.
+//! Diagnostics of the compiler: code, message, labels on the source, and help text.
 //!
-//! [`CODES`](crate::codes::CODES) lists every code, and docs/diagnostics.md has a section for each.
+//! [`CODES`](crate::codes::CODES) lists all codes, and docs/diagnostics.md has a section for each
+//! of them.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,7 +14,6 @@ use wireloom_files::printable;
 
 use crate::source::{SourceMap, Span};
 
-/// Whether a program with this diagnostic is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The program is accepted.
@@ -25,73 +25,72 @@ pub enum Severity {
 /// A span of the source with a remark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// The span.
     pub span: Span,
-    /// The remark; it may be empty for the primary label, whose subject is the message itself.
+    /// The remark. It may be empty for the primary label, which the message describes.
     pub text: String,
 }
 
 /// A message to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// `E0201`: a letter for the severity, two digits for the subject, two for the case.
+    /// The code, such as `E0201`: a letter for the severity, two digits for the subject, two for
+    /// the case.
     pub code: &'static str,
-    /// Whether it refuses the program.
     pub severity: Severity,
-    /// The problem, in one line.
+    /// The problem in one line.
     pub message: String,
     /// The first label marks the problem; the others mark related spans.
     pub labels: Vec<Label>,
-    /// What to do about it.
+    /// A remedy, if there is one.
     pub help: Option<String>,
-    /// Whether an option of the command line is wrong rather than the program.
+    /// Whether the fault is in an option of the command line, not in the program.
     pub is_usage: bool,
 }
 
 impl Diagnostic {
-    /// Creates a diagnostic at a span; the code's letter gives the severity.
+    /// Creates a diagnostic at a span. The letter of the code determines the severity.
     pub(crate) fn new(code: &'static str, span: Span, message: impl Into<String>) -> Self {
         let severity = if code.starts_with('E') { Severity::Error } else { Severity::Warning };
         let labels = vec![Label { span, text: String::new() }];
         Self { code, severity, message: message.into(), labels, help: None, is_usage: false }
     }
 
-    /// Creates the error that a machine cannot hold what stands at a span.
+    /// Creates the error that a machine cannot hold the construct at a span.
     pub fn refused(machine: &str, span: Span, why: &str) -> Self {
         Self::new("E0801", span, format!("{machine} cannot hold this program: {why}"))
     }
 
-    /// Creates the error that compilers would take too long for a program, whose largest step
-    /// stands at a span.
+    /// Creates the error that compilers would take too long for a program. `step` is the span of
+    /// its largest step.
     pub fn too_large(step: Span, what: &str, help: &str) -> Self {
         Self::new("E0802", step, what).help(help)
     }
 
-    /// Adds a remark at the primary span.
+    /// Sets the remark at the primary span.
     pub(crate) fn here(mut self, text: impl Into<String>) -> Self {
         self.labels[0].text = text.into();
         self
     }
 
-    /// Adds a related span.
+    /// Adds a remark at a related span.
     pub(crate) fn also(mut self, span: Span, text: impl Into<String>) -> Self {
         self.labels.push(Label { span, text: text.into() });
         self
     }
 
-    /// Says that an option of the command line is wrong, not the program.
+    /// Marks the fault as one of a command line option, not of the program.
     pub(crate) fn usage(mut self) -> Self {
         self.is_usage = true;
         self
     }
 
-    /// Adds a help text.
+    /// Sets the help text.
     pub(crate) fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
     }
 
-    /// Adds a help text, if there is one.
+    /// Sets the help text, if there is one.
     pub(crate) fn help_if(mut self, text: Option<String>) -> Self {
         if text.is_some() {
             self.help = text;
@@ -100,11 +99,11 @@ impl Diagnostic {
     }
 }
 
-/// The maximum number of errors that are kept; further errors are only counted.
+/// The maximum number of errors that are kept. Further errors are only counted.
 const MAX_ERRORS: usize = 100;
 
-/// Collects diagnostics. Each code is reported once at each span, however often a shared file or
-/// function is checked.
+/// Collects diagnostics. A code is reported once at each span, even if a shared file or function is
+/// checked several times.
 #[derive(Default)]
 pub(crate) struct Sink {
     diagnostics: Vec<Diagnostic>,
@@ -113,7 +112,7 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// Adds a diagnostic, unless it has been reported.
+    /// Adds a diagnostic, unless its code has been reported at its span.
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
         debug_assert!(
             crate::codes::find(diagnostic.code).is_some(),
@@ -132,7 +131,7 @@ impl Sink {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Whether the program is refused.
+    /// Whether there are errors, which refuse the program.
     pub(crate) fn has_errors(&self) -> bool {
         self.errors > 0
     }
@@ -142,8 +141,8 @@ impl Sink {
         self.errors >= MAX_ERRORS
     }
 
-    /// All diagnostics in source order; at the same span, errors come before warnings. With an
-    /// error, those about unused declarations are left out.
+    /// Returns all diagnostics in source order. At equal positions, errors come before warnings. If
+    /// there are errors, warnings about unused declarations are omitted.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
         if self.has_errors() {
             self.diagnostics.retain(|d| !crate::codes::UNUSED.contains(&d.code));
@@ -159,7 +158,7 @@ impl Sink {
 /// An adapter from the source map to `codespan-reporting`.
 struct Reported<'a> {
     sources: &'a SourceMap,
-    /// The texts as a terminal may have them.
+    /// The texts without characters that a terminal would interpret.
     texts: Vec<Cow<'a, str>>,
     lines: Vec<Vec<usize>>,
 }
@@ -193,11 +192,11 @@ impl<'a> Files<'a> for Reported<'a> {
     }
 }
 
-/// The longest line of a source that is shown, in bytes: a program of one line of a megabyte would
-/// be shown whole for each of its errors.
+/// The length in bytes of the longest source line that is shown. A program of one line of a
+/// megabyte would otherwise be shown for each of its errors.
 const LONGEST_LINE: usize = 1000;
 
-/// Says where a span is, if it lies on a line that is too long to be shown.
+/// Returns the position of a span if its line is too long to be shown.
 fn unshown(files: &Reported<'_>, span: Span) -> Option<String> {
     let (id, start) = (span.file.0 as usize, span.start as usize);
     let line = files.line_index(id, start).ok()?;
@@ -209,8 +208,8 @@ fn unshown(files: &Reported<'_>, span: Span) -> Option<String> {
     })
 }
 
-/// Renders the diagnostics as text: source lines with the spans underlined, a help line for each,
-/// and a summary. With `color` it uses ANSI escapes.
+/// Renders the diagnostics as text: source lines with underlined spans, position notes for lines
+/// that are too long, and help lines. `color` adds ANSI escapes.
 pub fn render(diagnostics: &[Diagnostic], sources: &SourceMap, color: bool) -> String {
     let files = Reported {
         sources,

@@ -1,12 +1,12 @@
-//! The checked program, which the checker builds from the syntax tree and `wireloom-compile`
-//! lowers.
+//! The checked program. The checker builds it from the syntax tree, and `wireloom-compile` lowers
+//! it.
 //!
-//! Every name is resolved, every expression has its type, every implicit conversion is an explicit
-//! [`Cast`](ExprKind::Cast), and constant expressions are folded. Functions are not yet inlined and
-//! loops not yet unrolled.
+//! All names are resolved, all expressions have types, implicit conversions are explicit
+//! [`Cast`](ExprKind::Cast)s, and constant expressions are folded. Functions are not yet inlined
+//! and loops are not yet unrolled.
 //!
-//! Aggregates are packed most significant first: the first field of a structure, the first element
-//! of an array.
+//! Aggregates are packed most significant first, beginning with the first field of a structure or
+//! the first element of an array.
 
 use wireloom_bits::Bits;
 use wireloom_offloads::Config;
@@ -34,12 +34,12 @@ ids! {
     StructId,
     /// An [`Engine`] of the program.
     EngineId,
-    /// A [`Function`] of an engine (each engine has its own instances of the file-level functions
-    /// that it calls).
+    /// A [`Function`] of an engine. Each engine has its own instances of the file-level functions
+    /// that it calls.
     FunctionId,
     /// A [`Variable`] of an engine.
     VarId,
-    /// A [`View`] that an engine declares outside its steps.
+    /// A [`View`] that an engine declares outside of steps.
     ViewId,
     /// An [`Offload`] of an engine.
     OffloadId,
@@ -47,12 +47,11 @@ ids! {
     StepId,
 }
 
-/// A type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
-    /// `uN`, 1 to 1024.
+    /// `uN`, with a width of 1 to 1024.
     Bits(u32),
-    /// `bool`; one bit when packed.
+    /// `bool`, which has one bit when packed.
     Bool,
     /// An enumeration.
     Enum(EnumId),
@@ -60,233 +59,212 @@ pub enum Type {
     Struct(StructId),
     /// A fixed array.
     Array(Box<Type>, u32),
-    /// No value: a function or method without a result.
+    /// No value, as the result of a function or method.
     Void,
 }
 
-/// An enumeration.
 #[derive(Clone, Debug)]
 pub struct Enum {
-    /// Its name.
     pub name: String,
     /// Width of the underlying type in bits.
     pub width: u32,
-    /// Name and value of each member.
+    /// The name and the value of each member.
     pub members: Vec<(String, Bits)>,
-    /// Where it is declared.
+    /// Position of the declaration.
     pub span: Span,
 }
 
 /// A structure or a header.
 #[derive(Clone, Debug)]
 pub struct Struct {
-    /// Its name; the reply record of a method is called `offload.method`.
+    /// The name. The reply record of a method is called `offload.method`.
     pub name: String,
-    /// Whether it was declared with `header`: a whole number of bytes, and can be viewed in a
-    /// packet.
+    /// Whether the declaration says `header`. A header has a whole number of bytes and can be
+    /// viewed in a packet.
     pub is_header: bool,
     /// The fields, most significant first.
     pub fields: Vec<Field>,
-    /// Where it is declared.
+    /// Position of the declaration.
     pub span: Span,
 }
 
 /// A field of a structure.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// Its name.
     pub name: String,
-    /// Its type.
     pub ty: Type,
 }
 
 /// A checked program.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The files, for messages.
+    /// The source files, for messages.
     pub sources: SourceMap,
-    /// All enumerations.
     pub enums: Vec<Enum>,
     /// All structures and headers.
     pub structs: Vec<Struct>,
-    /// All engines. Each comes after those that it calls.
+    /// The engines. Each engine comes after the engines that it calls.
     pub engines: Vec<Engine>,
-    /// The main engine: the requested one, or the last one in the file that takes packets.
+    /// The main engine: the requested engine, or the last one in the file that takes packets.
     pub main: EngineId,
 }
 
-/// An engine's interface.
+/// How an engine is started.
 #[derive(Clone, Debug)]
 pub enum EngineKind {
-    /// Packets in, packets out.
+    /// By a packet.
     Packet,
-    /// Called as an offload of other engines: `engine NAME(u32 key) -> T`.
+    /// By a call as an offload of another engine: `engine NAME(u32 key) -> T`.
     Call {
-        /// The request's fields: context variables that are set when the thread starts.
+        /// The parameters: context variables that are set when the thread starts.
         params: Vec<VarId>,
-        /// The reply's type.
+        /// The type of the reply.
         reply: Type,
     },
 }
 
-/// An engine.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    /// Its name.
     pub name: String,
-    /// Its interface.
     pub kind: EngineKind,
-    /// Context variables, locals and parameters of its functions, all in one list.
+    /// Context variables, locals, and parameters of functions.
     pub vars: Vec<Variable>,
-    /// Views declared outside of steps.
+    /// Views that are declared outside of steps.
     pub views: Vec<View>,
-    /// Offloads.
     pub offloads: Vec<Offload>,
-    /// Functions that its steps reach.
+    /// The functions that the steps call, directly or through others.
     pub functions: Vec<Function>,
-    /// Steps; a thread begins at the first one.
+    /// The steps. A thread begins at the first one.
     pub steps: Vec<Step>,
-    /// Where it is declared.
+    /// Position of the declaration.
     pub span: Span,
 }
 
 /// The kind of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VarKind {
-    /// Lives as long as the thread processes its packet; zero when the thread begins.
+    /// A variable that lives as long as the thread. It is zero when the thread begins.
     Context,
-    /// Lives in one step or function call; zero if it has no initialiser. Parameters are local too.
+    /// A variable of one step or function call. It is zero without an initialiser. Parameters are
+    /// local too.
     Local,
 }
 
-/// A variable.
 #[derive(Clone, Debug)]
 pub struct Variable {
-    /// Its name, for messages.
+    /// The name, for messages.
     pub name: String,
-    /// Its type.
     pub ty: Type,
-    /// Its kind.
     pub kind: VarKind,
-    /// Where it is declared.
+    /// Position of the declaration.
     pub span: Span,
 }
 
-/// `Header name @ offset;` outside of steps: `offset` is evaluated at each access.
+/// `Header name @ offset;` outside of steps. `offset` is evaluated at each access.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// Its name.
     pub name: String,
-    /// The header.
     pub header: StructId,
-    /// Byte offset in the header window, of type `u16`; reads context only.
+    /// Byte offset in the header window, of type `u16`. It reads context only.
     pub offset: Expr,
-    /// Where it is declared.
+    /// Position of the declaration.
     pub span: Span,
 }
 
 /// An offload of an engine.
 #[derive(Clone, Debug)]
 pub struct Offload {
-    /// Its name.
     pub name: String,
-    /// What implements it.
     pub target: OffloadTarget,
-    /// Where it is declared.
+    /// Position of the declaration.
     pub span: Span,
 }
 
-/// What implements an offload.
+/// The implementation of an offload.
 #[derive(Clone, Debug)]
 pub enum OffloadTarget {
     /// A kind of the registry.
     Kind(Config),
-    /// Another engine, called with method `call`.
+    /// Another engine, which is called with method `call`.
     Engine(EngineId),
 }
 
 /// A function. Calls are inlined; there is no recursion.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// Its name.
     pub name: String,
-    /// Its parameters. Those passed by value are variables; a header view passed by reference is a
-    /// `u16` variable that holds its byte offset.
+    /// The parameters. A parameter passed by value is a variable of its type. A header view passed
+    /// by reference is a `u16` variable that contains the byte offset.
     pub params: Vec<VarId>,
-    /// The result type.
+    /// The type of the result.
     pub result: Type,
-    /// Its statements, without [`StmtKind::Exit`] and [`StmtKind::SetNext`].
+    /// The statements. They contain no [`StmtKind::Exit`] and no [`StmtKind::SetNext`].
     pub body: Vec<Stmt>,
-    /// Where it is declared.
+    /// Position of the declaration.
     pub span: Span,
 }
 
-/// A step.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Its name.
     pub name: String,
-    /// Its statements. The checker ensures that every path ends in an [`Exit`] or has assigned
+    /// The statements. The checker ensures that every path ends in an [`Exit`] or has assigned
     /// `Next_step`.
     pub body: Vec<Stmt>,
-    /// Where it is declared.
+    /// Position of the declaration.
     pub span: Span,
 }
 
-/// A statement.
 #[derive(Clone, Debug)]
 pub struct Stmt {
-    /// What it does.
     pub kind: StmtKind,
-    /// Its position.
     pub span: Span,
 }
 
-/// The effect of a statement.
+/// The kind of a statement and its parts.
 #[derive(Clone, Debug)]
 pub enum StmtKind {
-    /// Creates a local; without an initialiser it is zero (each time the statement is reached).
+    /// Creates a local. Without an initialiser the local is set to zero each time the statement
+    /// executes.
     Local(VarId, Option<Expr>),
-    /// `place = value`; compound assignment and `++` are already expanded.
+    /// `place = value`. Compound assignments and `++` are already expanded.
     Assign(Place, Expr),
-    /// Evaluates an expression for its effect.
+    /// Evaluates an expression for its side effects.
     Expr(Expr),
-    /// `if`; the condition is `bool`.
+    /// `if`. The condition is `bool`.
     If(Expr, Vec<Stmt>, Vec<Stmt>),
-    /// `switch`: each case lists the constants that select it (of the scrutinee's width); no
-    /// fall-through.
+    /// `switch`, without fall-through. Each case lists the constants, of the scrutinee's width,
+    /// that select it.
     Switch {
         /// The scrutinee, evaluated once.
         on: Expr,
-        /// Constants and body of each case.
+        /// The constants and the body of each case.
         cases: Vec<(Vec<Bits>, Vec<Stmt>)>,
-        /// The statements for values that no case selects.
+        /// The statements for values that select no case.
         default: Vec<Stmt>,
     },
-    /// `for` with a constant number of rounds: the loop variable takes each of the values in turn.
+    /// `for` with a constant number of rounds. The loop variable takes each value in turn.
     For {
-        /// The loop variable; the body does not assign it.
+        /// The loop variable, which the body does not assign.
         var: VarId,
-        /// Its values, in order. At most [`MAX_UNROLL`].
+        /// The values of the loop variable in order, at most [`MAX_UNROLL`].
         values: Vec<Bits>,
-        /// The body.
         body: Vec<Stmt>,
     },
-    /// `break` out of the innermost `for` (a `break` that ends a case has already been removed).
+    /// `break` from the innermost `for`. A `break` that ends a case has already been removed.
     Break,
-    /// `continue` with the innermost `for`.
+    /// `continue` of the innermost `for`.
     Continue,
     /// `return` from a function.
     Return(Option<Expr>),
     /// Ends the step.
     Exit(Exit),
-    /// `Next_step = STEP;`: the step to continue at when the step's end is reached.
+    /// `Next_step = STEP;` sets the step to continue at when control reaches the end of this step.
     SetNext(StepId),
-    /// A block with a scope of its own.
+    /// A block with its own scope.
     Block(Vec<Stmt>),
 }
 
-/// The longest loop that is unrolled.
+/// The maximum number of rounds of a loop.
 pub const MAX_UNROLL: usize = 4096;
 
 /// A way to end a step.
@@ -296,32 +274,28 @@ pub enum Exit {
     Next(StepId),
     /// `finish;` sends the packet to its egress port and ends the thread.
     Finish,
-    /// `finish(value);` in a called engine: the reply.
+    /// `finish(value);` ends the thread of a called engine and returns the reply.
     Reply(Expr),
-    /// `emit(STEP);` sends a copy of the packet and continues at the step with packet and context
-    /// as they are.
+    /// `emit(STEP);` sends a copy of the packet and continues at the step, with the same packet and
+    /// context.
     Emit(StepId),
-    /// `drop(reason);` the reason is of an enumeration type.
+    /// `drop(reason);` drops the packet. The reason has an enumeration type.
     Drop(Expr),
-    /// `to_cpu(reason);`
+    /// `to_cpu(reason);` hands the packet to the control processor.
     ToCpu(Expr),
-    /// `done;` ends the thread; nothing is sent and nothing counts as dropped.
+    /// `done;` ends the thread. The packet is neither sent nor counted as dropped.
     Done,
 }
 
-/// An expression.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it computes.
     pub kind: ExprKind,
-    /// Its type.
     pub ty: Type,
-    /// Its position.
     pub span: Span,
 }
 
 impl Expr {
-    /// The direct subexpressions, including the indices of its place, in the order of evaluation.
+    /// Returns the direct subexpressions in order of evaluation, including indices of a place.
     pub fn parts(&self) -> Vec<&Expr> {
         match &self.kind {
             ExprKind::Const(_) | ExprKind::Meta(_) => Vec::new(),
@@ -354,7 +328,7 @@ impl Expr {
         }
     }
 
-    /// Whether the value is known when the loops that count these variables are unrolled.
+    /// Whether the value is known once the loops over these variables are unrolled.
     pub fn is_known(&self, counters: &[VarId]) -> bool {
         match &self.kind {
             ExprKind::Read(Place { root: Root::Var(var), path, .. }) => {
@@ -370,19 +344,18 @@ impl Expr {
     }
 }
 
-/// Binary operators. Both operands have the same type, which is also the result's unless stated
-/// otherwise.
+/// Binary operators. Unless stated otherwise, both operands and the result have the same type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
-    /// `+`, wraps.
+    /// `+`, which wraps.
     Add,
-    /// `-`, wraps.
+    /// `-`, which wraps.
     Sub,
-    /// `*`, wraps.
+    /// `*`, which wraps.
     Mul,
-    /// `/`; division by zero gives all ones.
+    /// `/`. Division by zero returns all ones.
     Div,
-    /// `%`; division by zero gives the dividend.
+    /// `%`. Division by zero returns the dividend.
     Rem,
     /// `&`
     And,
@@ -390,22 +363,21 @@ pub enum BinaryOp {
     Or,
     /// `^`
     Xor,
-    /// `<<`; the count has its own type; a count of the width or more gives zero.
+    /// `<<`. The count has its own type. A count of the width or more returns zero.
     Shl,
-    /// `>>`, likewise.
+    /// `>>`. The count is treated as in [`Shl`](Self::Shl).
     Shr,
-    /// `==`, bool; the operands can have any type, aggregates included.
+    /// `==`, with a `bool` result. The operands can have any type, including aggregates.
     Eq,
-    /// `!=`, bool.
+    /// `!=`, with a `bool` result.
     Ne,
-    /// `<`, unsigned, bool.
+    /// `<`, unsigned, with a `bool` result.
     Lt,
-    /// `<=`, unsigned, bool. (`>` and `>=` are written with swapped operands, still evaluated left
-    /// to right.)
+    /// `<=`, unsigned, with a `bool` result.
     Le,
-    /// `>`
+    /// `>`, unsigned, with a `bool` result.
     Gt,
-    /// `>=`
+    /// `>=`, unsigned, with a `bool` result.
     Ge,
     /// `min(a, b)`, unsigned.
     Min,
@@ -413,21 +385,21 @@ pub enum BinaryOp {
     Max,
 }
 
-/// What an expression computes. Operands are evaluated left to right.
+/// The kind of an expression and its operands. Operands are evaluated from left to right.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
-    /// A constant of any type, packed.
+    /// A constant of any type, in packed form.
     Const(Bits),
-    /// The value at a place.
+    /// Reads a place.
     Read(Place),
-    /// A field of a struct-typed expression that is not a place.
+    /// A field of a structure that is not a place.
     Field(Box<Expr>, u32),
-    /// An element of an array-typed expression; out of range reads zero.
+    /// An element of an array that is not a place. An index out of range reads zero.
     Index(Box<Expr>, Box<Expr>),
-    /// Bits `hi..=lo` (constant) of a `uN` expression.
+    /// Bits `hi..=lo` of a `uN` expression. Both bounds are constant.
     Slice(Box<Expr>, u32, u32),
-    /// A constant number of bits of a `uN` expression, from a run-time index up; bits out of range
-    /// read zero.
+    /// A constant number of bits of a `uN` expression, starting at a run-time index. Bits out of
+    /// range read zero.
     Run(Box<Expr>, Box<Expr>, u32),
     /// `~x`
     Not(Box<Expr>),
@@ -435,107 +407,107 @@ pub enum ExprKind {
     Neg(Box<Expr>),
     /// `popcount(x)`: the number of bits that are 1.
     Popcount(Box<Expr>),
-    /// `clz(x)`: the number of zeros above the highest bit that is 1; the width if there is none.
+    /// `clz(x)`: the number of zeros above the highest bit that is 1, or the width if there is
+    /// none.
     Clz(Box<Expr>),
-    /// `!x` of a `bool`.
+    /// `!x`, where `x` is `bool`.
     LogicalNot(Box<Expr>),
     /// A binary operator.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// `a && b`, both `bool`; `b` is evaluated only if `a` is true.
+    /// `a && b`, where both are `bool`. `b` is evaluated only if `a` is true.
     AndThen(Box<Expr>, Box<Expr>),
-    /// `a || b`
+    /// `a || b`, where both are `bool`. `b` is evaluated only if `a` is false.
     OrElse(Box<Expr>, Box<Expr>),
-    /// `c ? a : b`; only one of the two is evaluated.
+    /// `c ? a : b`. Only one of `a` and `b` is evaluated.
     Conditional(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// Conversion to this expression's type: the packed bits are zero-extended or truncated. A
-    /// conversion from a wider type to `bool` is never a cast: it is a comparison with zero.
+    /// Converts to the type of this expression by zero-extending or truncating the packed bits. A
+    /// conversion from a wider type to `bool` is a comparison with zero, never a cast.
     Cast(Box<Expr>),
     /// All fields of a structure, or all elements of an array, in order.
     Aggregate(Vec<Expr>),
-    /// `concat(a, b, ...)`, first most significant.
+    /// `concat(a, b, ...)`. The first part is the most significant.
     Concat(Vec<Expr>),
     /// A call of a function of the engine.
     Call(FunctionId, Vec<Expr>),
-    /// A call of an offload: index of the method in the kind (0 for an engine).
+    /// A call of an offload, with the index of the method in the kind (0 for an engine).
     Offload(OffloadId, usize, Vec<Expr>),
     /// `packet.ingress` and the other properties.
     Meta(Meta),
-    /// `packet.push(n)` and the other resizes; the result is `bool`.
+    /// `packet.push(n)` and the other resizes. The result is `bool`.
     Resize(Resize),
 }
 
-/// Metadata of the packet.
+/// Metadata of the current packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Meta {
-    /// `packet.ingress`, `u16`.
+    /// `packet.ingress`: the ingress port, `u16`.
     Ingress,
-    /// `packet.egress`, `u16`; can be assigned.
+    /// `packet.egress`: the egress port, `u16`. It can be assigned.
     Egress,
-    /// `packet.length`, `u16`: the whole packet, bytes.
+    /// `packet.length`: the length of the whole packet in bytes, `u16`.
     Length,
-    /// `packet.window`, `u16`: the header window, bytes.
+    /// `packet.window`: the length of the header window in bytes, `u16`.
     Window,
-    /// `packet.arrival`, `u64`, nanoseconds.
+    /// `packet.arrival`: the arrival time in nanoseconds, `u64`.
     Arrival,
 }
 
-/// Changes of the packet's size; offsets and counts are `u16` expressions. See `PacketInHand`.
+/// A change of the packet's length. Offsets and counts are `u16` expressions. See `PacketInHand`.
 #[derive(Clone, Debug)]
 pub enum Resize {
-    /// `packet.push(n)` (offset 0) and `packet.insert(offset, n)`: zero bytes.
+    /// `packet.push(n)` (offset 0) and `packet.insert(offset, n)`: inserts zero bytes.
     Insert(Box<Expr>, Box<Expr>),
-    /// `packet.pop(n)` (offset 0) and `packet.remove(offset, n)`.
+    /// `packet.pop(n)` (offset 0) and `packet.remove(offset, n)`: removes bytes.
     Remove(Box<Expr>, Box<Expr>),
-    /// `packet.reset(n)`: a packet of `n` zero bytes.
+    /// `packet.reset(n)`: replaces the packet by `n` zero bytes.
     Reset(Box<Expr>),
 }
 
-/// Something that can be read and assigned.
+/// A variable, a header in the packet or metadata, or a part of one. It can be read or assigned.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Where the path starts.
     pub root: Root,
     /// The path from the root to the selected part.
     pub path: Vec<Projection>,
-    /// Type of the part.
+    /// The type of the selected part.
     pub ty: Type,
-    /// Its position.
     pub span: Span,
 }
 
-/// Where a place starts.
+/// The start of a place.
 #[derive(Clone, Debug)]
 pub enum Root {
     /// A variable.
     Var(VarId),
-    /// A header in the packet's window, at the byte offset that an engine's view names.
+    /// A header in the header window, at the byte offset of a view of the engine.
     View(ViewId),
-    /// A header in the packet's window, at the byte offset that a `u16` local holds: a view
-    /// declared in a step or function (its offset was evaluated at the declaration) or passed to a
-    /// function.
+    /// A header in the header window, at the byte offset in a `u16` local. The view is either
+    /// declared in a step or function, where its offset was evaluated at the declaration, or passed
+    /// to a function.
     Local(VarId, StructId),
     /// `packet.egress` and the other properties.
     Meta(Meta),
 }
 
-/// One step of the path to a part.
+/// One selection on the path to a part.
 #[derive(Clone, Debug)]
 pub enum Projection {
     /// A field of a structure.
     Field(u32),
-    /// An element of an array. Out of range: reads zero, writes nothing.
+    /// An element of an array. Out of range, reads return zero and writes do nothing.
     Index(Expr),
-    /// Bits `hi..=lo` of a `uN`. Always last.
+    /// Bits `hi..=lo` of a `uN`. It is always the last selection.
     Slice(u32, u32),
-    /// A number of bits of a `uN`, from a run-time index up. Always last. Bits out of range read zero
-    /// and are not written.
+    /// A number of bits of a `uN`, starting at a run-time index. It is always the last selection.
+    /// Out of range, bits read as zero and are not written.
     Run(Expr, u32),
 }
 
 impl Program {
-    /// Where an offload is declared, or else a step, or else the main engine. The offload is named
-    /// by its path from the main engine, `outer.inner`; the step may be in any engine, and may be a
-    /// part of one that was split, whose name begins with that of the step.
+    /// Returns the position of an offload's declaration, or of a step's, or of the main engine's.
+    /// The offload is given by its path from the main engine, such as `outer.inner`. The step may
+    /// be in any engine. It may be a part of a split step; its name then begins with the name of
+    /// the step.
     pub fn declared(&self, offload: Option<&str>, step: Option<&str>) -> Span {
         let main = &self.engines[self.main.index()];
         let (mut engine, mut found) = (Some(main), None);
@@ -557,7 +529,7 @@ impl Program {
         found.or_else(|| step.and_then(part)).unwrap_or(main.span)
     }
 
-    /// Width of a type in bits, packed; 0 for `Void`.
+    /// Returns the packed width of a type in bits; 0 for `Void`.
     pub fn width(&self, ty: &Type) -> u32 {
         match ty {
             Type::Bits(n) => *n,

@@ -1,11 +1,11 @@
-//! Types as lists of their leaves: how tables and packets in text name fields.
+//! Types as lists of leaves. Table files and packets in text use their names for fields.
 
 use wireloom_offloads::Layout;
 
 use crate::hir::{Enum, Program, Struct, Type};
 
-/// The leaves of a type, most significant first, of a program with these structures and
-/// enumerations.
+/// Returns the leaves of a type, most significant first. `structs` and `enums` are the declarations
+/// of the program.
 pub(crate) fn layout(ty: &Type, structs: &[Struct], enums: &[Enum]) -> Layout {
     let mut leaves = Leaves { structs, enums, out: Layout::default() };
     leaves.add(ty, String::new());
@@ -13,8 +13,7 @@ pub(crate) fn layout(ty: &Type, structs: &[Struct], enums: &[Enum]) -> Layout {
 }
 
 impl Program {
-    /// The name and the leaves of each header that the program declares, in the order of their
-    /// declaration.
+    /// Returns the name and the leaves of each declared header, in order of declaration.
     pub fn headers(&self) -> Vec<(String, Layout)> {
         let leaves = |fields: &Struct| {
             let mut leaves =

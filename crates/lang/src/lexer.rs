@@ -5,8 +5,8 @@ use logos::{Filter, Logos};
 use crate::diagnostics::{Diagnostic, Sink};
 use crate::source::{FileId, Span};
 
-/// A kind of token. Words that are special only in one place (`next`, `finish`, `packet`, ...) are
-/// identifiers.
+/// A kind of token. Words that are special only in certain places (`next`, `finish`, `packet`, ...)
+/// are identifiers.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[logos(skip r"[ \t\r\n\x0c]+")]
 #[logos(skip(r"//[^\n]*", allow_greedy = true))]
@@ -15,11 +15,11 @@ pub(crate) enum Token {
     Ident,
     #[regex("[0-9][A-Za-z0-9_]*")]
     Number,
-    /// Numbers with dots between them: an IPv4 address, or a malformed one.
+    /// Numbers joined by dots: an IPv4 address, or a malformed one.
     #[regex(r"[0-9][A-Za-z0-9_]*(\.[0-9][A-Za-z0-9_]*)+")]
     Dotted,
-    /// Hexadecimal groups with colons between them: a MAC or IPv6 address, or a malformed one. `::`
-    /// or four colons occur in nothing else, so that slices, labels and `?:` are not affected.
+    /// Hexadecimal groups joined by colons: a MAC or IPv6 address, or a malformed one. No other
+    /// construct contains `::` or four colons, so slices, labels and `?:` are not affected.
     #[regex(r"[0-9A-Fa-f]+(:[0-9A-Fa-f]+){4,}(\.[0-9]+)*")]
     #[regex(r"([0-9A-Fa-f]+(:[0-9A-Fa-f]+)*)?::([0-9A-Fa-f]+(::?[0-9A-Fa-f]+)*(\.[0-9]+)*)?")]
     Colons,
@@ -30,7 +30,7 @@ pub(crate) enum Token {
     /// A line that begins with `#`; the parser parses it.
     #[regex(r"#[^\n]*", allow_greedy = true)]
     Directive,
-    /// A block comment that is not closed; always an error. (Closed ones are skipped.)
+    /// A block comment that is never closed, which is an error. Closed comments are skipped.
     #[token("/*", block_comment)]
     OpenComment,
     #[token("auto")]
@@ -177,15 +177,14 @@ pub(crate) enum Token {
     Not,
     #[token("~")]
     Tilde,
-    /// Text that is not a token and has been reported.
+    /// Text that is not a token. It has been reported.
     Stray,
-    /// The end of the file; the lexer adds one after the last token.
+    /// The end of the file. It follows the last token.
     End,
 }
 
 impl Token {
-    /// Whether the token is a word: an identifier or a keyword. Any word can name a field after a
-    /// dot.
+    /// Whether the token is an identifier or a keyword. Both can name a field after a dot.
     pub(crate) fn is_word(self) -> bool {
         self == Self::Ident || self.is_keyword()
     }
@@ -240,19 +239,19 @@ fn block_comment(lexer: &mut logos::Lexer<Token>) -> Filter<()> {
     }
 }
 
-/// A token with its span.
+/// A token and its span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lexeme {
     pub(crate) token: Token,
     pub(crate) span: Span,
 }
 
-/// Returns all tokens of a file, followed by a [`Token::End`]. Text that is not a token is reported
-/// once for each run of such bytes.
+/// Returns all tokens of a file, followed by a [`Token::End`]. Each run of bytes that are not
+/// tokens is reported once.
 pub(crate) fn tokens(file: FileId, text: &str, sink: &mut Sink) -> Vec<Lexeme> {
     let span = |start: usize, end: usize| Span { file, start: start as u32, end: end as u32 };
     let mut out = Vec::with_capacity(text.len() / 4);
-    // Neighbouring bytes that are not tokens make one diagnostic.
+    // The current run of bytes that are not tokens. A run causes one diagnostic.
     let mut stray: Option<Span> = None;
     for (token, range) in Token::lexer(text).spanned() {
         let here = span(range.start, range.end);

@@ -1,5 +1,5 @@
-//! Loom C: from source text to a checked program. docs/language.md specifies the language,
-//! docs/diagnostics.md the diagnostics.
+//! Loom C: from source text to a checked program. docs/language.md specifies the language, and
+//! docs/diagnostics.md specifies the diagnostics.
 //!
 //! ```
 //! let source = "engine wire() { step only { packet.egress = packet.ingress ^ 1; finish; } }";
@@ -28,41 +28,40 @@ pub use source::SourceMap;
 use diagnostics::Sink;
 use source::{FileId, SourceFile, Span};
 
-/// How to read a program.
+/// The options for reading a program.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Where `#include` searches after the including file's own folder, in order.
+    /// Directories that `#include` searches, in order, after the folder of the including file.
     pub include_dirs: Vec<PathBuf>,
-    /// Source files that are not on disk: where `#include` looks last.
+    /// Source files that are not on disk. `#include` searches them last.
     pub library: Option<Library>,
-    /// Constants to set: name and value, as in `--set NAME=VALUE`. A later one replaces an earlier
-    /// one.
+    /// Constants to set, as name and value of `--set NAME=VALUE`. For equal names the last one
+    /// applies.
     pub sets: Vec<(String, String)>,
-    /// The engine to run, instead of the last that takes packets.
+    /// The name of the main engine. The default is the last engine that takes packets.
     pub engine: Option<String>,
 }
 
-/// Gives the text of a source file by its name in a library, or why it cannot be read; `None` if
-/// the library has no such file. A library's files have paths that begin with [`LIBRARY`], and what
-/// they include is looked for in the library, relative to the file that includes it.
+/// Returns the text of a library file by name, or the reason why it cannot be read; `None` if the
+/// library has no such file. Paths of library files begin with [`LIBRARY`]. Includes in a library
+/// file are resolved in the library, relative to the including file.
 pub type Library = fn(&str) -> Option<Result<String, String>>;
 
-/// How the path of a library's file begins: `wireloom:programs/router.loom`.
+/// The prefix of paths of library files, as in `wireloom:programs/router.loom`.
 pub const LIBRARY: &str = "wireloom:";
 
 /// The result of checking a source file.
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// The program; `None` if and only if one of the diagnostics is an error.
+    /// The program. It is `None` if and only if one of the diagnostics is an error.
     pub program: Option<hir::Program>,
-    /// The diagnostics, in source order.
     pub diagnostics: Vec<Diagnostic>,
     /// The files that were read, for [`render`].
     pub sources: SourceMap,
 }
 
-/// Reads and checks a file and the files that it includes. A file that cannot be read is an error
-/// among the diagnostics.
+/// Reads and checks a file and the files that it includes. If a file cannot be read, the
+/// diagnostics contain an error.
 pub fn check(path: &Path, options: &Options) -> Checked {
     match parser::read_source(path, options.library) {
         Ok(text) => check_text(path, text, options),
@@ -78,7 +77,7 @@ pub fn check(path: &Path, options: &Options) -> Checked {
     }
 }
 
-/// Checks a text as if it were a file of that name.
+/// Checks a text as the content of a file with this name.
 pub fn check_source(name: &str, text: &str, options: &Options) -> Checked {
     check_text(Path::new(name), parser::without_mark(text.to_owned()), options)
 }

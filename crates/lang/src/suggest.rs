@@ -1,8 +1,8 @@
-//! Spelling suggestions: the known name that is closest to an unknown one.
+//! Spelling suggestions: the known name that is closest to an unknown name.
 
-/// Returns `did you mean ...?` if a candidate is close enough. A third of the longer name may
-/// differ, but not all of a short one. A difference of case alone is always close. The order of the
-/// candidates does not matter.
+/// Returns `did you mean ...?` if a candidate is close enough: at most a third of the letters of
+/// the longer name differ, but not all letters of a short name. Names that differ only in case are
+/// always close. The order of the candidates does not matter.
 pub fn suggest<'a>(unknown: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     candidates
         .into_iter()
@@ -23,13 +23,13 @@ pub fn suggest<'a>(unknown: &str, candidates: impl IntoIterator<Item = &'a str>)
         .map(|(_, c)| format!("did you mean `{c}`?"))
 }
 
-/// The names as a list for a help line, or nothing if there are none.
+/// Lists the names for a help line; returns `None` if there are no names.
 pub fn list<'a>(what: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let names: Vec<String> = names.into_iter().map(|n| format!("`{n}`")).collect();
     (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
 }
 
-/// Suggests the closest name if one is close enough, else lists all names.
+/// Suggests the closest name if it is close enough, else lists all names.
 pub fn suggest_or_list<'a>(
     unknown: &str,
     what: &str,
@@ -38,24 +38,26 @@ pub fn suggest_or_list<'a>(
     suggest(unknown, candidates.clone()).or_else(|| list(what, candidates))
 }
 
-/// The number of bytes of a name that are compared, so that the cost stays bounded.
+/// The number of bytes of a name that are compared. It bounds the cost.
 const COMPARED: usize = 64;
 
-/// The bytes that occur in a name, each as a bit; several share one.
+/// Returns the set of bytes that occur in a name. Several bytes share a bit of the result.
 fn letters(name: &str) -> u64 {
     name.bytes().take(COMPARED).fold(0, |letters, byte| letters | 1 << (byte % 64))
 }
 
-/// A lower bound of the distance of two names with these bytes: an edit brings one byte that the
-/// other name lacks. It spares most names the whole comparison.
+/// Returns a lower bound of the distance of two names with these sets of bytes: an edit adds at
+/// most one byte that the other name lacks. The bound avoids the complete comparison for most
+/// names.
 fn least_distance(a: u64, b: u64) -> usize {
     (a & !b).count_ones().max((b & !a).count_ones()) as usize
 }
 
-/// Optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours.
+/// Computes the optimal string alignment distance: the number of insertions, deletions,
+/// replacements and swaps of neighbours.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b) = (&a.as_bytes()[..a.len().min(COMPARED)], &b.as_bytes()[..b.len().min(COMPARED)]);
-    // Three rows in turn: the current one, the last and the one before it.
+    // Three rows are used in turn: the current row, the last one and the one before it.
     let mut rows = [[0u8; COMPARED + 1]; 3];
     for (j, cost) in rows[0][..=b.len()].iter_mut().enumerate() {
         *cost = j as u8;

@@ -1,4 +1,4 @@
-//! Parses IPv4, IPv6 and MAC addresses, which are written as in table files and packet tests.
+//! Parses IPv4, IPv6 and MAC addresses in the notation of table files and packet tests.
 
 use std::net::Ipv6Addr;
 
@@ -9,7 +9,7 @@ use crate::diagnostics::Diagnostic;
 use crate::lexer::Token;
 use crate::source::Span;
 
-/// Why a text is not an address.
+/// The reason why a text is not an address.
 struct Malformed {
     message: String,
     help: String,
@@ -28,7 +28,7 @@ const IPV6: &str = "an IPv6 address has eight groups of at most four hexadecimal
                     stands for one run of zero groups: `2001:db8::1`";
 
 impl Parser<'_> {
-    /// Parses an address: 32 bits for IPv4, 48 for MAC, 128 for IPv6.
+    /// Parses an address. The value has 32 bits for IPv4, 48 for MAC and 128 for IPv6.
     pub(super) fn address(&mut self) -> Attempt<Bits> {
         let dotted = self.peek() == Token::Dotted;
         let span = self.advance();
@@ -45,8 +45,8 @@ impl Parser<'_> {
         })
     }
 
-    /// The number after an address and a `/`, without spaces between them: division of an address
-    /// has no use, but `10.0.0.0/8` is how prefixes are written.
+    /// Returns the number after an address and a `/` without spaces. Dividing an address is
+    /// useless, but prefixes are written as `10.0.0.0/8`.
     fn prefix_length(&self, address: Span) -> Option<&str> {
         let (slash, length) = (self.span(), self.cursor.tokens.get(self.cursor.at + 1)?.span);
         let adjacent = slash.start == address.end && length.start == slash.end;
@@ -55,7 +55,7 @@ impl Parser<'_> {
     }
 }
 
-/// Parses four decimal numbers with dots between them.
+/// Parses four decimal numbers separated by dots.
 fn ipv4(text: &str) -> Result<Bits, Malformed> {
     let parts: Vec<&str> = text.split('.').collect();
     let decimal = |part: &&str| part.bytes().all(|b| b.is_ascii_digit());
@@ -71,7 +71,7 @@ fn ipv4(text: &str) -> Result<Bits, Malformed> {
     let mut address = 0u128;
     for part in parts {
         if part.len() > 1 && part.starts_with('0') {
-            // C reads such numbers as octal, table files and `inet_pton` refuse them.
+            // C reads such numbers as octal; table files and `inet_pton` refuse them.
             return Err(malformed(&format!(": `{part}` begins with a zero")));
         }
         let byte = part.parse::<u8>().ok().filter(|_| decimal(&part));
@@ -81,7 +81,7 @@ fn ipv4(text: &str) -> Result<Bits, Malformed> {
     Ok(Bits::new(32, address))
 }
 
-/// Parses hexadecimal groups with colons between them: six are a MAC address, unless there is `::`.
+/// Parses hexadecimal groups separated by colons. Six groups without `::` are a MAC address.
 fn mac_or_ipv6(text: &str) -> Result<Bits, Malformed> {
     let groups: Vec<&str> = text.split(':').collect();
     let malformed =
@@ -100,7 +100,7 @@ fn mac_or_ipv6(text: &str) -> Result<Bits, Malformed> {
     Ok(Bits::new(128, address.to_bits()))
 }
 
-/// Explains that a prefix is not a value; the help compares its bits.
+/// Explains that a prefix is not a value. The help text compares the bits of the prefix.
 fn prefix(text: &str, length: &str, address: &Bits) -> Malformed {
     let message = format!("`{text}/{length}` is a prefix, not an address");
     let width = address.width();
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use crate::{Options, check_source};
 
-    /// The diagnostics of a program with this initial value, each as message and help.
+    /// Returns message and help of each error of a program with this constant.
     fn told(value: &str) -> Vec<String> {
         let source = format!("const auto X = {value};\nengine e() {{ step s {{ finish; }} }}");
         let checked = check_source("test.loom", &source, &Options::default());

@@ -8,7 +8,7 @@ use crate::diagnostics::Diagnostic;
 use crate::lexer::Token;
 use crate::source::Span;
 
-/// The operator of a token and its precedence.
+/// Returns the operator of a token and its precedence.
 fn binary_operator(token: Token) -> Option<(BinaryOp, u8)> {
     Some(match token {
         Token::OrOr => (BinaryOp::OrElse, 1),
@@ -33,7 +33,7 @@ fn binary_operator(token: Token) -> Option<(BinaryOp, u8)> {
     })
 }
 
-/// The operator of an assignment token, with an inner `None` for plain `=`.
+/// Returns the operator of an assignment token. The inner `None` is plain `=`.
 pub(super) fn assignment(token: Token) -> Option<Option<BinaryOp>> {
     Some(match token {
         Token::Assign => None,
@@ -51,7 +51,7 @@ pub(super) fn assignment(token: Token) -> Option<Option<BinaryOp>> {
     })
 }
 
-/// Whether an operand can begin with the token; this distinguishes a cast from a name in
+/// Whether an operand can begin with the token. This distinguishes a cast from a name in
 /// parentheses.
 fn begins_operand(token: Token) -> bool {
     use Token::{
@@ -77,7 +77,7 @@ fn begins_operand(token: Token) -> bool {
     )
 }
 
-/// The replacement for one of C's types.
+/// Returns the replacement for a type of C.
 fn c_type(word: &str) -> Option<&'static str> {
     Some(match word {
         "char" | "unsigned" | "signed" | "short" | "long" | "int" | "uint8_t" | "uint16_t"
@@ -110,7 +110,7 @@ impl Parser<'_> {
             || self.at_p4_type(0)
     }
 
-    /// Whether one of P4's types, such as `bit<32>`, begins `ahead` tokens further.
+    /// Whether a type of P4, such as `bit<32>`, begins `ahead` tokens further.
     fn at_p4_type(&self, ahead: usize) -> bool {
         let parts = [Token::Ident, Token::Lt, Token::Number, Token::Gt];
         parts.iter().enumerate().all(|(i, part)| self.peek_at(ahead + i) == *part)
@@ -120,7 +120,7 @@ impl Parser<'_> {
             )
     }
 
-    /// Parses `bit<32>` as if it were `u32`, and reports it.
+    /// Parses `bit<32>` as `u32`, and reports it.
     fn p4_type(&mut self) -> Attempt<TypeExpr> {
         let start = self.advance();
         self.advance();
@@ -186,14 +186,14 @@ impl Parser<'_> {
         Ok(TypeExpr { kind, span: self.since(span) })
     }
 
-    /// Parses a type in a cast, `sizeof`, result or offload: here `u8[16]` is an array.
+    /// Parses a type in a cast, `sizeof`, result or offload, where `u8[16]` is an array.
     pub(super) fn full_type(&mut self) -> Attempt<TypeExpr> {
         let base = self.base_type()?;
         self.array_suffix(base)
     }
 
-    /// Parses the `[N]` after a type or a declared name. `u8 a[2][3]` is two arrays of three, as in
-    /// C.
+    /// Parses `[N]` after a type or a declared name. As in C, `u8 a[2][3]` declares two arrays of
+    /// three.
     pub(super) fn array_suffix(&mut self, base: TypeExpr) -> Attempt<TypeExpr> {
         let mut sizes = Vec::new();
         while self.peek() == Token::LBracket {
@@ -212,7 +212,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// Runs `parse` with `>` as an operator again.
+    /// Runs `parse` with `>` as an operator.
     pub(super) fn unangled<T>(&mut self, parse: impl FnOnce(&mut Self) -> T) -> T {
         let outer = std::mem::replace(&mut self.in_angles, false);
         let out = parse(self);
@@ -220,7 +220,7 @@ impl Parser<'_> {
         out
     }
 
-    /// Creates the node, unless the tree is too tall: `a + a + a + ...` nests without parentheses.
+    /// Creates a node, unless the tree is too tall: `a + a + a + ...` nests without parentheses.
     fn node(&mut self, kind: ExprKind, start: Span) -> Attempt<Expr> {
         let expr = Expr::new(kind, self.since(start));
         if expr.height > MAX_NESTING {
@@ -247,7 +247,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Like [`expr`](Self::expr), but reports an assignment used as a value.
+    /// Like [`expr`](Self::expr), but reports an assignment that is used as a value.
     pub(super) fn value(&mut self) -> Attempt<Expr> {
         let value = self.expr()?;
         if assignment(self.peek()).is_some()
@@ -314,8 +314,8 @@ impl Parser<'_> {
         self.node(ExprKind::Unary(op, Box::new(operand)), start)
     }
 
-    /// At `(`, whether a type in parentheses and then an operand follow. A name in parentheses is a
-    /// type only if the next token cannot continue an expression.
+    /// At `(`, returns whether a type in parentheses and an operand follow. A name in parentheses
+    /// is a type only if the next token cannot continue an expression.
     fn at_cast(&self) -> bool {
         match self.peek_at(1) {
             Token::Bool | Token::Void => return true,
@@ -327,7 +327,7 @@ impl Parser<'_> {
         let sure = is_bits_type(self.text(word)) || self.at_p4_type(1);
         let mut ahead = 2;
         while self.peek_at(ahead) == Token::LBracket {
-            // Sizes in casts are short; anything longer is an index.
+            // Sizes in casts are short. A longer text in brackets is an index.
             let close = (1..32).find(|&k| self.peek_at(ahead + k) == Token::RBracket);
             let Some(close) = close else { return sure };
             ahead += close + 1;
@@ -416,7 +416,7 @@ impl Parser<'_> {
                 let open = self.advance();
                 let inner = self.unangled(Self::value)?;
                 self.expect_close(Token::RParen, "`)`", open)?;
-                // The span that messages show includes the parentheses.
+                // The span in messages includes the parentheses.
                 return Ok(Expr { span: self.since(start), grouped: true, ..inner });
             }
             Token::LBrace => return self.aggregate(),
@@ -448,7 +448,7 @@ impl Parser<'_> {
         self.node(kind, start)
     }
 
-    /// Reports C++'s `Reason::A`, if it follows, and reads it as `A`.
+    /// Reports `Reason::A` of C++, if it follows, and reads it as `A`.
     fn scope_operator(&mut self) -> Option<Attempt<Rc<str>>> {
         let span = self.span();
         let rest = self.cursor.text[span.end as usize..].strip_prefix("::")?;
@@ -461,7 +461,7 @@ impl Parser<'_> {
         };
         let end = span.end + 2 + member.len() as u32;
         self.sink.push(Diagnostic::new("E0115", Span { end, ..span }, message).help(help));
-        // The lexer may have read the `::` and the letters after it as an address.
+        // The lexer may have read `::` and the following letters as an address.
         while self.peek() != Token::End && self.span().start < end {
             self.advance();
         }

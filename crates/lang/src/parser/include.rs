@@ -10,27 +10,27 @@ use crate::lexer::{Lexeme, Token};
 use crate::source::{FileId, SourceFile, Span};
 use crate::{LIBRARY, Library};
 
-/// Maximum nesting of open files.
+/// The maximum nesting of open files.
 const MAX_DEPTH: usize = 32;
-/// Maximum total of included files: files that include each other twice would double with each
-/// level.
+/// The maximum number of includes in total. Without it, files that include each other twice would
+/// double their number with each level.
 const MAX_INCLUDES: u32 = 1024;
-/// How the names of files end that can be included.
+/// The extensions of files that can be included.
 const SOURCES: [&str; 2] = ["loom", "h"];
-/// The longest source file, in bytes.
+/// The maximum size of a source file in bytes.
 pub(crate) const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// The state of the included files.
 pub(super) struct Includes {
     dirs: Vec<PathBuf>,
     library: Option<Library>,
-    /// The files that are open now, outermost first.
+    /// The open files, outermost first.
     open: Vec<PathBuf>,
-    /// Files with `#pragma once` that each enclosing scope has read.
+    /// For each enclosing scope, the files with `#pragma once` that have been read in it.
     once: Vec<HashSet<FileId>>,
     loaded: HashMap<PathBuf, Loaded>,
     count: u32,
-    /// Whether too many files have been included and that has been reported.
+    /// Whether too many includes have been reported.
     exhausted: bool,
 }
 
@@ -57,7 +57,8 @@ impl Includes {
     }
 }
 
-/// The text of a source file, or why it cannot be read (for "cannot read `x`: ...").
+/// Returns the text of a source file, or the reason why it cannot be read (for "cannot read `x`:
+/// ...").
 pub(crate) fn read(path: &Path, library: Option<Library>) -> Result<String, String> {
     if let Some(name) = in_library(path) {
         return match library.and_then(|library| library(&name)) {
@@ -74,7 +75,7 @@ pub(crate) fn read(path: &Path, library: Option<Library>) -> Result<String, Stri
     Ok(without_mark(text))
 }
 
-/// The text without the byte order mark that some editors put before it.
+/// Removes the byte order mark that some editors put at the start of a text.
 pub(crate) fn without_mark(text: String) -> String {
     match text.strip_prefix('\u{feff}') {
         Some(rest) => rest.to_owned(),
@@ -86,8 +87,8 @@ fn too_long() -> String {
     format!("longer than {MAX_FILE_BYTES} bytes")
 }
 
-/// The name of a library's file, without `.` and `..`; `None` if the path is that of a file on
-/// disk, or leads out of the library.
+/// Returns the name of a library file without `.` and `..`. Returns `None` if the path denotes a
+/// file on disk or leads out of the library.
 fn in_library(path: &Path) -> Option<String> {
     let name = path.to_str()?.strip_prefix(LIBRARY)?;
     let mut parts: Vec<&str> = Vec::new();
@@ -105,7 +106,7 @@ fn in_library(path: &Path) -> Option<String> {
 }
 
 impl Parser<'_> {
-    /// A scope in which a `#pragma once` file counts as not yet read.
+    /// Runs `parse` in a new scope, in which `#pragma once` files have not yet been read.
     pub(super) fn scoped<T>(&mut self, parse: impl FnOnce(&mut Self) -> T) -> T {
         self.includes.once.push(HashSet::new());
         let out = parse(self);
@@ -113,7 +114,7 @@ impl Parser<'_> {
         out
     }
 
-    /// Parses the directive; `parse` parses the included file.
+    /// Parses a directive. `parse` parses the included file.
     pub(super) fn directive(&mut self, parse: impl FnOnce(&mut Self)) {
         let span = self.advance();
         let line = self.text(span)[1..].trim().to_owned();
@@ -164,8 +165,8 @@ impl Parser<'_> {
                     .help("write nothing else on the line of an `#include`"),
             );
         }
-        // Diagnostics quote the files that they are about: a program must not be able to show files
-        // that its author cannot read.
+        // Diagnostics quote the files that they concern. A program must not reveal files that its
+        // author cannot read.
         let named = Path::new(wanted).extension().and_then(|end| end.to_str());
         if !named.is_some_and(|end| SOURCES.contains(&end)) {
             let message = format!("`{wanted}` is not named as a source file is");
@@ -227,8 +228,8 @@ impl Parser<'_> {
         self.cursor = outer;
     }
 
-    /// Finds the file: relative to the one that includes it, then to each include directory,
-    /// then to the root of the library. For a library's file, "relative to" is in the library.
+    /// Finds a file: relative to the including file, then in each include directory, then at the
+    /// root of the library. For a library file, the first search is inside the library.
     fn find(&mut self, span: Span, wanted: &str) -> Option<PathBuf> {
         let includer = &self.sources.files[self.cursor.file.0 as usize].path;
         let beside = includer.parent().unwrap_or(Path::new("")).to_owned();

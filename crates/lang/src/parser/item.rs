@@ -9,7 +9,7 @@ use crate::diagnostics::Diagnostic;
 use crate::lexer::Token;
 
 impl Parser<'_> {
-    /// Items up to `}` or the end of the file.
+    /// Parses items up to `}` or the end of the file.
     pub(super) fn items(&mut self, out: &mut Vec<Item>) {
         while !matches!(self.peek(), Token::RBrace | Token::End) {
             let before = self.cursor.at;
@@ -19,7 +19,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses one item; a declaration of several names, or an `#include`, gives several.
+    /// Parses one item. A declaration of several names and an `#include` yield several items.
     fn item(&mut self, out: &mut Vec<Item>) -> Attempt<()> {
         match self.peek() {
             Token::Directive => self.directive(|p| p.items(out)),
@@ -64,7 +64,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Parses an item that begins with a type: a function, a view or variables.
+    /// Parses an item that begins with a type: a function, a view, or variables.
     fn typed(&mut self, out: &mut Vec<Item>) -> Attempt<()> {
         let ty = self.full_type()?;
         let bracketed = matches!(ty.kind, TypeKind::Array(..));
@@ -145,13 +145,13 @@ impl Parser<'_> {
         Ok(StructDecl { name, is_header, fields })
     }
 
-    /// Names a bit field that has no name, `u8 : 3;`, as C allows.
+    /// Creates a name for a bit field without one, `u8 : 3;`, as C allows.
     fn unnamed_field(&mut self) -> Name {
         let span = self.span();
         Name { text: format!("reserved{}", span.start).into(), span }
     }
 
-    /// Reports C's bit fields, `u8 a : 3;`, and reads them as what they mean.
+    /// Reports a bit field of C, `u8 a : 3;`, and continues with the intended type.
     fn bit_field(&mut self, name: &Name, ty: &mut TypeExpr) -> Attempt<()> {
         let colon = self.advance();
         let width = self.text(self.span()).parse::<u32>();

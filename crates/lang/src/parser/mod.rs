@@ -1,8 +1,8 @@
-//! Parses tokens into a syntax tree: recursive descent, with recovery at `;` and `}` so that one
-//! run reports several errors.
+//! Parses tokens into a syntax tree by recursive descent. Recovery at `;` and `}` lets one run
+//! report several errors.
 //!
-//! The parser also reads the files that `#include` names, since an include may appear wherever an
-//! item or a statement may.
+//! The parser also reads included files, since `#include` may appear wherever an item or a
+//! statement may.
 
 mod address;
 mod expr;
@@ -23,15 +23,15 @@ use crate::source::{FileId, SourceMap, Span};
 use include::Includes;
 pub(crate) use include::{read as read_source, without_mark};
 
-/// Maximum nesting of blocks, parentheses and operators together.
+/// Maximum total nesting of blocks, parentheses and operators.
 pub(crate) const MAX_NESTING: u32 = 128;
 
-/// Something could not be parsed, and the error has been reported.
+/// A construct could not be parsed. The error has been reported.
 pub(super) struct Failed;
 
 type Attempt<T> = Result<T, Failed>;
 
-/// A file as the parser walks through it.
+/// The position of the parser in a file.
 #[derive(Clone)]
 struct Cursor {
     file: FileId,
@@ -46,23 +46,23 @@ pub(crate) struct Parser<'a> {
     cursor: Cursor,
     includes: Includes,
     depth: u32,
-    /// The rest of the file is not parsed: it has ended too early, nests too deeply, or has too
-    /// many errors.
+    /// Whether the rest of the file is skipped: the file has ended too early, nests too deeply, or
+    /// has too many errors.
     gave_up: bool,
-    /// Names in text that could not be parsed; they may have been declared there.
+    /// Names in text that could not be parsed. The text may have declared them.
     lost: HashSet<Rc<str>>,
-    /// Inside the angle brackets of an offload, `>` closes them and is not an operator.
+    /// Whether the parser is inside the angle brackets of an offload, where `>` is not an operator.
     in_angles: bool,
 }
 
 /// The parsed program.
 pub(crate) struct Parsed {
     pub(crate) items: Vec<Item>,
-    /// Names in text that could not be parsed; if they are unknown elsewhere, that is not reported.
+    /// Names in text that could not be parsed. Uses of them are not reported as unknown.
     pub(crate) lost: HashSet<Rc<str>>,
 }
 
-/// Parses file 0 of the source map and everything that it includes.
+/// Parses file 0 of the source map and the files that it includes.
 pub(crate) fn parse(
     sources: &mut SourceMap,
     include_dirs: Vec<PathBuf>,
@@ -84,7 +84,7 @@ pub(crate) fn parse(
     Parsed { items, lost: parser.lost }
 }
 
-/// Parses a whole file as one constant expression: the value of `--set`.
+/// Parses a complete file as one constant expression, the value of `--set`.
 pub(crate) fn parse_value(
     sources: &mut SourceMap,
     file: FileId,
@@ -130,7 +130,7 @@ impl<'a> Parser<'a> {
         self.cursor.tokens[self.cursor.at].token
     }
 
-    /// The token `ahead` positions further; the last one is repeated.
+    /// Returns the token `ahead` positions further. The last token repeats.
     fn peek_at(&self, ahead: usize) -> Token {
         let last = self.cursor.tokens.len() - 1;
         self.cursor.tokens[(self.cursor.at + ahead).min(last)].token
@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
         self.cursor.tokens[self.cursor.at].span
     }
 
-    /// The span of the token before.
+    /// Returns the span of the previous token.
     fn previous(&self) -> Span {
         self.cursor.tokens[self.cursor.at.saturating_sub(1)].span
     }
@@ -149,12 +149,12 @@ impl<'a> Parser<'a> {
         &self.cursor.text[span.start as usize..span.end as usize]
     }
 
-    /// The text of the current token.
+    /// Returns the text of the current token.
     fn word(&self) -> &str {
         self.text(self.span())
     }
 
-    /// Advances by one token (never past the end) and returns the span of the token passed.
+    /// Advances by one token, but not past the end. Returns the span of the passed token.
     fn advance(&mut self) -> Span {
         let span = self.span();
         if self.peek() != Token::End {
@@ -171,7 +171,7 @@ impl<'a> Parser<'a> {
         here
     }
 
-    /// The span from a position to the end of the token before.
+    /// Returns the span from a position to the end of the previous token.
     fn since(&self, start: Span) -> Span {
         let end = self.previous();
         Span {
@@ -180,7 +180,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The description of the current token in a message.
+    /// Describes the current token for a message.
     fn found(&self) -> String {
         match self.peek() {
             Token::End => "the end of the file".into(),
@@ -192,7 +192,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reports what is expected here, unless an error has already been reported at this token.
+    /// Reports that `what` is expected here, unless an error has been reported at this token.
     fn expected(&mut self, what: &str) -> Failed {
         if self.peek() == Token::Stray {
             return Failed;
@@ -207,8 +207,8 @@ impl<'a> Parser<'a> {
         if self.peek() == token { Ok(self.advance()) } else { Err(self.expected(what)) }
     }
 
-    /// Expects the closing partner of a bracket; if the file ends instead, the error points at the
-    /// opening one.
+    /// Expects the closing bracket. If the file ends instead, the error points to the opening
+    /// bracket.
     fn expect_close(&mut self, token: Token, what: &str, open: Span) -> Attempt<Span> {
         if self.peek() == Token::End && self.gave_up {
             return Err(Failed);
@@ -226,7 +226,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Expects the `;` after a statement or declaration. If it is missing at the end of a line,
-    /// parsing continues as if it were there.
+    /// parsing continues as if it were present.
     fn semicolon(&mut self) -> Attempt<()> {
         if self.eat(Token::Semicolon) {
             return Ok(());
@@ -265,7 +265,7 @@ impl<'a> Parser<'a> {
         Failed
     }
 
-    /// Parses a name that is being declared: an identifier that the language does not use itself.
+    /// Parses a name in its declaration: an identifier that is not a word of the language.
     fn declared_name(&mut self, what: &str) -> Attempt<Name> {
         let span = self.span();
         if self.peek().is_keyword() || (self.peek() == Token::Ident && is_reserved(self.word())) {
@@ -278,7 +278,7 @@ impl<'a> Parser<'a> {
         self.name(what)
     }
 
-    /// Parses the name of something that is declared elsewhere.
+    /// Parses a name that is declared elsewhere.
     fn name(&mut self, what: &str) -> Attempt<Name> {
         if self.peek() != Token::Ident {
             return Err(self.expected(&format!("the name of {what}")));
@@ -287,7 +287,7 @@ impl<'a> Parser<'a> {
         Ok(Name { text, span: self.advance() })
     }
 
-    /// Parses a field's name, which can be any word, since it follows a dot.
+    /// Parses the name of a field. It follows a dot, so it can be any word.
     fn field_name(&mut self) -> Attempt<Name> {
         if !self.peek().is_word() {
             return Err(self.expected("the name of a field"));
@@ -300,8 +300,8 @@ impl<'a> Parser<'a> {
         self.cursor.at = self.cursor.tokens.len() - 1;
     }
 
-    /// Recovers from an error in a construct that began at token `from`: continues where the next
-    /// one can begin, at least one token further.
+    /// Recovers from an error in a construct that began at token `from`. Parsing continues where
+    /// the next construct can begin, at least one token further.
     fn recover_from(&mut self, from: usize) {
         self.recover();
         if self.cursor.at == from && self.peek() != Token::RBrace {
@@ -315,7 +315,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Skips to after the next `;`, or to the next `}` or the end, stepping over whole blocks.
+    /// Skips to after the next `;`, or to the next `}` or the end. Complete blocks are skipped.
     fn recover(&mut self) {
         if self.gave_up || self.sink.is_full() {
             self.gave_up = true;
@@ -347,13 +347,13 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Words that are reserved everywhere, though the lexer treats them as identifiers.
+/// Whether a word is reserved everywhere, although the lexer returns it as an identifier.
 fn is_reserved(word: &str) -> bool {
     matches!(word, "Next_step" | "done" | "drop" | "emit" | "finish" | "next" | "packet" | "to_cpu")
         || is_bits_type(word)
 }
 
-/// `u8`, `u48`: a `u` followed by digits.
+/// Whether a word is a `u` followed by digits, such as `u8` or `u48`.
 fn is_bits_type(word: &str) -> bool {
     word.strip_prefix('u').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }

@@ -5,7 +5,7 @@ use wireloom_bits::Bits;
 use super::{Attempt, Failed, Parser};
 use crate::diagnostics::Diagnostic;
 
-/// The widest literal.
+/// The width of the widest literal in bits.
 const MAX_LITERAL_BITS: u32 = 1024;
 
 impl Parser<'_> {
@@ -52,7 +52,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// Parses a character literal: one byte.
+    /// Parses a character literal, which is one byte.
     pub(super) fn character(&mut self) -> Attempt<Bits> {
         let span = self.advance();
         let text = self.text(span);

@@ -9,7 +9,7 @@ use crate::lexer::Token;
 use crate::parser::expr::assignment;
 use crate::source::Span;
 
-/// The replacement for one of C's statements that Loom C lacks.
+/// Returns the replacement for a statement of C that Loom C lacks.
 fn c_statement(word: &str) -> Option<&'static str> {
     Some(match word {
         "while" | "do" => {
@@ -22,7 +22,7 @@ fn c_statement(word: &str) -> Option<&'static str> {
 }
 
 impl Parser<'_> {
-    /// Parses `{ ... }`; returns the statements and the span of the closing brace.
+    /// Parses `{ ... }`. Returns the statements and the span of the closing brace.
     pub(super) fn block(&mut self) -> Attempt<(Vec<Stmt>, Span)> {
         let open = self.expect(Token::LBrace, "`{`")?;
         let mut out = Vec::new();
@@ -31,7 +31,7 @@ impl Parser<'_> {
         Ok((out, end))
     }
 
-    /// Parses the statements of a case: up to `}`, the next label or the end of the file.
+    /// Parses the statements of a case up to `}`, the next label or the end of the file.
     fn labelled_statements(&mut self, out: &mut Vec<Stmt>) {
         while !matches!(self.peek(), Token::RBrace | Token::Case | Token::Default | Token::End) {
             self.statement_or_recover(out);
@@ -84,10 +84,10 @@ impl Parser<'_> {
         }
     }
 
-    /// Warns of `if (c);`, whose body is the `;`. `{}` is an empty body that is meant.
+    /// Warns about `if (c);`, whose body is the `;`. A body `{}` is intentional.
     fn empty_body(&mut self, word: &str, semicolon: Span) {
         let help = match self.peek() {
-            // Without the `;` there would be no statement at all.
+            // Without the `;` there would be no statement.
             Token::Else | Token::RBrace | Token::Case | Token::Default | Token::End => {
                 "write `{}` if nothing is meant to happen here"
             }
@@ -100,7 +100,8 @@ impl Parser<'_> {
         self.sink.push(Diagnostic::new("W0718", semicolon, message).help(help));
     }
 
-    /// Parses one statement; a declaration of several names, or an `#include`, gives several.
+    /// Parses one statement. A declaration of several names and an `#include` yield several
+    /// statements.
     fn statement(&mut self, out: &mut Vec<Stmt>) -> Attempt<()> {
         let start = self.span();
         let kind = match self.peek() {
@@ -170,7 +171,7 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// Parses a statement that begins with a word that is special there.
+    /// Parses a statement that begins with a contextual keyword, such as `next`.
     fn leading_word(&mut self) -> Attempt<Option<StmtKind>> {
         let word = self.word();
         let kind = match (word, self.peek_at(1)) {
@@ -281,7 +282,7 @@ impl Parser<'_> {
         self.semicolon()
     }
 
-    /// Array brackets come after the name, as in C; reports brackets before it.
+    /// Reports array brackets before a name. They come after the name, as in C.
     pub(super) fn no_brackets_before_name(&mut self) -> Attempt<()> {
         if self.peek() != Token::LBracket {
             return Ok(());
@@ -362,7 +363,7 @@ impl Parser<'_> {
             self.expect(Token::Colon, "`:`")?;
             let label = (label, self.since(start));
             match cases.last_mut() {
-                // `case 1: case 2:` share the statements that follow.
+                // `case 1: case 2:` share the following statements.
                 Some(last) if last.body.is_empty() => last.labels.push(label),
                 _ => cases.push(Case { labels: vec![label], body: Vec::new() }),
             }
