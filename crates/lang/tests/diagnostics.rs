@@ -1,9 +1,9 @@
-//! The compiler's diagnostics: for each code a numbered program that provokes it, and the text that
-//! is shown for it.
+//! Tests of the compiler's diagnostics. Each code has a numbered program that provokes it and a
+//! snapshot of the rendered text.
 //!
-//! `tests/diagnostics/NNNN.loom` begins with `// CODE: what is tried`; other comments on its first
-//! lines may be `// set NAME=VALUE` and `// engine NAME`, for the command line.
-//! `tests/diagnostics/snapshots` holds the expected text.
+//! `tests/diagnostics/NNNN.loom` begins with `// CODE: what is tried`. The next lines may be `//
+//! set NAME=VALUE` and `// engine NAME`, which are options of the command line.
+//! `tests/diagnostics/snapshots` contains the expected texts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics")
 }
 
-/// The numbered cases: the path, and the code named on the first line.
+/// Returns the path of each numbered case, and the code on its first line.
 fn cases() -> BTreeMap<PathBuf, String> {
     let mut out = BTreeMap::new();
     for entry in std::fs::read_dir(folder()).expect("the folder of cases") {
@@ -58,8 +58,8 @@ fn every_case_shows_what_it_always_showed() {
     for (path, code) in cases() {
         let text = std::fs::read_to_string(&path).expect("a case is text");
         let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        // The name has no folders, so that the snapshot does not depend on the repository's
-        // location.
+        // The name has no folders, so the snapshot does not depend on the location of the
+        // repository.
         let checked = check_source(&format!("{stem}.loom"), &text, &options(&text));
         let shown = render(&checked.diagnostics, &checked.sources, false);
         assert!(
@@ -77,7 +77,7 @@ fn every_case_shows_what_it_always_showed() {
     }
 }
 
-/// The codes that are given after the checker, for which the command has tests.
+/// Codes that are reported after the checker. The command has tests for them.
 const AFTER: [&str; 2] = ["E0801", "E0802"];
 
 #[test]
@@ -90,7 +90,7 @@ fn every_code_has_a_case_and_no_case_is_without_a_code() {
     assert!(CODES.len() >= 60);
 }
 
-/// The sections of docs/diagnostics.md: code, title and text.
+/// Returns code, title and text of each section of docs/diagnostics.md.
 fn sections() -> Vec<(String, String, String)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/diagnostics.md");
     let text = std::fs::read_to_string(path).expect("docs/diagnostics.md");

@@ -1,11 +1,11 @@
-//! The Gorilla paper's Figure 2 compiles with nothing but declarations added around it.
+//! Tests that Figure 2 of the Gorilla paper compiles with only declarations added around it.
 
 use std::path::Path;
 
 use wireloom_lang::hir::{EngineKind, OffloadTarget, Stmt, StmtKind};
 use wireloom_lang::{Options, check, render};
 
-/// Figure 2 as printed in section 3.2, including the two closing braces at its end.
+/// Figure 2 as printed in section 3.2, with the two closing braces at its end.
 const FIGURE: &str = "\
 IPv4_check() {
   status = IPv4_header_integrity_check(Header);
@@ -31,7 +31,7 @@ IPv4_modify() {
   }}
 ";
 
-/// The steps that a body names with `Next_step`, in order.
+/// Returns the steps that a body assigns to `Next_step`, in order.
 fn successors(stmts: &[Stmt], steps: &[wireloom_lang::hir::Step]) -> Vec<String> {
     let mut out = Vec::new();
     for stmt in stmts {

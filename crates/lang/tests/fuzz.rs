@@ -1,6 +1,6 @@
-//! No input, however broken, makes the compiler panic or run forever.
+//! Tests that no input, however malformed, makes the compiler panic or run forever.
 //!
-//! The seed is fixed. `WIRELOOM_FUZZ_CASES` sets how many inputs each test tries (default 300).
+//! The seed is fixed. `WIRELOOM_FUZZ_CASES` sets the number of inputs of each test (default 300).
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -9,14 +9,16 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use wireloom_lang::{Options, check_source, render};
 
-/// Far more than any input of these sizes needs, even on a busy machine without optimisation.
+/// The time limit for one input. It is far more than any input of this size needs, even on a busy
+/// machine without optimisation.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs")
 }
 
-/// The engines of the repository and the cases of the diagnostics tests: text and include folder.
+/// Returns text and include folder of the repository's engines and of the cases of the diagnostics
+/// tests.
 fn samples() -> Vec<(String, PathBuf)> {
     let diagnostics = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics");
     let mut paths: Vec<(PathBuf, PathBuf)> = Vec::new();
@@ -40,7 +42,7 @@ fn samples() -> Vec<(String, PathBuf)> {
         .collect()
 }
 
-/// Checks a text, and everything that must be true of the result.
+/// Checks a text, and everything that must hold for the result.
 fn survives(text: &str, includes: &Path) -> Result<(), TestCaseError> {
     let options = Options { include_dirs: vec![includes.to_owned()], ..Options::default() };
     let begun = Instant::now();
@@ -65,8 +67,7 @@ fn hold<S: Strategy>(strategy: &S, property: impl Fn(S::Value) -> Result<(), Tes
     }
 }
 
-/// Splits a text into the pieces that mutations move: words, numbers, single characters, and the
-/// spaces between.
+/// Splits a text into the pieces that mutations move: words, numbers, single characters and spaces.
 fn pieces(text: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -159,7 +160,7 @@ fn noise_between_bytes_is_survived() {
     });
 }
 
-/// Words and characters of the language, and some that are not.
+/// Words and characters of the language, and some that are not part of it.
 const WORDS: &[&str] = &[
     "engine",
     "step",

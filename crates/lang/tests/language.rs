@@ -1,5 +1,5 @@
-//! The checker's output for each construct: the example of the reference, conversions, and the
-//! shape of the checked program.
+//! Tests of the checker's output for each construct: the example of the reference, conversions, and
+//! the form of the checked program.
 
 use wireloom_bits::Bits;
 use wireloom_lang::hir::{
@@ -12,29 +12,29 @@ fn checked(text: &str) -> Checked {
     check_source("test.loom", text, &Options::default())
 }
 
-/// Checks a program, which must have no diagnostics.
+/// Checks a program that must have no diagnostics.
 fn program(text: &str) -> Program {
     let checked = checked(text);
     assert_eq!(render(&checked.diagnostics, &checked.sources, false), "");
     checked.program.expect("no diagnostics")
 }
 
-/// The codes that a program gives, in source order.
+/// Returns the codes of a program's diagnostics in source order.
 fn codes(text: &str) -> Vec<&'static str> {
     checked(text).diagnostics.iter().map(|d| d.code).collect()
 }
 
-/// A program of one step with this body.
+/// Returns a program of one step with this body.
 fn step(body: &str) -> String {
     format!("enum R {{ BAD }};\nengine e() {{ step s {{ {body} finish; }} }}")
 }
 
-/// The engine that runs.
+/// Returns the main engine.
 fn main(program: &Program) -> &Engine {
     &program.engines[program.main.index()]
 }
 
-/// The value that the first statement of the first step assigns to `packet.egress`.
+/// Returns the value that the first step assigns first to `packet.egress`.
 fn egress(text: &str) -> Expr {
     let program = program(text);
     let body = &main(&program).steps[0].body;
@@ -47,7 +47,7 @@ fn egress(text: &str) -> Expr {
     assigned.expect("an assignment of packet.egress")
 }
 
-/// The constant value of an expression.
+/// Returns the constant value of an expression.
 fn constant(expr: &str) -> Bits {
     match egress(&step(&format!("packet.egress = {expr};"))).kind {
         ExprKind::Const(bits) => bits,
@@ -57,7 +57,7 @@ fn constant(expr: &str) -> Bits {
 
 const REFERENCE: &str = include_str!("../../../docs/language.md");
 
-/// The programs of the reference, which include the headers of `programs/include`.
+/// Returns the programs of the reference, which include headers of `programs/include`.
 fn reference_examples() -> Vec<&'static str> {
     let blocks = REFERENCE.split("```c\n").skip(1);
     blocks.map(|rest| rest.split_once("```").expect("its end").0).collect()
@@ -242,7 +242,7 @@ fn wrapping_before_widening_is_silent_where_it_is_impossible_invisible_or_intend
     }
     // A value that keeps its width may wrap.
     assert_eq!(codes(&step("packet.egress = packet.ingress * 3 - 1;")), Vec::<&str>::new());
-    // In a loop, the variable's values are known.
+    // In a loop, the values of the variable are known.
     let round = |value: &str| {
         codes(&step(&format!("u16 x; for (u4 i = 1; i < 8; i++) x += {value}; packet.egress = x;")))
     };
@@ -282,7 +282,8 @@ fn offsets_and_lengths_that_may_wrap_are_refused() {
     ] {
         assert_eq!(of(accepted), Vec::<&str>::new(), "{accepted}");
     }
-    // The start value of a checksum is neither; a cast widens knowingly, if perhaps too late.
+    // The start value of a checksum is neither an offset nor a length. A cast widens explicitly, if
+    // perhaps too late.
     assert_eq!(of("packet.egress = sum.sum(0, 8, ip.ihl + 1);"), ["W0606"]);
     assert_eq!(of("T t @ (u16)(ip.ihl * 4); packet.egress = t.p;"), ["W0606"]);
 }
@@ -672,7 +673,7 @@ fn what_follows_from_an_error_is_not_told_again() {
         ["E0202"]
     );
     assert_eq!(codes(&step("packet.egress = nothing(1); u8 unused;")), ["E0205"]);
-    // Unused declarations count only without errors, wherever the error is.
+    // Unused declarations are reported only without errors, wherever the error is.
     for error in ["", "packet.egress = port;"] {
         let text = format!(
             "const u8 K = 3; u8 f(u8 a) {{ return a; }}
@@ -789,7 +790,7 @@ fn runs_of_bits_lie_inside_the_number() {
     assert_eq!(codes("packet.egress = x[i +: i];"), ["E0402"]);
     assert_eq!(codes("packet.egress = x[30 +: 4] ^ i;"), ["W0605"]);
     assert_eq!(codes("x[7:0][i +: 2] = 1; packet.egress = (u16)x;"), ["E0409"]);
-    // The number of bits bounds what is read.
+    // The width of the selection or of the count bounds the value.
     assert_eq!(codes("u3 three = x[i +: 3]; packet.egress = three;"), [""; 0]);
     assert_eq!(codes("u6 ones = popcount(x); packet.egress = ones ^ i;"), [""; 0]);
     assert_eq!(codes("u5 ones = popcount(x); packet.egress = ones ^ i;"), ["W0601"]);

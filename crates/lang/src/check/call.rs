@@ -1,4 +1,4 @@
-//! Calls of functions, of offloads, and of the packet's operations.
+//! Checks calls of functions, of offloads, and of packet operations.
 
 use wireloom_offloads::{ReplyType, ValueType};
 
@@ -11,10 +11,10 @@ use crate::diagnostics::Diagnostic;
 use crate::hir::{self, OffloadId, Resize, StructId, Type};
 use crate::source::Span;
 
-/// The arguments that are offsets and lengths, where an offload works on the packet.
+/// The names of method arguments that are offsets or lengths in the packet.
 const EXTENTS: [&str; 3] = ["offset", "length", "count"];
 
-/// Functions of the language. A program may declare its own with these names.
+/// Functions of the language. A program may declare functions with the same names.
 const BUILT_IN: [&str; 4] = ["clz", "max", "min", "popcount"];
 
 impl Checker<'_> {
@@ -96,7 +96,7 @@ impl Checker<'_> {
         self.report(Diagnostic::new("E0205", span, message).help_if(help));
     }
 
-    /// Refuses calls where only constants are allowed.
+    /// Reports a call where only constants are allowed.
     pub(super) fn not_constant(&mut self, span: Span) -> Option<()> {
         if self.body.constant {
             self.report(Diagnostic::new("E0402", span, "a call is not constant").help(
@@ -107,7 +107,7 @@ impl Checker<'_> {
         Some(())
     }
 
-    /// Reports the expected number of arguments if the number is wrong.
+    /// Reports a wrong number of arguments, with the expected ones.
     pub(super) fn argument_count(
         &mut self,
         what: &str,
@@ -217,7 +217,7 @@ impl Checker<'_> {
         Some(hir::Expr { kind: hir::ExprKind::Offload(id, index, values), ty, span })
     }
 
-    /// The type of a method's reply; a reply of several parts has its own structure.
+    /// Returns the type of a method's reply. Each reply of several parts has its own structure.
     fn reply_type(
         &mut self,
         id: OffloadId,

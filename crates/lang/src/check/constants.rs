@@ -1,4 +1,4 @@
-//! Constants: named constants, their values set with `--set`, numbers that must be constant, and
+//! Checks constants: named constants, values of `--set`, numbers that must be constant, and
 //! literals.
 
 use wireloom_bits::Bits;
@@ -12,7 +12,7 @@ use crate::hir::{self, Type};
 use crate::source::Span;
 
 impl<'a> Checker<'a> {
-    /// The value of a named constant.
+    /// Resolves a named constant and returns its value.
     pub(super) fn resolve_const(&mut self, index: usize) -> Option<hir::Expr> {
         let entry = &mut self.consts[index];
         let (decl, level, replaced) = (entry.decl, entry.level, entry.replaced);
@@ -35,7 +35,7 @@ impl<'a> Checker<'a> {
         value
     }
 
-    /// The value of a `const` declaration.
+    /// Returns the value of a `const` declaration.
     pub(super) fn const_decl(&mut self, decl: &ast::ConstDecl) -> Option<hir::Expr> {
         if matches!(decl.ty.kind, TypeKind::Auto) {
             return self.constant(&decl.value, None);
@@ -59,11 +59,11 @@ impl<'a> Checker<'a> {
             );
             return None;
         }
-        // The name counts as used even if the program declares it only to be set.
+        // The name counts as used, even if the program declares the constant only for `--set`.
         self.constant(value, Some(&ty))
     }
 
-    /// Checks an expression that must be constant; converts it to `ty` if one is given.
+    /// Checks an expression that must be constant, and converts it to `ty` if given.
     pub(super) fn constant(&mut self, e: &Expr, ty: Option<&Type>) -> Option<hir::Expr> {
         let outer = std::mem::replace(&mut self.body.constant, true);
         let value = self.expr(e, ty);
@@ -81,7 +81,7 @@ impl<'a> Checker<'a> {
         Some(value)
     }
 
-    /// Checks a constant number of any width; literals keep the bits that they need.
+    /// Checks a constant number of any width. A literal gets the width that it needs.
     pub(super) fn const_number(&mut self, e: &Expr) -> Option<Bits> {
         if is_literal(e) {
             let literal = self.literal(e)?;
@@ -121,7 +121,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The exact value of an expression that [`is_literal`].
+    /// Returns the exact value of an expression for which [`is_literal`] holds.
     pub(super) fn literal(&mut self, e: &Expr) -> Option<Literal> {
         match &e.kind {
             ExprKind::Number(value) => Some(Literal::of(value)),
@@ -167,7 +167,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The exact result of a condition that [`is_literal_truth`].
+    /// Returns the exact result of a condition for which [`is_literal_truth`] holds.
     fn literal_truth(&mut self, e: &Expr) -> Option<bool> {
         match &e.kind {
             ExprKind::Bool(value) => Some(*value),
@@ -183,7 +183,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The exact result of a comparison of literals.
+    /// Returns the exact result of a comparison of literals.
     pub(super) fn literal_comparison(
         &mut self,
         op: BinaryOp,
@@ -202,7 +202,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Gives a literal the wanted type, or `u32` or `u64` if there is none.
+    /// Gives a literal the wanted type; without one, `u32` or `u64`.
     pub(super) fn typed_literal(&mut self, e: &Expr, hint: Option<&Type>) -> Option<hir::Expr> {
         let literal = self.literal(e)?;
         let width = match hint {
@@ -230,7 +230,7 @@ impl<'a> Checker<'a> {
         Some(fold::constant(literal.cut(width), Type::Bits(width), e.span))
     }
 
-    /// Width in bits of the operand of `sizeof` or `bitsof`.
+    /// Returns the width in bits of the operand of `sizeof` or `bitsof`.
     fn size_of(&mut self, operand: &SizeOperand) -> Option<u32> {
         let ty = match operand {
             SizeOperand::Type(written) => self.value_type(written)?,
@@ -238,8 +238,8 @@ impl<'a> Checker<'a> {
                 Some(written) => self.value_type(&written)?,
                 None => match &e.kind {
                     ExprKind::Name(name) => match self.lookup(name) {
-                        // A view's size is its header's. Its offset does not matter, and `sizeof`
-                        // does not use it.
+                        // The size of a view is the size of its header. `sizeof` neither evaluates
+                        // the offset nor counts as a use of the view.
                         Some(Symbol::View(id)) => Type::Struct(self.cx.view_headers[id.index()]?),
                         Some(Symbol::LocalView(_, header)) => Type::Struct(header),
                         _ => self.expr(e, None)?.ty,
@@ -254,7 +254,7 @@ impl<'a> Checker<'a> {
         Some(self.width(&ty))
     }
 
-    /// The type that an expression names, if it names one: `Route`, `Route[4]`.
+    /// Returns the type that an expression names, such as `Route` or `Route[4]`.
     fn as_type(&self, e: &Expr) -> Option<TypeExpr> {
         match &e.kind {
             ExprKind::Name(name) => match self.lookup(name)? {
@@ -280,7 +280,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Whether the expression consists of literals only: it has a value, but no width.
+/// Whether the expression consists only of literals. It then has a value but no width.
 pub(super) fn is_literal(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Number(_) | ExprKind::SizeOf(..) => true,
@@ -293,7 +293,7 @@ pub(super) fn is_literal(e: &Expr) -> bool {
     }
 }
 
-/// Whether the expression is a condition over literals only.
+/// Whether the expression is a condition that contains only literals.
 fn is_literal_truth(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Bool(_) => true,
@@ -306,8 +306,8 @@ fn is_literal_truth(e: &Expr) -> bool {
     }
 }
 
-/// Whether the expression takes its width from its context: literals, and choices and shifts of
-/// them.
+/// Whether the expression takes its width from the context. This holds for literals, and for
+/// choices among literals and shifts of literals.
 pub(super) fn is_widthless(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Number(_) | ExprKind::SizeOf(..) => true,

@@ -1,4 +1,4 @@
-//! Implicit conversions, and the errors where a conversion must be explicit.
+//! Implicit conversions, and errors where a conversion must be explicit.
 
 use wireloom_bits::Bits;
 
@@ -9,8 +9,8 @@ use crate::hir::{BinaryOp, Expr, Type};
 use crate::source::Span;
 
 impl Checker<'_> {
-    /// Converts a value to the type of the place where it is assigned, passed or returned. `place`
-    /// is the name of that place in messages: "this constant", "variable `x`".
+    /// Converts a value to the type of the place that it is assigned to, passed to or returned
+    /// from. `place` names it in messages, for example "this constant" or "variable `x`".
     pub(super) fn coerce(&mut self, value: Expr, to: &Type, place: &str) -> Option<Expr> {
         if value.ty == *to {
             return if value.ty == Type::Void { self.void_value(value.span) } else { Some(value) };
@@ -75,7 +75,7 @@ impl Checker<'_> {
         );
     }
 
-    /// Converts a value to a number: `bool` is `u1`, an enumeration is its underlying type.
+    /// Converts a value to a number: `bool` to `u1`, and an enumeration to its underlying type.
     pub(super) fn number(&mut self, value: Expr) -> Option<Expr> {
         match &value.ty {
             Type::Bits(_) => Some(value),
@@ -96,7 +96,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks a condition: a number counts as true if it is not zero.
+    /// Checks a condition. A number that is not zero counts as true.
     pub(super) fn condition(&mut self, e: &ast::Expr) -> Option<Expr> {
         let value = self.expr(e, None)?;
         self.truth(value)
@@ -111,33 +111,34 @@ impl Checker<'_> {
         Some(self.is_not_zero(value))
     }
 
-    /// Builds `x != 0`, for any type that has values.
+    /// Builds `x != 0` for any type that has values.
     pub(super) fn is_not_zero(&self, value: Expr) -> Expr {
         let (ty, span) = (value.ty.clone(), value.span);
         let zero = self.zero(&ty, span);
         fold::binary(BinaryOp::Ne, value, zero, Type::Bool, span)
     }
 
-    /// A value with all bits zero.
+    /// Builds a value with all bits zero.
     pub(super) fn zero(&self, ty: &Type, span: Span) -> Expr {
         fold::constant(Bits::zero(self.width(ty)), ty.clone(), span)
     }
 
-    /// Converts a value to a `uN`; reports arithmetic that may have wrapped before it is widened.
+    /// Converts a value to a `uN`, and reports arithmetic that may have wrapped before it is
+    /// widened.
     pub(super) fn widen(&mut self, value: Expr, width: u32) -> Expr {
         let span = value.span;
         self.check_wrap(&value, Some(width));
         fold::cast(value, Type::Bits(width), width, span)
     }
 
-    /// The bounds of a number, with what is known about the variables of the open loops.
+    /// Returns the bounds of a number, given the ranges of the variables of open loops.
     pub(super) fn range(&self, value: &Expr) -> range::Range {
         let width = |ty: &Type| self.width(ty);
         range::range(value, &range::Facts { width: &width, loops: &self.cx.loop_ranges })
     }
 
-    /// Reports W0606, or E0418 in an offset or a length, if narrow arithmetic may wrap and its
-    /// value is used at a larger width; `to` is that width, `None` for the count of a shift.
+    /// Reports W0606, or E0418 in an offset or a length, if narrow arithmetic may wrap before its
+    /// value is used at width `to`. `to` is `None` for the count of a shift.
     pub(super) fn check_wrap(&mut self, value: &Expr, to: Option<u32>) {
         if !matches!(value.ty, Type::Bits(_)) || to.is_some_and(|to| to <= self.width(&value.ty)) {
             return;
@@ -145,7 +146,7 @@ impl Checker<'_> {
         let width = |ty: &Type| self.width(ty);
         let facts = range::Facts { width: &width, loops: &self.cx.loop_ranges };
         let Some(wrap) = range::wrap(value, &facts, &self.wraps) else { return };
-        // A count that is less than 0 is too large at any width.
+        // A negative count is too large at any width.
         if to.is_none() && wrap.most.is_none() {
             return;
         }
@@ -169,7 +170,7 @@ impl Checker<'_> {
         )));
     }
 
-    /// Converts a value to `u16`, the type of offsets and counts.
+    /// Checks an expression and converts it to `u16`, the type of offsets and counts.
     pub(super) fn offset(&mut self, e: &ast::Expr, place: &str) -> Option<Expr> {
         self.in_extent(true, |c| {
             let value = c.expr(e, Some(&Type::Bits(16)))?;
@@ -178,8 +179,8 @@ impl Checker<'_> {
         })
     }
 
-    /// Runs `work` on a value that is (or is not) an offset or a length in the packet, where
-    /// arithmetic that may wrap before it is widened is an error.
+    /// Runs `work` on a value. `extent` says whether the value is an offset or a length in the
+    /// packet, where arithmetic that may wrap before it is widened is an error.
     pub(super) fn in_extent<T>(&mut self, extent: bool, work: impl FnOnce(&mut Self) -> T) -> T {
         let outer = std::mem::replace(&mut self.body.extent, extent);
         let out = work(self);

@@ -1,27 +1,27 @@
-//! The limits on the size of a step and of an engine after functions are inlined and loops unrolled,
-//! so that every accepted program compiles within seconds.
+//! Limits the size of steps and engines after functions are inlined and loops unrolled, so that
+//! every accepted program compiles within seconds.
 
 use super::Checker;
 use crate::diagnostics::Diagnostic;
 use crate::hir::{self, Expr, ExprKind, Place, Projection, Root, Stmt, StmtKind, Type, VarId};
 
-/// The maximum number of operations of a step, and of an engine. Operations on wide values count
+/// The maximum number of operations of a step and of an engine. An operation on a wide value counts
 /// once for each 64 bits.
 const MAX_COST: u64 = 1 << 18;
 
-/// A step costs as much as so many operations, whatever is in it.
+/// The cost of a step besides its statements, in operations.
 const STEP_COST: u64 = 32;
 
-/// A choice among the elements of a header costs as much as so many operations: a read or a write of
-/// the packet for each element.
+/// The cost of each element in a choice among the elements of a header, in operations. The choice
+/// reads or writes the packet for each element.
 const HEADER_CHOICE_COST: u64 = 8;
 
 impl Checker<'_> {
-    /// Refuses steps that inlining and unrolling would make too large, and engines of too many
-    /// steps.
+    /// Reports steps that inlining and unrolling make too large, and engines that are too large in
+    /// total.
     pub(super) fn check_cost(&mut self, steps: &[hir::Step]) {
         let mut size = Size { checker: self, functions: Vec::new(), counters: Vec::new() };
-        // The functions that a function calls come before it.
+        // Called functions come before their callers.
         for function in &self.cx.functions {
             let cost = size.statements(&function.body);
             size.functions.push(cost);
@@ -55,9 +55,9 @@ impl Checker<'_> {
 /// Counts operations.
 struct Size<'a, 'b> {
     checker: &'a Checker<'b>,
-    /// The operations of each function so far.
+    /// The operations of the functions so far, by index.
     functions: Vec<u64>,
-    /// The variables of the loops around, whose values are known when these are unrolled.
+    /// The variables of enclosing loops, whose values are known after unrolling.
     counters: Vec<VarId>,
 }
 
@@ -95,7 +95,7 @@ impl Size<'_, '_> {
                 self.counters.push(*var);
                 let round = self.statements(body);
                 self.counters.pop();
-                // A round costs time and memory even if nothing is in it.
+                // Even an empty round costs time and memory.
                 round.saturating_add(1).saturating_mul(values.len() as u64)
             }
             StmtKind::Exit(exit) => match exit {
@@ -119,13 +119,13 @@ impl Size<'_, '_> {
         e.parts().into_iter().map(|e| self.expression(e)).fold(own, u64::saturating_add)
     }
 
-    /// The number of words of 64 bits of a value.
+    /// Returns the number of 64-bit words of a value.
     fn words(&self, ty: &Type) -> u64 {
         u64::from(self.checker.width(ty).div_ceil(64)).max(1)
     }
 
-    /// The number of scalars among which the indices of a place choose at run time. Constant
-    /// arrays are no places.
+    /// Returns the number of scalars among which the indices of a place select at run time.
+    /// Constant arrays are not places.
     fn choices(&self, place: &Place) -> u64 {
         let checker = self.checker;
         let mut ty = match &place.root {
@@ -156,7 +156,8 @@ impl Size<'_, '_> {
         if is_header { choices.saturating_mul(HEADER_CHOICE_COST) } else { choices }
     }
 
-    /// The number of scalars in a value of a type. Types are bounded, and so is this.
+    /// Returns the number of scalars in a value of a type. Types are bounded, so this number is
+    /// too.
     fn leaves(&self, ty: &Type) -> u64 {
         match ty {
             Type::Struct(id) => self.checker.structs[id.index()]

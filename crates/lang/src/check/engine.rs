@@ -1,4 +1,4 @@
-//! Engines: their declarations and their steps.
+//! Checks engines: their declarations and their steps.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,21 +18,22 @@ use crate::hir::{
 };
 use crate::source::Span;
 
-/// The widest context of a thread, in bits.
+/// The maximum size of a thread's context in bits.
 const MAX_CONTEXT_BITS: u64 = 65_536;
 
-/// How a variable is used, for warnings.
+/// The uses of a variable, for warnings.
 #[derive(Clone, Debug, Default)]
 pub(super) struct VarUse {
     pub(super) read: bool,
     pub(super) written: bool,
-    /// Parameters, loop variables and those that the compiler creates: never reported as unused.
+    /// Whether the variable is exempt from warnings: a parameter, a loop variable, or one that the
+    /// compiler creates.
     pub(super) exempt: bool,
-    /// The initial value is a call that is needed even if the variable is not.
+    /// Whether the initial value is a call that is needed even if the variable is not.
     pub(super) called: bool,
 }
 
-/// What calls need to know about an offload.
+/// The facts about an offload that checking its calls requires.
 #[derive(Clone, Debug)]
 pub(super) struct OffloadInfo {
     pub(super) name: String,
@@ -49,7 +50,7 @@ pub(super) enum OffloadKind {
 }
 
 impl OffloadInfo {
-    /// The type in the registry, resolved for this offload.
+    /// Resolves a type of the registry for this offload.
     pub(super) fn value_type(&self, ty: ValueType) -> Option<Type> {
         match ty {
             ValueType::Bits(n) => Some(Type::Bits(n)),
@@ -60,33 +61,33 @@ impl OffloadInfo {
     }
 }
 
-/// The engine that is being checked; empty outside of engines.
+/// The engine that is currently checked. It is empty outside of engines.
 #[derive(Default)]
 pub(super) struct Context {
-    /// The reply type, if the engine is called.
+    /// The reply type of a called engine.
     pub(super) reply: Option<Type>,
     pub(super) vars: Vec<Variable>,
-    /// Parallel to `vars`.
+    /// The uses of each variable, parallel to `vars`.
     pub(super) uses: Vec<VarUse>,
     pub(super) params: Vec<VarId>,
     pub(super) views: Vec<Option<hir::View>>,
-    /// Parallel to `views`; known before their offsets are.
+    /// The header of each view, parallel to `views`. Headers are known before offsets.
     pub(super) view_headers: Vec<Option<StructId>>,
     pub(super) view_used: Vec<bool>,
     pub(super) offloads: Vec<Option<hir::Offload>>,
-    /// Parallel to `offloads`.
+    /// The facts about each offload, parallel to `offloads`.
     pub(super) offload_infos: Vec<Option<OffloadInfo>>,
     pub(super) offload_used: Vec<bool>,
-    /// The structures created for replies of several parts, by offload and method.
+    /// The structures for replies of several parts, by offload and method.
     pub(super) replies: HashMap<(OffloadId, usize), StructId>,
     pub(super) functions: Vec<hir::Function>,
-    /// By declaration, and which parameters are views.
+    /// The functions by index of the declaration and by which parameters are views.
     pub(super) function_ids: HashMap<(usize, Vec<bool>), Option<FunctionId>>,
-    /// The values between which the variables of the open loops lie.
+    /// The ranges of the variables of open loops.
     pub(super) loop_ranges: HashMap<VarId, range::Range>,
-    /// The functions whose bodies are being checked, outermost first.
+    /// The functions whose bodies are currently checked, outermost first.
     pub(super) open_calls: Vec<usize>,
-    /// The declaration, among those of the file.
+    /// The index of the declaration in the file.
     pub(super) decl: Option<usize>,
 }
 
@@ -109,7 +110,7 @@ impl Context {
 }
 
 impl<'a> Checker<'a> {
-    /// Checks an engine on first use and returns it; engines that it calls come before it.
+    /// Checks an engine on first use and returns it. The engines that it calls come before it.
     pub(super) fn resolve_engine(&mut self, index: usize) -> Option<EngineId> {
         if let Some(known) = Self::done(&self.engine_decls[index].state) {
             return known;
@@ -127,8 +128,7 @@ impl<'a> Checker<'a> {
                 hir::OffloadTarget::Kind(_) => 1,
                 hir::OffloadTarget::Engine(e) => self.instances[e.index()].saturating_add(1),
             });
-            // If there are too many, that has been reported; enclosing engines must not report it
-            // again.
+            // An excess has been reported. Enclosing engines must not report it again.
             let nested = nested.fold(0, u64::saturating_add);
             self.instances.push(if nested > MAX_INSTANCES { 0 } else { nested });
             self.engines.push(engine);
@@ -142,7 +142,7 @@ impl<'a> Checker<'a> {
         let kind = self.interface(decl);
         let (first_const, first_function) = (self.consts.len(), self.functions.len());
         let steps = self.declare_engine(decl);
-        // Engines that this one calls add their declarations after these.
+        // Engines that this engine calls append their own declarations later.
         let (consts, functions) =
             (first_const..self.consts.len(), first_function..self.functions.len());
         self.declare_context(decl);
@@ -182,7 +182,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Checks parameters and reply.
+    /// Checks the parameters and the reply.
     fn interface(&mut self, decl: &ast::EngineDecl) -> Option<EngineKind> {
         let Some(written) = &decl.reply else {
             if let Some((name, _)) = decl.params.first() {
@@ -201,7 +201,7 @@ impl<'a> Checker<'a> {
         };
         let reply = self.value_type(written);
         let reply = reply.and_then(|ty| self.offload_type(ty, written.span, "reply"));
-        // Whether or not the reply type is wrong, the engine is a called one.
+        // Even if the reply type is wrong, the engine is a called engine.
         self.cx.reply = Some(reply.clone().unwrap_or(Type::Void));
         let mut complete = true;
         for (name, written) in &decl.params {
@@ -221,7 +221,7 @@ impl<'a> Checker<'a> {
         Some(EngineKind::Call { params: self.cx.params.clone(), reply })
     }
 
-    /// Adds the engine's names to its scope and returns its steps. Types on which others depend
+    /// Adds the names of the engine to its scope and returns its steps. Types that others depend on
     /// come first.
     fn declare_engine(&mut self, decl: &'a ast::EngineDecl) -> Vec<&'a ast::StepDecl> {
         let mut steps = Vec::new();
@@ -303,8 +303,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks the offsets of the engine's views: they may use its context and constants, nothing
-    /// else.
+    /// Checks the offsets of the engine's views. They may use only context and constants.
     fn check_views(&mut self, decl: &'a ast::EngineDecl) {
         for item in &decl.items {
             let Item::View(view) = item else { continue };
@@ -343,7 +342,7 @@ impl<'a> Checker<'a> {
         self.body = Body { in_step: true, ..Body::default() };
         let first_local = self.cx.vars.len();
         let body = self.scoped(|c| c.statements(&decl.body));
-        // After an error the body lacks statements, so a missing ending means nothing.
+        // After an error the body lacks statements, so it may reach its end without cause.
         let failed = std::mem::take(&mut self.body).failed;
         self.report_unused_locals(first_local);
         if !failed && super::flow::ends_undecided(&body) {
@@ -372,7 +371,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Where an expression uses anything besides constants and context variables.
+/// Returns the span of a part that is neither constant nor a context variable, if there is one.
 fn outside_context(expr: &hir::Expr) -> Option<Span> {
     match &expr.kind {
         ExprKind::Call(..) | ExprKind::Offload(..) | ExprKind::Resize(_) | ExprKind::Meta(_) => {

@@ -10,8 +10,8 @@ use crate::hir::{self, Type};
 use crate::source::Span;
 
 impl Checker<'_> {
-    /// Checks an expression. `hint` is the wanted type: widthless literals and bare aggregates take
-    /// it. All other expressions keep their own type, and the caller converts.
+    /// Checks an expression. `hint` is the wanted type, which widthless literals and bare
+    /// aggregates take. All other expressions keep their own type, and the caller converts them.
     pub(super) fn expr(&mut self, e: &Expr, hint: Option<&Type>) -> Option<hir::Expr> {
         self.nested(e.span, |c| c.expr_inner(e, hint))
     }
@@ -106,7 +106,7 @@ impl Checker<'_> {
         let packed = Type::Bits(width.min(MAX_BITS));
         let hint = match operand.kind {
             ExprKind::Aggregate(_) => Some(&ty),
-            // A number of any width can be true.
+            // A number of any width converts to `bool`.
             _ if ty == Type::Bool => None,
             _ => Some(&packed),
         };
@@ -171,7 +171,7 @@ impl Checker<'_> {
         hint: Option<&Type>,
         span: Span,
     ) -> Option<hir::Expr> {
-        // Name and type of each part of the type; the elements of an array have empty names.
+        // The name and the type of each part. Elements of an array have empty names.
         let (ty, slots): (Type, Vec<(String, Type)>) = match hint {
             Some(ty @ Type::Struct(id)) => {
                 let fields = &self.structs[id.index()].fields;
@@ -283,7 +283,7 @@ impl Checker<'_> {
         found
     }
 
-    /// Reports that a structure has no such field.
+    /// Reports that a structure lacks a field, or that a type has no fields.
     pub(super) fn unknown_field(&mut self, name: &Name, ty: &Type) {
         let Type::Struct(id) = ty else {
             let message = format!("`{}` has no fields", self.type_name(ty));

@@ -1,13 +1,13 @@
-//! Control flow within a body, and between the steps of an engine.
+//! Control flow within a body and between the steps of an engine.
 
 use crate::hir::{Exit, StepId, Stmt, StmtKind};
 use crate::source::Span;
 
-/// The state at a point that control reaches.
+/// The state of control at a point of a body.
 #[derive(Clone, Copy)]
 struct State {
     reachable: bool,
-    /// `Next_step` has been assigned on every path to this point.
+    /// Whether `Next_step` has been assigned on every path to this point.
     decided: bool,
 }
 
@@ -25,10 +25,10 @@ impl State {
 
 #[derive(Default)]
 struct Walk {
-    /// The states that leave each loop by `break`, and that reach its end by `continue`, innermost
-    /// last.
+    /// For each loop, innermost last: the state at its `break` statements and the state at its
+    /// `continue` statements.
     loops: Vec<(State, State)>,
-    /// The first statement of each run that control never reaches.
+    /// The first statement of each unreachable run.
     unreachable: Vec<Span>,
 }
 
@@ -76,7 +76,7 @@ impl Walk {
     }
 }
 
-/// Whether control can reach the end.
+/// Whether control can reach the end of a body.
 pub(super) fn reaches_end(stmts: &[Stmt]) -> bool {
     Walk::default().all(stmts, State::START).reachable
 }
@@ -87,23 +87,23 @@ pub(super) fn ends_undecided(stmts: &[Stmt]) -> bool {
     end.reachable && !end.decided
 }
 
-/// The statements that control never reaches, the first of each run.
+/// Returns the first statement of each unreachable run.
 pub(super) fn unreachable(stmts: &[Stmt]) -> Vec<Span> {
     let mut walk = Walk::default();
     walk.all(stmts, State::START);
     walk.unreachable
 }
 
-/// Where a step can lead.
+/// The exits of a step.
 #[derive(Default)]
 pub(super) struct Exits {
-    /// The steps that can come next.
+    /// The steps that can follow.
     pub(super) next: Vec<StepId>,
     /// Whether the thread can end in the step.
     pub(super) ends: bool,
 }
 
-/// Where a step's body can lead.
+/// Collects the exits of a step from its body.
 pub(super) fn exits(stmts: &[Stmt]) -> Exits {
     let mut out = Exits::default();
     collect(stmts, &mut out);

@@ -1,16 +1,16 @@
-//! Builds expressions; those with constant operands are computed.
+//! Builds expressions, and folds those with constant operands.
 
 use wireloom_bits::Bits;
 
 use crate::hir::{BinaryOp, Expr, ExprKind, Root, Struct, Type, VarId};
 use crate::source::Span;
 
-/// A constant.
+/// Builds a constant.
 pub(super) fn constant(value: Bits, ty: Type, span: Span) -> Expr {
     Expr { kind: ExprKind::Const(value), ty, span }
 }
 
-/// The value of a constant expression.
+/// Returns the value of a constant expression; `None` for other expressions.
 pub(super) fn value(expr: &Expr) -> Option<&Bits> {
     match &expr.kind {
         ExprKind::Const(bits) => Some(bits),
@@ -18,7 +18,7 @@ pub(super) fn value(expr: &Expr) -> Option<&Bits> {
     }
 }
 
-/// The result of an operator on two values.
+/// Applies an operator to two values.
 pub(super) fn apply(op: BinaryOp, a: &Bits, b: &Bits) -> Bits {
     match op {
         BinaryOp::Add => a.add(b),
@@ -42,7 +42,7 @@ pub(super) fn apply(op: BinaryOp, a: &Bits, b: &Bits) -> Bits {
     }
 }
 
-/// A binary operator; the operands have the same type (except for shifts).
+/// Builds a binary operator. Except for shifts, both operands have the same type.
 pub(super) fn binary(op: BinaryOp, left: Expr, right: Expr, ty: Type, span: Span) -> Expr {
     if let (Some(a), Some(b)) = (value(&left), value(&right)) {
         return constant(apply(op, a, b), ty, span);
@@ -50,7 +50,7 @@ pub(super) fn binary(op: BinaryOp, left: Expr, right: Expr, ty: Type, span: Span
     Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty, span }
 }
 
-/// A conversion by packed bits to a type of `width` bits.
+/// Builds a conversion of the packed bits to a type of `width` bits.
 pub(super) fn cast(inner: Expr, ty: Type, width: u32, span: Span) -> Expr {
     if inner.ty == ty {
         return Expr { span, ..inner };
@@ -61,7 +61,7 @@ pub(super) fn cast(inner: Expr, ty: Type, width: u32, span: Span) -> Expr {
     Expr { kind: ExprKind::Cast(Box::new(inner)), ty, span }
 }
 
-/// `!x` of a `bool`.
+/// Builds `!x`, where `x` is `bool`.
 pub(super) fn logical_not(inner: Expr, span: Span) -> Expr {
     if let Some(v) = value(&inner) {
         return constant(v.not(), Type::Bool, span);
@@ -69,10 +69,10 @@ pub(super) fn logical_not(inner: Expr, span: Span) -> Expr {
     Expr { kind: ExprKind::LogicalNot(Box::new(inner)), ty: Type::Bool, span }
 }
 
-/// `a && b` or `a || b`.
+/// Builds `a && b` or `a || b`.
 pub(super) fn logical(and: bool, left: Expr, right: Expr, span: Span) -> Expr {
     match value(&left).map(Bits::is_zero) {
-        // The left side alone decides.
+        // The left side decides alone.
         Some(false) if !and => return constant(Bits::bool(true), Type::Bool, span),
         Some(true) if and => return constant(Bits::bool(false), Type::Bool, span),
         Some(_) => return Expr { span, ..right },
@@ -86,7 +86,7 @@ pub(super) fn logical(and: bool, left: Expr, right: Expr, span: Span) -> Expr {
     }
 }
 
-/// `c ? a : b`; both have the same type.
+/// Builds `c ? a : b`. Both choices have the same type.
 pub(super) fn conditional(condition: Expr, then: Expr, otherwise: Expr, span: Span) -> Expr {
     match value(&condition).map(Bits::is_zero) {
         Some(true) => return Expr { span, ..otherwise },
@@ -101,7 +101,7 @@ pub(super) fn conditional(condition: Expr, then: Expr, otherwise: Expr, span: Sp
     }
 }
 
-/// Bits `hi..=lo`.
+/// Builds the selection of bits `hi..=lo`.
 pub(super) fn slice(inner: Expr, hi: u32, lo: u32, span: Span) -> Expr {
     let width = hi - lo + 1;
     if let Some(v) = value(&inner) {
@@ -110,7 +110,7 @@ pub(super) fn slice(inner: Expr, hi: u32, lo: u32, span: Span) -> Expr {
     Expr { kind: ExprKind::Slice(Box::new(inner), hi, lo), ty: Type::Bits(width), span }
 }
 
-/// `count` bits from an index on; those past the end read zero.
+/// Builds the selection of `count` bits from an index. Bits past the end read as zero.
 pub(super) fn run(inner: Expr, index: Expr, count: u32, span: Span) -> Expr {
     let ty = Type::Bits(count);
     if let (Some(v), Some(i)) = (value(&inner), value(&index)) {
@@ -119,7 +119,7 @@ pub(super) fn run(inner: Expr, index: Expr, count: u32, span: Span) -> Expr {
     Expr { kind: ExprKind::Run(Box::new(inner), Box::new(index), count), ty, span }
 }
 
-/// `popcount(x)`
+/// Builds `popcount(x)`.
 pub(super) fn popcount(inner: Expr, span: Span) -> Expr {
     let ty = inner.ty.clone();
     match value(&inner) {
@@ -128,7 +128,7 @@ pub(super) fn popcount(inner: Expr, span: Span) -> Expr {
     }
 }
 
-/// `clz(x)`
+/// Builds `clz(x)`.
 pub(super) fn clz(inner: Expr, span: Span) -> Expr {
     let ty = inner.ty.clone();
     match value(&inner) {
@@ -137,7 +137,7 @@ pub(super) fn clz(inner: Expr, span: Span) -> Expr {
     }
 }
 
-/// `concat(parts)`, with at least one part and `width` bits in total.
+/// Builds `concat(parts)`. There is at least one part, and `width` bits in total.
 pub(super) fn concat(parts: Vec<Expr>, width: u32, span: Span) -> Expr {
     if let Some(values) = parts.iter().map(value).collect::<Option<Vec<_>>>() {
         return constant(join(&values), Type::Bits(width), span);
@@ -145,7 +145,7 @@ pub(super) fn concat(parts: Vec<Expr>, width: u32, span: Span) -> Expr {
     Expr { kind: ExprKind::Concat(parts), ty: Type::Bits(width), span }
 }
 
-/// All parts of a structure or array, in order.
+/// Builds a structure or array from all of its parts, in order.
 pub(super) fn aggregate(parts: Vec<Expr>, ty: Type, span: Span) -> Expr {
     if let Some(values) = parts.iter().map(value).collect::<Option<Vec<_>>>() {
         return constant(join(&values), ty, span);
@@ -159,7 +159,7 @@ fn join(values: &[&Bits]) -> Bits {
     all.fold(first, |high, low| high.concat(low))
 }
 
-/// Field `index` of a structure value.
+/// Builds the access to field `index` of a structure value.
 pub(super) fn field(
     inner: Expr,
     index: usize,
@@ -175,7 +175,8 @@ pub(super) fn field(
     Expr { kind: ExprKind::Field(Box::new(inner), index as u32), ty, span }
 }
 
-/// An element of `width` bits of an array value of `count`; an index past the end reads zero.
+/// Builds the access to an element of `width` bits of an array of `count`. An index past the end
+/// reads zero.
 pub(super) fn element(
     inner: Expr,
     index: Expr,
@@ -193,7 +194,7 @@ pub(super) fn element(
     Expr { kind: ExprKind::Index(Box::new(inner), Box::new(index)), ty: element, span }
 }
 
-/// Whether evaluating the expression can have an effect.
+/// Whether evaluating the expression can have a side effect.
 pub(super) fn has_effect(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Call(..) | ExprKind::Offload(..) | ExprKind::Resize(_) => true,
@@ -201,7 +202,7 @@ pub(super) fn has_effect(expr: &Expr) -> bool {
     }
 }
 
-/// The value of an expression over one variable, if it depends on nothing else.
+/// Evaluates an expression that depends on one variable only; otherwise returns `None`.
 pub(super) fn evaluate(
     expr: &Expr,
     var: VarId,

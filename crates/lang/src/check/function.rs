@@ -1,5 +1,5 @@
-//! Functions, which are checked once for each engine that calls them and for each combination of
-//! views and values among the arguments.
+//! Checks functions. A function is checked once for each engine that calls it and for each
+//! combination of views and values among its arguments.
 
 use super::place::Access;
 use super::scope::Symbol;
@@ -10,10 +10,10 @@ use crate::diagnostics::Diagnostic;
 use crate::hir::{self, FunctionId, StructId, Type, VarKind};
 use crate::source::Span;
 
-/// Maximum depth of nested calls.
+/// The maximum depth of nested calls.
 const MAX_CALL_DEPTH: usize = 64;
 
-/// An argument for a header parameter that is a view: the view's header and its offset.
+/// A view as an argument for a header parameter: the header and the offset.
 type ViewArgument = (StructId, hir::Expr);
 
 impl Checker<'_> {
@@ -37,7 +37,8 @@ impl Checker<'_> {
         for ((arg, ty), (name, _)) in args.iter().zip(&types).zip(&decl.params) {
             let place = format!("parameter `{}`", name.text);
             let Some(ty) = ty else {
-                // The parameter's type is wrong; the argument may have errors of its own.
+                // The type of the parameter has an error, but the argument may have errors of its
+                // own.
                 self.expr(arg, None);
                 values.push(None);
                 by_view.push(false);
@@ -68,7 +69,7 @@ impl Checker<'_> {
         Some(hir::Expr { kind: hir::ExprKind::Call(id, values), ty, span })
     }
 
-    /// If the argument is a view, its header and offset.
+    /// Returns the header and the offset of an argument that is a view.
     fn view_argument(&mut self, arg: &Expr) -> Option<ViewArgument> {
         let ExprKind::Name(name) = &arg.kind else { return None };
         match self.lookup(name)? {
@@ -91,7 +92,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The function as this engine calls it, with some of its header parameters passed as views.
+    /// Returns the instance of a function for this engine, with certain header parameters passed as
+    /// views.
     fn instance(&mut self, index: usize, by_view: Vec<bool>, span: Span) -> Option<FunctionId> {
         let key = (index, by_view);
         if let Some(known) = self.cx.function_ids.get(&key) {
@@ -134,7 +136,7 @@ impl Checker<'_> {
         id
     }
 
-    /// Checks a declaration's body, in the scopes that are visible to the declaration.
+    /// Checks the body of a declaration in the scopes that the declaration can see.
     fn function(&mut self, index: usize, by_view: &[bool]) -> Option<hir::Function> {
         let (decl, level) = (self.functions[index].decl, self.functions[index].level);
         self.at_level(level, |c| c.scoped(|c| c.function_here(decl, by_view)))
@@ -170,9 +172,9 @@ impl Checker<'_> {
         let body = Body { result: Some(result.clone()), ..Body::default() };
         let outer = std::mem::replace(&mut self.body, body);
         let first_local = self.cx.vars.len();
-        // Names in the body that hide a parameter must be reported, so the body has its own scope.
+        // The body has its own scope, so that names that hide a parameter are reported.
         let stmts = self.scoped(|c| c.statements(&decl.body));
-        // After an error the body lacks statements, so a missing ending means nothing.
+        // After an error the body lacks statements, so it may reach its end without cause.
         let failed = std::mem::replace(&mut self.body, outer).failed;
         self.report_unused_locals(first_local);
         if !failed && result != Type::Void && flow::reaches_end(&stmts) {
@@ -194,7 +196,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Finds the errors in a function that is never called; the result is discarded.
+    /// Checks a function that is never called. The result is discarded.
     pub(super) fn check_uncalled_function(&mut self, index: usize) {
         let known = self.cx.functions.len();
         let views = vec![false; self.functions[index].decl.params.len()];

@@ -1,10 +1,10 @@
-//! Context variables that are read before any path can have assigned them.
+//! Warns about context variables that are read before any path can have assigned them.
 //!
-//! Context begins at zero with each packet. A C programmer who expects it to last as a global
-//! variable does writes `count++`, which here always gives 1.
+//! Context is zero at the start of each packet. A C programmer who expects it to persist like a
+//! global variable writes `count++`, which here always yields 1.
 //!
-//! Each step is walked once, functions inlined. The walk keeps the set of variables that some path
-//! from the step's start has assigned; the sets then spread along the graph of steps.
+//! Each step is walked once, with functions inlined. The walk tracks the set of variables that some
+//! path from the start of the step has assigned. The sets then propagate along the graph of steps.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,12 +14,12 @@ use crate::hir::{self, Exit, Expr, ExprKind, Place, Projection, Root, Stmt, Stmt
 use crate::hir::{Function, VarKind};
 use crate::source::Span;
 
-/// The offloads that keep a value from packet to packet, for help lines.
+/// The advice, for help lines, on offloads that keep a value from packet to packet.
 pub(super) const KEEPS_VALUES: &str = "to keep a value from packet to packet, use an `array` \
                                        offload (read, write, fetch_add) or a `counter`";
 
 impl Checker<'_> {
-    /// Reports W0719: reads of context that always give zero, one for each variable.
+    /// Reports W0719: a read of context that always returns zero, once for each variable.
     pub(super) fn warn_initial_reads(&mut self, steps: &[hir::Step]) {
         if steps.is_empty() || self.sink.has_errors() {
             return;
@@ -40,7 +40,7 @@ impl Checker<'_> {
     fn initial_reads(&self, steps: &[hir::Step]) -> BTreeMap<VarId, Span> {
         let implicit = self.reads_in_view_offsets();
         let functions = &self.cx.functions;
-        // Context is declared before all locals, so the sets need no room for those.
+        // Context is declared before all locals, so the sets need no room for locals.
         let is_context = |var: &hir::Variable| var.kind == VarKind::Context;
         let count = self.cx.vars.iter().rposition(is_context).map_or(0, |last| last + 1);
         let walks: Vec<Walk<'_>> =
@@ -62,7 +62,7 @@ impl Checker<'_> {
         let reached = walks.iter().zip(&entries).filter(|(_, entry)| entry.is_some());
         for read in reached.flat_map(|(walk, _)| &walk.reads) {
             let (var, uses) = (read.var, &self.cx.uses[read.var.index()]);
-            // Variables that nothing writes, or nothing reads, have warnings of their own.
+            // Variables that are never written or never read have other warnings.
             let reported = uses.read
                 && uses.written
                 && !self.cx.params.contains(&var)
@@ -78,8 +78,8 @@ impl Checker<'_> {
         out
     }
 
-    /// The context that offsets of the engine's views read. An access to such a view does not name
-    /// these variables, and an offset that begins at zero is usual.
+    /// Returns the spans of context reads in the offsets of views. An access to such a view does
+    /// not name these variables, and an offset usually begins at zero.
     fn reads_in_view_offsets(&self) -> HashSet<Span> {
         fn collect(e: &Expr, out: &mut HashSet<Span>) {
             if let ExprKind::Read(place) = &e.kind {
@@ -93,8 +93,8 @@ impl Checker<'_> {
     }
 }
 
-/// The variables that may have been assigned at the start of each step; `None` for steps that no
-/// thread reaches.
+/// Returns the variables that may have been assigned at the start of each step; `None` for steps
+/// that no thread reaches.
 fn entries(walks: &[Walk<'_>], count: usize) -> Vec<Option<Vars>> {
     let mut entries: Vec<Option<Vars>> = vec![None; walks.len()];
     entries[0] = Some(Vars::new(count));
@@ -118,7 +118,7 @@ fn entries(walks: &[Walk<'_>], count: usize) -> Vec<Option<Vars>> {
 struct Vars(Vec<u64>);
 
 impl Vars {
-    /// The empty set, with room for the first `count` variables.
+    /// Returns the empty set, with room for the first `count` variables.
     fn new(count: usize) -> Self {
         Self(vec![0; count.div_ceil(64)])
     }
@@ -131,7 +131,7 @@ impl Vars {
         self.0[var.index() / 64] |= 1 << (var.index() % 64);
     }
 
-    /// Adds the variables of another set; returns whether there is a new one.
+    /// Adds the variables of another set. Returns whether the set grew.
     fn add(&mut self, other: &Self) -> bool {
         let mut changed = false;
         for (word, other) in self.0.iter_mut().zip(&other.0) {
@@ -152,44 +152,44 @@ impl Vars {
     }
 }
 
-/// A read of a variable that nothing in its step has assigned before.
+/// A read of a variable that no earlier statement of the step has assigned.
 struct Read {
     var: VarId,
     span: Span,
-    /// The value is part of a new value of the same variable: `x += y`, `x = x | y`.
+    /// Whether the value is used for a new value of the same variable: `x += y`, `x = x | y`.
     accumulates: bool,
 }
 
-/// The paths that leave a loop: by `break`, and by `continue` to the next round.
+/// The variables assigned on paths that leave the body of a loop by `break` or by `continue`.
 struct Loop {
     broken: Option<Vars>,
     continued: Option<Vars>,
 }
 
-/// The reads and assignments of a step.
+/// The walk through a step, which collects reads and assignments.
 struct Walk<'a> {
     functions: &'a [Function],
     implicit: &'a HashSet<Span>,
-    /// The number of variables up to the last one of context; locals are not followed.
+    /// The number of variables up to the last context variable. Locals are ignored.
     count: usize,
     /// The variables that a path to this point may have assigned; `None` if control does not reach
-    /// it.
+    /// this point.
     now: Option<Vars>,
-    /// The variable whose new value is being read.
+    /// The variable whose new value is currently computed.
     target: Option<VarId>,
     loops: Vec<Loop>,
-    /// The variables assigned at the `return` statements of each open call.
+    /// For each open call, the variables assigned at its `return` statements.
     returns: Vec<Option<Vars>>,
-    /// The steps that `Next_step` may name at the end.
+    /// The possible values of `Next_step` at the end.
     chosen: Vec<usize>,
     reads: Vec<Read>,
-    /// Reads after an assignment on some path of the step.
+    /// Reads that follow an assignment on some path of the step.
     covered: HashSet<(VarId, Span)>,
     /// The variables that the step assigns.
     assigned: Vars,
     /// The variables that the step may assign more than once.
     assigned_again: Vars,
-    /// The steps that follow, and the variables that may have been assigned on the way.
+    /// The next steps, and the variables that may have been assigned on the way there.
     exits: BTreeMap<usize, Vars>,
 }
 
@@ -232,7 +232,7 @@ impl<'a> Walk<'a> {
 
     fn statements(&mut self, stmts: &[Stmt]) {
         for stmt in stmts {
-            // Unreachable statements have a warning of their own.
+            // Unreachable statements have another warning.
             if self.now.is_some() {
                 self.statement(stmt);
             }
@@ -327,7 +327,7 @@ impl<'a> Walk<'a> {
         if rounds > 1
             && let (Some(before), Some(now)) = (before, &self.now)
         {
-            // The second round sees what the first one assigns.
+            // The second round sees the assignments of the first.
             let seen = self.reads[first..].iter().filter(|read| now.contains(read.var));
             self.covered.extend(seen.map(|read| (read.var, read.span)));
             let mut again = now.clone();
@@ -363,7 +363,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Adds a path to those that meet at a point.
+/// Merges a path into a point where paths meet.
 fn join(point: &mut Option<Vars>, path: Option<Vars>) {
     match (point, path) {
         (_, None) => {}

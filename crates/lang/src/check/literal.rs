@@ -1,7 +1,6 @@
-//! Literals and constant expressions of literals: integers without a width.
+//! Literals and constant expressions of literals, which are integers without a width.
 //!
-//! They are computed exactly (`~0` and `-1` are negative) and take a width only where the context
-//! gives one.
+//! They are computed exactly (`~0` and `-1` are negative). They get a width only from the context.
 
 use std::cmp::Ordering;
 
@@ -9,9 +8,9 @@ use wireloom_bits::Bits;
 
 use crate::ast::BinaryOp;
 
-/// Enough bits for the product of two signed 1024-bit numbers in two's complement.
+/// The number of bits for the product of two signed 1024-bit numbers in two's complement.
 const WIDTH: u32 = 2112;
-/// The largest magnitude of a literal expression, in bits.
+/// The maximum magnitude of a literal expression in bits.
 const MAX_SIGNIFICANT: u32 = 1024;
 
 /// An exact integer of at most 1024 bits and a sign.
@@ -39,7 +38,7 @@ impl Literal {
         Self(if negative { magnitude.neg() } else { magnitude })
     }
 
-    /// The value, unless it is too large for any type.
+    /// Returns the value, unless it is too large for any type.
     fn bounded(self) -> Option<Self> {
         (self.magnitude().significant() <= MAX_SIGNIFICANT).then_some(self)
     }
@@ -52,8 +51,8 @@ impl Literal {
         Self(self.0.not())
     }
 
-    /// Whether the value fits in `width` bits: a positive number has no more significant bits; a
-    /// negative one is the two's complement of a number that fits.
+    /// Whether the value fits in `width` bits. A positive number fits if it has at most that many
+    /// significant bits; a negative number fits if its bitwise complement does.
     pub(super) fn fits(&self, width: u32) -> bool {
         if self.is_negative() {
             self.0.not().significant() <= width
@@ -62,18 +61,18 @@ impl Literal {
         }
     }
 
-    /// The low bits.
+    /// Returns the low `width` bits.
     pub(super) fn cut(&self, width: u32) -> Bits {
         self.0.resize(width)
     }
 
-    /// Number of bits that it needs as a positive number.
+    /// Returns the number of bits of the magnitude.
     pub(super) fn significant(&self) -> u32 {
         self.magnitude().significant()
     }
 
-    /// Applies an arithmetic operator; `None` if the result needs more than 1024 bits. The caller
-    /// handles division by zero.
+    /// Applies an arithmetic operator. Returns `None` if the result needs more than 1024 bits. The
+    /// caller handles division by zero.
     pub(super) fn binary(&self, op: BinaryOp, other: &Self) -> Option<Self> {
         let (a, b) = (&self.0, &other.0);
         let count = || if other.is_negative() { u32::MAX } else { b.to_shift() };
@@ -114,7 +113,7 @@ impl Literal {
 
 impl Ord for Literal {
     fn cmp(&self, other: &Self) -> Ordering {
-        // Numbers of the same sign are in the order of their two's complements.
+        // Numbers of equal sign have the same order as their two's complements.
         other.is_negative().cmp(&self.is_negative()).then_with(|| self.0.cmp(&other.0))
     }
 }

@@ -1,12 +1,12 @@
-//! Explains unknown names that are declared somewhere else: in another step, in a block that has
-//! ended, or in a function.
+//! Explains unknown names that are declared elsewhere: in another step, in a block that has ended,
+//! or in a function.
 
 use super::Checker;
 use crate::ast::{EngineDecl, Item, Name, Stmt, StmtKind, TypeExpr, TypeKind};
 use crate::diagnostics::Diagnostic;
 use crate::source::Span;
 
-/// A declaration that is not visible where its name is used.
+/// A declaration that is not visible at the use of its name.
 pub(super) struct Elsewhere {
     declared: Span,
     place: String,
@@ -41,7 +41,7 @@ impl Local<'_> {
 }
 
 impl Checker<'_> {
-    /// Where the engine that is being checked declares an unknown name as a local, if it does.
+    /// Finds a local of the current engine that has an unknown name.
     pub(super) fn local_elsewhere(&self, name: &str, used: Span) -> Option<Elsewhere> {
         let engine: &EngineDecl = self.engine_decls[self.cx.decl?].decl;
         let mut in_other_step = None;
@@ -120,9 +120,9 @@ impl Checker<'_> {
         }
     }
 
-    /// The declaration of a variable without its value; `None` if it is the reply of an offload,
-    /// whose type has no name. The type of an array or of `auto` is known if its step has been
-    /// checked.
+    /// Returns the declaration of a variable without its value. Returns `None` for the reply of an
+    /// offload, whose type has no name. The type of an array or of `auto` is known if its step has
+    /// been checked.
     fn declaration(&self, name: &str, ty: &TypeExpr, declared: Span) -> Option<String> {
         Some(match &ty.kind {
             TypeKind::Bits(width) => format!("u{width} {name};"),
@@ -139,7 +139,7 @@ impl Checker<'_> {
     }
 }
 
-/// A local of the same step, which is used after its block or before its declaration.
+/// Explains a local of the same step that is used after its block or before its declaration.
 fn out_of_block(local: Local<'_>) -> Elsewhere {
     Elsewhere {
         declared: local.name().span,
@@ -149,7 +149,7 @@ fn out_of_block(local: Local<'_>) -> Elsewhere {
     }
 }
 
-/// The first local of that name in a body.
+/// Finds the first local of a name in a body.
 fn find<'a>(stmts: &'a [Stmt], name: &str) -> Option<Local<'a>> {
     stmts.iter().find_map(|stmt| {
         let local = match &stmt.kind {

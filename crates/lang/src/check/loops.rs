@@ -1,4 +1,4 @@
-//! `for` loops: the values of the variable are computed at compile time.
+//! Checks `for` loops. The values of the loop variable are computed at compile time.
 
 use wireloom_bits::Bits;
 
@@ -33,7 +33,7 @@ impl Checker<'_> {
             };
             let var = c.cx.add_var(&l.name.text, ty.clone(), VarKind::Local, l.name.span);
             c.cx.uses[var.index()].exempt = true;
-            // The variable may be assigned in its own loop head.
+            // The head of the loop may assign its own variable.
             c.declare(&l.name, Symbol::Var(var));
             let condition = c.condition(&l.condition);
             let next = c.advance(l, var, &ty);
@@ -65,7 +65,7 @@ impl Checker<'_> {
         })
     }
 
-    /// The first value; if it is not constant, the loop has no constant bounds.
+    /// Checks the first value. If it is not constant, the bounds of the loop are not constant.
     fn loop_constant(&mut self, e: &ast::Expr, ty: &Type) -> Option<Bits> {
         let value = self.expr(e, Some(ty))?;
         let value = self.coerce(value, ty, "the loop's variable")?;
@@ -84,7 +84,7 @@ impl Checker<'_> {
         ));
     }
 
-    /// The variable's next value, as an expression of the current one.
+    /// Returns the next value of the variable, as an expression of the current value.
     fn advance(&mut self, l: &ForLoop, var: VarId, ty: &Type) -> Option<hir::Expr> {
         let old = hir::Expr {
             kind: hir::ExprKind::Read(hir::Place {
@@ -166,7 +166,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The new value of `i++` outside of a loop's head.
+    /// Returns the new value of `i++` outside of the head of a loop.
     pub(super) fn incremented(&mut self, op: BinaryOp, old: hir::Expr) -> Option<hir::Expr> {
         let span = old.span;
         let old = self.number(old)?;

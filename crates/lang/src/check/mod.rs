@@ -1,9 +1,9 @@
-//! Checks the syntax tree and produces the checked program.
+//! Checks the syntax tree and builds the checked program.
 //!
-//! Names at file level and in engines may be used before they are declared: types, constants and
-//! engines are resolved on first use, and functions are checked once for each engine (and each
-//! combination of views and values) that calls them. Each error is reported once, at its cause;
-//! whatever depends on it is skipped silently (`None`).
+//! Names at file level and in engines may be used before they are declared. Types, constants and
+//! engines are resolved on first use. Functions are checked once for each engine that calls them
+//! and each combination of views and values. Each error is reported once, at its cause; everything
+//! that depends on it is skipped silently (`None`).
 
 mod call;
 mod constants;
@@ -40,11 +40,11 @@ use crate::parser::Parsed;
 use crate::source::{FileId, SourceMap, Span};
 use scope::{Scope, Symbol};
 
-/// Maximum total nesting of expressions, statements and the functions that they call. The parser
-/// bounds the nesting of the text; this also bounds what names add to it.
+/// The maximum total nesting of expressions, statements and called functions. The parser bounds the
+/// nesting of the text; this limit includes the nesting behind names.
 const MAX_DEPTH: u32 = 400;
 
-/// The state of something that is resolved on first use.
+/// The state of a declaration that is resolved on first use.
 enum Resolution<T> {
     Open,
     InProgress,
@@ -54,7 +54,7 @@ enum Resolution<T> {
 struct TypeEntry<'a> {
     decl: TypeDecl<'a>,
     state: Resolution<Type>,
-    /// Values of an enumeration's members, as far as they are known.
+    /// The values of an enumeration's members that are known so far.
     members: Vec<Option<Bits>>,
 }
 
@@ -66,9 +66,9 @@ enum TypeDecl<'a> {
 
 struct ConstEntry<'a> {
     decl: &'a ast::ConstDecl,
-    /// Number of scopes that are visible from it: 1 at file level, 2 in an engine.
+    /// The number of scopes that the declaration can see: 1 at file level, 2 in an engine.
     level: usize,
-    /// The value from `--set` that replaces the declared one.
+    /// The value of `--set`, which replaces the declared value.
     replaced: Option<&'a ast::Expr>,
     state: Resolution<hir::Expr>,
     used: bool,
@@ -90,13 +90,13 @@ struct EngineEntry<'a> {
 pub(crate) struct Set {
     pub(crate) name: String,
     pub(crate) value: ast::Expr,
-    /// The span of its whole text, for messages.
+    /// The span of the complete value, for messages.
     pub(crate) span: Span,
 }
 
 pub(crate) struct Checker<'a> {
     sink: &'a mut Sink,
-    /// The text, which help lines quote.
+    /// The source files, which help lines quote.
     sources: &'a SourceMap,
     enums: Vec<hir::Enum>,
     structs: Vec<hir::Struct>,
@@ -104,27 +104,27 @@ pub(crate) struct Checker<'a> {
     consts: Vec<ConstEntry<'a>>,
     functions: Vec<FunctionEntry<'a>>,
     engine_decls: Vec<EngineEntry<'a>>,
-    /// Values of constants that blocks declare.
+    /// The values of constants declared in blocks.
     local_consts: Vec<hir::Expr>,
     engines: Vec<hir::Engine>,
-    /// Parallel to `engines`: the total number of offloads, nested ones included.
+    /// For each engine of `engines`, the total number of offloads, including nested ones.
     instances: Vec<u64>,
     scopes: Vec<Scope>,
-    /// The engine that is being checked.
+    /// The engine that is currently checked.
     cx: engine::Context,
-    /// The step or function that is being checked.
+    /// The step or function that is currently checked.
     body: stmt::Body,
-    /// Names in text that the parser could not read.
+    /// Names in text that the parser could not parse.
     lost: &'a HashSet<Rc<str>>,
     syntax_errors: bool,
     depth: u32,
-    /// Which constants wrapped when they were computed, and which casts allow it.
+    /// The constants that wrapped when they were computed, and the casts that permit this.
     wraps: range::Wraps,
-    /// The spans of `!x` where `x` is a number of more than one bit.
+    /// The spans of `!x`, where `x` is a number of more than one bit.
     negated_numbers: HashSet<Span>,
 }
 
-/// Checks the syntax of file 0. Returns `None` if and only if an error was reported.
+/// Checks the program of file 0. Returns `None` if and only if an error was reported.
 pub(crate) fn check(
     parsed: &Parsed,
     sets: &[Set],
@@ -194,7 +194,7 @@ impl<'a> Checker<'a> {
         out
     }
 
-    /// Adds every name of the file to the outermost scope.
+    /// Adds all names of the file to the outermost scope.
     fn declare_file(&mut self, items: &'a [ast::Item], sets: &'a [Set]) {
         let mut pending: HashMap<&str, &'a Set> =
             sets.iter().map(|s| (s.name.as_str(), s)).collect();
@@ -301,7 +301,7 @@ impl<'a> Checker<'a> {
         self.declare(&decl.name, Symbol::Function(index));
     }
 
-    /// Checks all declarations, used or not.
+    /// Checks all declarations, including unused ones.
     fn resolve_all(&mut self, items: &'a [ast::Item]) {
         for index in 0..self.types.len() {
             self.resolve_type(index);
@@ -317,7 +317,7 @@ impl<'a> Checker<'a> {
         for index in 0..self.engine_decls.len() {
             self.resolve_engine(index);
         }
-        // Outside of engines, this finds the errors in functions that no engine calls.
+        // Check functions that no engine calls, outside of any engine.
         for index in 0..self.functions.len() {
             if self.functions[index].level == 1 && !self.functions[index].used {
                 self.check_uncalled_function(index);
@@ -325,7 +325,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The engine that runs: the requested one, else the last that takes packets.
+    /// Returns the main engine: the requested one, or the last one that takes packets.
     fn main(&mut self, wanted: Option<&str>) -> Option<EngineId> {
         let start = Span { file: FileId(0), start: 0, end: 0 };
         let takes_packets = |e: &EngineEntry| e.decl.reply.is_none();
@@ -355,7 +355,7 @@ impl<'a> Checker<'a> {
             }
             None => {
                 let Some(index) = self.engine_decls.iter().rposition(takes_packets) else {
-                    // The engine may exist, but its text could not be read.
+                    // The engine may exist in text that could not be parsed.
                     if self.syntax_errors {
                         return None;
                     }
@@ -375,12 +375,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Width of a type in bits.
+    /// Returns the packed width of a type in bits.
     fn width(&self, ty: &Type) -> u32 {
         width(&self.enums, &self.structs, ty)
     }
 
-    /// The type's name in messages.
+    /// Returns the name of a type in messages.
     fn type_name(&self, ty: &Type) -> String {
         match ty {
             Type::Bits(n) => format!("u{n}"),
@@ -393,7 +393,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Width of a type in bits, packed.
+/// Returns the packed width of a type in bits.
 fn width(enums: &[hir::Enum], structs: &[hir::Struct], ty: &Type) -> u32 {
     match ty {
         Type::Bits(n) => *n,

@@ -1,4 +1,4 @@
-//! Declarations of offloads, checked against the registry of kinds.
+//! Checks declarations of offloads against the registry of kinds.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,11 @@ use crate::hir::{self, EngineKind, OffloadTarget, Type};
 use crate::layout::layout;
 use crate::source::Span;
 
-/// The maximum width in bits of an offload's key or value, or of an engine's parameter or reply.
+/// The maximum width in bits of the key or value of an offload, and of the parameters and reply of
+/// an engine.
 const MAX_OFFLOAD_BITS: u32 = 1024;
-/// The maximum number of offloads of an engine and the engines that it calls, counting each
-/// instance.
+/// The maximum number of offloads of an engine and of the engines that it calls. Each instance is
+/// counted.
 pub(super) const MAX_INSTANCES: u64 = 4096;
 
 impl<'a> Checker<'a> {
@@ -158,7 +159,7 @@ impl<'a> Checker<'a> {
         Some((OffloadTarget::Kind(config), info))
     }
 
-    /// The key and value types of the kind.
+    /// Checks the type arguments and returns the key type and the value type.
     fn offload_types(
         &mut self,
         kind: &Kind,
@@ -209,7 +210,7 @@ impl<'a> Checker<'a> {
         Some((key, value))
     }
 
-    /// Refuses a type that is too wide for an offload.
+    /// Reports a type that is too wide for an offload.
     pub(super) fn offload_type(&mut self, ty: Type, span: Span, what: &str) -> Option<Type> {
         let width = self.width(&ty);
         if width <= MAX_OFFLOAD_BITS {
@@ -305,7 +306,7 @@ impl<'a> Checker<'a> {
         Some(bits)
     }
 
-    /// The leaves of a type, named as in table files.
+    /// Returns the leaves of a type, named as in table files.
     fn layout(&self, ty: &Type) -> Layout {
         layout(ty, &self.structs, &self.enums)
     }

@@ -1,4 +1,4 @@
-//! Operators with two and three operands.
+//! Checks operators with two and three operands.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::diagnostics::Diagnostic;
 use crate::hir::{self, Type};
 use crate::source::Span;
 
-/// The checked program's operator; `&&` and `||` have none.
+/// Returns the operator of the checked program. `&&` and `||` have none.
 pub(super) fn plain(op: BinaryOp) -> hir::BinaryOp {
     match op {
         BinaryOp::Add => hir::BinaryOp::Add,
@@ -74,8 +74,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks both operands; one without a width (or without a type, such as a bare aggregate)
-    /// takes that of the other.
+    /// Checks both operands. An operand without a width (or without a type, such as a bare
+    /// aggregate) takes the type of the other operand.
     pub(super) fn operands(
         &mut self,
         left: &Expr,
@@ -106,7 +106,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The type that a literal takes next to an operand.
+    /// Returns the type that a literal takes next to an operand.
     fn wanted_beside(&self, other: &Type) -> Type {
         match other {
             Type::Bool | Type::Enum(_) => Type::Bits(self.width(other)),
@@ -142,7 +142,7 @@ impl Checker<'_> {
         Some(fold::binary(plain(op), a, b, Type::Bits(width), span))
     }
 
-    /// Remembers whether an operation on constants wraps.
+    /// Records whether an operation on constants wraps.
     fn note_wrap(&mut self, op: hir::BinaryOp, a: &hir::Expr, b: &hir::Expr, span: Span) {
         let (Some(x), Some(y)) = (fold::value(a), fold::value(b)) else { return };
         let folded = &mut self.wraps.folded;
@@ -229,10 +229,9 @@ impl Checker<'_> {
         Some(fold::binary(plain(op), a, b, Type::Bool, span))
     }
 
-    /// Reports W0602: one side is constant, and the other makes the comparison always true or
-    /// always false.
+    /// Reports W0602: one side is constant, and the range of the other side decides the comparison.
     fn warn_decided(&mut self, op: BinaryOp, a: &hir::Expr, b: &hir::Expr, span: Span) {
-        // Moves the constant to the right.
+        // Move the constant to the right.
         let (value, limit, op) = match (fold::value(a), fold::value(b)) {
             (None, Some(limit)) => (a, limit, op),
             (Some(limit), None) => (b, limit, mirrored(op)),
@@ -241,7 +240,7 @@ impl Checker<'_> {
         if !matches!(value.ty, Type::Bits(_) | Type::Bool | Type::Enum(_)) {
             return;
         }
-        // A loop's variable varies from round to round, so its range decides nothing.
+        // The variable of a loop varies from round to round, so its range decides nothing.
         let width = |ty: &Type| self.width(ty);
         let facts = range::Facts { width: &width, loops: &HashMap::new() };
         let most = range::range(value, &facts).most;
@@ -273,8 +272,8 @@ impl Checker<'_> {
         span: Span,
     ) -> Option<hir::Expr> {
         let condition = self.condition(condition);
-        // An aggregate takes its type from the context of the whole expression; a literal first
-        // takes it from the other choice.
+        // An aggregate takes its type from the context of the whole expression. A literal takes its
+        // type from the other choice first.
         let aggregate = |e: &Expr| matches!(e.kind, ExprKind::Aggregate(_));
         let (a, b) = if aggregate(then) || aggregate(otherwise) {
             let (a, b) = (self.expr(then, hint), self.expr(otherwise, hint));
@@ -306,7 +305,7 @@ impl Checker<'_> {
         Some(fold::conditional(condition, a, b, span))
     }
 
-    /// `place OP= value`: the new value.
+    /// Returns the new value of `place OP= value`.
     pub(super) fn compound(
         &mut self,
         op: BinaryOp,
@@ -326,7 +325,7 @@ impl Checker<'_> {
     }
 }
 
-/// The operator for swapped operands.
+/// Returns the operator for swapped operands.
 fn mirrored(op: BinaryOp) -> BinaryOp {
     match op {
         BinaryOp::Lt => BinaryOp::Gt,

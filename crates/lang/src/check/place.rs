@@ -12,12 +12,12 @@ use crate::suggest::suggest_or_list;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
-    /// Assignment, including compound assignment, whose read of the old value does not count as a
-    /// use.
+    /// An assignment, including compound assignments. Their reads of the old value do not count as
+    /// uses.
     Write,
 }
 
-/// The resolution of an expression that could be a place.
+/// The result of resolving an expression that may be a place.
 pub(super) enum Resolved {
     Place(Place),
     /// A value that cannot be assigned.
@@ -42,7 +42,7 @@ const PROPERTIES: [(&str, Meta); 5] = [
     ("arrival", Meta::Arrival),
 ];
 
-/// The operations on the packet, for suggestions.
+/// The names of packet operations, for suggestions.
 pub(super) const OPERATIONS: [&str; 5] = ["push", "pop", "insert", "remove", "reset"];
 
 impl Checker<'_> {
@@ -259,7 +259,7 @@ impl Checker<'_> {
         Some(Resolved::Value(hir::Expr { kind: hir::ExprKind::Meta(*meta), ty, span }))
     }
 
-    /// Reports what a called engine cannot do, since it has no packet.
+    /// Reports use of the packet where there is none: in constants and in called engines.
     pub(super) fn needs_packet(&mut self, span: Span, what: &str) -> Option<()> {
         if self.body.constant {
             let message = format!("{what} is not known at compile time");
@@ -368,7 +368,7 @@ impl Checker<'_> {
         Some(part(base, Bits::Slice(high, low), span, access))
     }
 
-    /// `x[index +: count]`
+    /// Selects `x[index +: count]`.
     fn project_run(
         &mut self,
         base: Resolved,
@@ -404,8 +404,7 @@ impl Checker<'_> {
         Some(part(base, Bits::Run(index, count), span, access))
     }
 
-    /// If bits of a place have already been selected, nothing more can be selected for an
-    /// assignment.
+    /// Reports an assignment to bits that are selected from bits of a place.
     fn whole(&mut self, base: Resolved, span: Span, access: Access) -> Option<Resolved> {
         let partial = matches!(&base, Resolved::Place(p)
             if matches!(p.path.last(), Some(Projection::Slice(..) | Projection::Run(..))));
@@ -432,15 +431,15 @@ impl Checker<'_> {
     }
 }
 
-/// Bits of a number.
+/// A selection of bits of a number.
 enum Bits {
     /// Bits `hi..=lo`.
     Slice(u32, u32),
-    /// A number of bits from an index up.
+    /// A number of bits, starting at an index.
     Run(hir::Expr, u32),
 }
 
-/// Selects bits: a place if they are assigned, else their value.
+/// Selects bits: as a place for an assignment, else as a value.
 fn part(base: Resolved, bits: Bits, span: Span, access: Access) -> Resolved {
     let value = match base {
         Resolved::Place(mut place) if access == Access::Write => {
@@ -460,7 +459,7 @@ fn part(base: Resolved, bits: Bits, span: Span, access: Access) -> Resolved {
     })
 }
 
-/// The value of a place.
+/// Reads a place.
 pub(super) fn read(place: Place) -> hir::Expr {
     hir::Expr { ty: place.ty.clone(), span: place.span, kind: hir::ExprKind::Read(place) }
 }

@@ -1,5 +1,5 @@
-//! Bounds of values: what narrowing may lose, which arithmetic may wrap, and which comparisons are
-//! already decided.
+//! Bounds of values. They show which narrowing may lose bits, which arithmetic may wrap, and which
+//! comparisons are already decided.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use super::fold;
 use crate::hir::{BinaryOp, Expr, ExprKind, Root, Type, VarId};
 use crate::source::Span;
 
-/// Bounds of a number, enumeration or `bool`, both at the width of the expression.
+/// The bounds of a number, enumeration or `bool`, at the width of the expression.
 #[derive(Clone, Debug)]
 pub(super) struct Range {
     pub(super) least: Bits,
@@ -30,36 +30,35 @@ impl Range {
     }
 }
 
-/// What is known besides the expressions themselves.
+/// Facts besides the expressions themselves.
 pub(super) struct Facts<'a> {
-    /// The width of a type in bits.
+    /// Returns the width of a type in bits.
     pub(super) width: &'a dyn Fn(&Type) -> u32,
-    /// The values between which the variables of the open loops lie.
+    /// The ranges of the variables of open loops.
     pub(super) loops: &'a HashMap<VarId, Range>,
 }
 
-/// The arithmetic that is known about parts of the text besides their checked form.
+/// Facts about arithmetic that the checked expressions do not contain.
 #[derive(Default)]
 pub(super) struct Wraps {
-    /// Constant expressions whose computation wrapped: folding leaves only the value.
+    /// The constant expressions whose computation wrapped. Folding leaves only their values.
     pub(super) folded: HashMap<Span, Wrap>,
-    /// Expressions under a cast to their own width, which says that they may wrap.
+    /// The expressions that are cast to their own width, which states that they may wrap.
     pub(super) intended: HashSet<Span>,
 }
 
 /// An operation that may exceed its width.
 #[derive(Clone, Debug)]
 pub(super) struct Wrap {
-    /// Where it is.
     pub(super) span: Span,
-    /// Its width in bits.
+    /// The width in bits.
     pub(super) width: u32,
-    /// Its largest exact value; `None` if it may be less than zero.
+    /// The largest exact value; `None` if the exact value may be negative.
     pub(super) most: Option<Bits>,
 }
 
-/// Bounds of an expression. Every case must hold all values that are possible; all bits is always
-/// correct.
+/// Returns bounds of an expression. The bounds must include all possible values; the full range is
+/// always correct.
 pub(super) fn range(expr: &Expr, facts: &Facts<'_>) -> Range {
     let own = (facts.width)(&expr.ty);
     let of = |e: &Expr| range(e, facts);
@@ -95,14 +94,14 @@ pub(super) fn range(expr: &Expr, facts: &Facts<'_>) -> Range {
             if cut.significant() <= own { Range::up_to(cut.resize(own)) } else { Range::all(own) }
         }
         ExprKind::Binary(op, a, b) => binary(*op, &of(a), &of(b), own),
-        // No more bits than there are.
+        // A count is at most the number of bits.
         ExprKind::Popcount(_) | ExprKind::Clz(_) => Range::up_to(Bits::new(own, own.into())),
         _ => Range::all(own),
     }
 }
 
-/// The first operation at the expression's own width that may wrap and whose lost bits would show
-/// if the expression were computed at a larger width.
+/// Returns the first operation that may wrap at its own width, if the lost bits would be visible in
+/// a computation at a larger width.
 pub(super) fn wrap(expr: &Expr, facts: &Facts<'_>, known: &Wraps) -> Option<Wrap> {
     if known.intended.contains(&expr.span) {
         return None;
@@ -117,7 +116,7 @@ pub(super) fn wrap(expr: &Expr, facts: &Facts<'_>, known: &Wraps) -> Option<Wrap
             (!zero).then(|| Wrap { span: expr.span, width: (facts.width)(&expr.ty), most: None })
         }),
         ExprKind::Binary(op, a, b) => match op {
-            // The other operand has no high bits, so it removes those that differ.
+            // The other operand has no high bits, so it masks the bits that differ.
             BinaryOp::And => of(a).and_then(|wrapped| of(b).map(|_| wrapped)),
             BinaryOp::Or
             | BinaryOp::Xor
@@ -143,7 +142,7 @@ pub(super) fn wrap(expr: &Expr, facts: &Facts<'_>, known: &Wraps) -> Option<Wrap
 
 fn exceeds(whole: &Expr, op: BinaryOp, a: &Expr, b: &Expr, facts: &Facts<'_>) -> Option<Wrap> {
     let width = (facts.width)(&whole.ty);
-    // W0603 reports a count that shifts out all bits.
+    // W0603 already reports a count that shifts out all bits.
     if op == BinaryOp::Shl && fold::value(b).is_some_and(|count| count.to_shift() >= width) {
         return None;
     }
@@ -152,7 +151,7 @@ fn exceeds(whole: &Expr, op: BinaryOp, a: &Expr, b: &Expr, facts: &Facts<'_>) ->
     (!fits).then_some(Wrap { span: whole.span, width, most })
 }
 
-/// The wrap of an operation on two constants.
+/// Returns the wrap of an operation on two constants, if it wraps.
 pub(super) fn folded(op: BinaryOp, a: &Bits, b: &Bits, span: Span) -> Option<Wrap> {
     if !matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Shl) {
         return None;
@@ -162,8 +161,8 @@ pub(super) fn folded(op: BinaryOp, a: &Bits, b: &Bits, span: Span) -> Option<Wra
     (!fits).then(|| Wrap { span, width: a.width(), most })
 }
 
-/// The largest exact result of a sum, difference, product or shift to the left; `None` if it may be
-/// less than zero.
+/// Returns the largest exact result of a sum, difference, product or left shift; `None` if the
+/// result may be negative.
 fn exact(op: BinaryOp, a: &Range, b: &Range) -> Option<Bits> {
     let width = a.most.width().max(b.most.width());
     match op {
@@ -172,7 +171,7 @@ fn exact(op: BinaryOp, a: &Range, b: &Range) -> Option<Bits> {
         BinaryOp::Sub if a.least < b.most => None,
         BinaryOp::Sub => Some(a.most.sub(&b.least)),
         _ => {
-            // A count of the width or more gives zero, so that it loses all bits.
+            // A count of the width or more returns zero and loses all bits.
             let own = a.most.width();
             Some(a.most.resize(2 * own).shl(b.most.to_shift().min(own)))
         }
@@ -183,7 +182,7 @@ fn is_number(ty: &Type) -> bool {
     matches!(ty, Type::Bits(_) | Type::Bool | Type::Enum(_))
 }
 
-/// The largest value with `significant` significant bits.
+/// Returns the largest value with `significant` significant bits.
 fn filled(significant: u32, width: u32) -> Bits {
     if significant == 0 {
         Bits::zero(width)
@@ -211,7 +210,7 @@ fn binary(op: BinaryOp, a: &Range, b: &Range, own: u32) -> Range {
             }
             _ => Range::all(own),
         },
-        // Division by zero gives all ones, so only a constant divisor bounds the quotient.
+        // Division by zero returns all ones, so only a constant divisor bounds the quotient.
         BinaryOp::Div => match constant {
             Some(by) if !by.is_zero() => Range { least: a.least.udiv(by), most: a.most.udiv(by) },
             _ => Range::all(own),

@@ -1,4 +1,4 @@
-//! Names and their meanings.
+//! Scopes: names and their meanings.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -9,20 +9,20 @@ use crate::diagnostics::Diagnostic;
 use crate::hir::{OffloadId, StepId, StructId, VarId, ViewId};
 use crate::source::Span;
 
-/// Words of the language for which a misspelt name can be meant.
+/// Words of the language that a misspelt name may stand for.
 const WORDS: [&str; 14] = [
     "break", "concat", "continue", "done", "drop", "emit", "false", "finish", "next", "packet",
     "return", "sizeof", "to_cpu", "true",
 ];
 
-/// The meaning of a name. The indices are those of the checker's tables.
+/// The meaning of a name. Indices refer to the tables of the checker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Symbol {
     Type(usize),
-    /// Enumeration and member.
+    /// A member of an enumeration: the indices of the enumeration and of the member.
     Member(usize, usize),
     Const(usize),
-    /// A constant of a block, among `local_consts`.
+    /// A constant of a block, as an index into `local_consts`.
     LocalConst(usize),
     Function(usize),
     Engine(usize),
@@ -30,17 +30,17 @@ pub(super) enum Symbol {
     /// The variable of a `for`.
     LoopVar(VarId),
     View(ViewId),
-    /// A view declared in a step or function, or passed to a function: the variable that holds its
-    /// offset.
+    /// A view that is declared in a step or function, or passed to a function. The variable
+    /// contains the offset.
     LocalView(VarId, StructId),
     Offload(OffloadId),
     Step(StepId),
-    /// The declaration is wrong, which has been reported.
+    /// A declaration with an error, which has been reported.
     Poisoned,
 }
 
 impl Symbol {
-    /// A description with an article, for messages.
+    /// Describes the symbol with an article, for messages.
     pub(super) fn describe(self) -> &'static str {
         match self {
             Self::Type(_) => "a type",
@@ -74,8 +74,8 @@ impl<'a> Checker<'a> {
             ));
             return;
         }
-        // Names at file level may be hidden, since shared files declare more names than one program
-        // knows.
+        // Names at file level may be hidden, since shared files declare more names than a program
+        // needs to know.
         let hidden =
             self.scopes[1..inner.max(1)].iter().rev().find_map(|s| s.names.get(&name.text));
         if let Some((other, span)) = hidden.copied() {
@@ -89,7 +89,7 @@ impl<'a> Checker<'a> {
         self.scopes[inner].names.insert(name.text.clone(), (symbol, name.span));
     }
 
-    /// Changes the meaning of a name of the innermost scope once its declaration has been checked.
+    /// Changes the meaning of a name in the innermost scope after its declaration has been checked.
     pub(super) fn redefine(&mut self, name: &Name, symbol: Symbol) {
         let inner = self.scopes.last_mut().expect("there is always the file's scope");
         if let Some(entry) = inner.names.get_mut(&name.text)
@@ -99,26 +99,26 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The meaning of a name, searched from the innermost scope outwards.
+    /// Looks a name up from the innermost scope outwards.
     pub(super) fn lookup(&self, name: &str) -> Option<Symbol> {
         let found =
             self.scopes.iter().rev().find_map(|s| s.names.get(name)).map(|(symbol, _)| *symbol);
         found.or_else(|| self.lost.contains(name).then_some(Symbol::Poisoned))
     }
 
-    /// Where a visible name was declared.
+    /// Returns the span of a visible name's declaration.
     pub(super) fn declared_at(&self, name: &str) -> Option<Span> {
         self.scopes.iter().rev().find_map(|s| s.names.get(name)).map(|(_, span)| *span)
     }
 
-    /// The visible name of that kind whose spelling is closest to `unknown`; for types, also those
-    /// of the language.
+    /// Suggests the visible name of the wanted kind whose spelling is closest to `unknown`. For
+    /// types, the types of the language are included.
     pub(super) fn suggestion(
         &self,
         unknown: &str,
         wanted: impl Fn(Symbol) -> bool,
     ) -> Option<String> {
-        // The error will not be shown, and comparing with every name takes time.
+        // The error will not be shown, and comparing with all names takes time.
         if self.sink.is_full() {
             return None;
         }
@@ -131,7 +131,7 @@ impl<'a> Checker<'a> {
         crate::suggest::suggest(unknown, names)
     }
 
-    /// Like [`suggestion`](Self::suggestion), where a word of the language is possible as well.
+    /// Like [`suggestion`](Self::suggestion), but also considers words of the language.
     pub(super) fn suggestion_or_word(
         &self,
         unknown: &str,
@@ -148,7 +148,8 @@ impl<'a> Checker<'a> {
         out
     }
 
-    /// Runs `work` with only the outermost `level` scopes visible: 1 is the file, 2 the engine.
+    /// Runs `work` with only the outermost `level` scopes visible: 1 for the file, 2 for the
+    /// engine.
     pub(super) fn at_level<T>(&mut self, level: usize, work: impl FnOnce(&mut Self) -> T) -> T {
         let hidden = self.scopes.split_off(level.min(self.scopes.len()));
         let out = work(self);
@@ -157,7 +158,7 @@ impl<'a> Checker<'a> {
         out
     }
 
-    /// The step of that name.
+    /// Looks up a step by name.
     pub(super) fn step(&mut self, name: &Name) -> Option<StepId> {
         match self.lookup(&name.text) {
             Some(Symbol::Step(id)) => Some(id),
@@ -166,7 +167,7 @@ impl<'a> Checker<'a> {
                 let near = self.suggestion(&name.text, |s| matches!(s, Symbol::Step(_)));
                 let help = near.or_else(|| match found {
                     None => Some(format!("declare it: `step {} {{ ... }}`", name.text)),
-                    // The name is taken.
+                    // The name is already used.
                     Some(_) => Some("a step is declared in the engine, `step NAME { ... }`".into()),
                 });
                 let message = match found {
@@ -179,7 +180,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The result of resolution, if it has ended.
+    /// Returns the result of a resolution that has ended; else `None`.
     pub(super) fn done<T: Clone>(state: &Resolution<T>) -> Option<Option<T>> {
         match state {
             Resolution::Done(result) => Some(result.clone()),

@@ -14,33 +14,33 @@ use crate::diagnostics::Diagnostic;
 use crate::hir::{self, Exit, ExprKind, Place, Projection, Root, Stmt, StmtKind, Type, VarKind};
 use crate::source::Span;
 
-/// The widest reason of `drop` and `to_cpu`, in bits.
+/// The maximum width of the reason of `drop` and `to_cpu` in bits.
 const MAX_REASON_BITS: u32 = 16;
 
-/// A loop or `switch` around the statement that is being checked.
+/// A loop or `switch` around the current statement.
 #[derive(Default)]
 pub(super) struct Frame {
     is_switch: bool,
-    /// The `break` that ends the current case.
+    /// The span of the `break` that ends the current case.
     last_break: Option<Span>,
-    /// A `break` in the middle of a case.
+    /// The span of a `break` in the middle of a case.
     broke: Option<Span>,
-    /// A `continue` of the loop around the `switch`.
+    /// Whether a `continue` of the enclosing loop occurs in the `switch`.
     continued: bool,
 }
 
-/// The step or function that is being checked.
+/// The step or function that is currently checked.
 #[derive(Default)]
 pub(super) struct Body {
     pub(super) in_step: bool,
-    /// The result's type, in a function.
+    /// The type of the result, in a function.
     pub(super) result: Option<Type>,
     pub(super) frames: Vec<Frame>,
     /// Whether only constants are allowed.
     pub(super) constant: bool,
     /// Whether the expression is an offset or a length in the packet.
     pub(super) extent: bool,
-    /// Whether a statement was wrong and is missing.
+    /// Whether a statement had an error and is missing.
     pub(super) failed: bool,
 }
 
@@ -54,7 +54,7 @@ impl Checker<'_> {
         out
     }
 
-    /// Checks a statement in a scope of its own: the body of an `if` or loop.
+    /// Checks a statement in its own scope: the body of an `if` or loop.
     pub(super) fn single(&mut self, written: &ast::Stmt) -> Vec<Stmt> {
         self.scoped(|c| match &written.kind {
             Written::Block(stmts) => c.statements(stmts),
@@ -199,8 +199,7 @@ impl Checker<'_> {
         Some(StmtKind::Local(var, Some(offset?)))
     }
 
-    /// Declares a constant of a block. Its value is known at once, so it is not among those that
-    /// are resolved on demand.
+    /// Declares a constant in a block. Its value is known at once, so it is not resolved on demand.
     fn declare_local_const(&mut self, name: &Name, value: Option<hir::Expr>) {
         let symbol = value.map_or(Symbol::Poisoned, |v| {
             self.local_consts.push(v);
@@ -231,8 +230,8 @@ impl Checker<'_> {
         Some(StmtKind::Assign(at, value))
     }
 
-    /// Checks the place of `place OP= value`. Its indices are evaluated once; those with an effect
-    /// go into variables.
+    /// Checks the place of `place OP= value`. Its indices are evaluated once: indices with side
+    /// effects are stored in variables.
     fn settled_place(&mut self, e: &ast::Expr, out: &mut Vec<Stmt>) -> Option<Place> {
         let mut at = self.assigned(e)?;
         for step in &mut at.path {
@@ -250,7 +249,7 @@ impl Checker<'_> {
         Some(at)
     }
 
-    /// The value of a place; for bits of a number, those bits.
+    /// Returns the value at a place, from which selected bits of a number are extracted.
     fn old_value(&self, at: &Place) -> hir::Expr {
         let mut whole = at.clone();
         match whole.path.pop() {
@@ -266,7 +265,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The type of a place, from its root and path.
+    /// Returns the type of a place according to its root and path.
     fn type_at(&self, at: &Place) -> Type {
         let root = match at.root {
             Root::Var(var) => self.cx.vars[var.index()].ty.clone(),
@@ -317,8 +316,8 @@ impl Checker<'_> {
         Some(StmtKind::Expr(value))
     }
 
-    /// Whether an expression is a call that may change something, so that it is needed even if its
-    /// value is not.
+    /// Whether an expression is a call that is needed for its side effects even if its value is
+    /// unused.
     fn is_needed(&self, value: &hir::Expr) -> bool {
         match &value.kind {
             ExprKind::Call(..) | ExprKind::Resize(_) => true,
@@ -365,7 +364,7 @@ impl Checker<'_> {
             match is_default {
                 None => cases.push((values, body)),
                 Some(label) => match &default {
-                    // Labels next to `default` select what `default` selects anyway.
+                    // Labels next to `default` have no effect.
                     None => default = Some((body, label)),
                     Some((_, before)) => {
                         let before = *before;
@@ -393,7 +392,7 @@ impl Checker<'_> {
             );
             return None;
         }
-        // A loop of one round gives the early `break` something to leave.
+        // The early `break` leaves a loop of one round.
         let var = self.cx.add_var("once", Type::Bits(1), VarKind::Local, span);
         self.cx.uses[var.index()].exempt = true;
         Some(StmtKind::For {
@@ -403,7 +402,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Checks a case. The last one may reach its end, since nothing follows to fall through to.
+    /// Checks a case. The last case may reach its end, since no case follows.
     fn case(&mut self, case: &Case, is_last: bool) -> Vec<Stmt> {
         let ending = last_break(&case.body);
         self.body.frames.last_mut().expect("inside a switch").last_break = ending;
@@ -437,7 +436,7 @@ impl Checker<'_> {
         Some(bits)
     }
 
-    /// The inner `None` stands for a `break` that merely ends its case.
+    /// Checks a `break`. The inner `None` means that the `break` only ends its case.
     fn break_statement(&mut self, span: Span) -> Option<Option<StmtKind>> {
         let Some(frame) = self.body.frames.last_mut() else {
             self.outside_loop(span, "break", "a loop or `switch`");
@@ -500,7 +499,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Refuses the end of a step outside of a step.
+    /// Reports the end of a step outside of steps.
     fn ends_step(&mut self, span: Span, word: &str) -> Option<()> {
         if self.body.in_step {
             return Some(());
@@ -512,7 +511,7 @@ impl Checker<'_> {
         None
     }
 
-    /// Refuses what a called engine cannot do with a packet.
+    /// Reports a packet operation that a called engine does not have.
     fn sends(&mut self, span: Span, word: &str) -> Option<()> {
         self.ends_step(span, word)?;
         if self.cx.reply.is_none() {
@@ -548,7 +547,7 @@ impl Checker<'_> {
             }
             (Some(e), Some(ty)) => {
                 let value = self.expr(e, Some(&ty))?;
-                // A wrong reply type has been reported.
+                // The error in the reply type has been reported.
                 if ty == Type::Void {
                     return None;
                 }
@@ -584,8 +583,8 @@ impl Checker<'_> {
     }
 }
 
-/// The `break` that ends a case, if one does: the last statement, or the last of a block that is
-/// the last statement.
+/// Returns the `break` that ends a case, if there is one. It is the last statement, or the last one
+/// in a block that is the last statement.
 fn last_break(stmts: &[ast::Stmt]) -> Option<Span> {
     let last = stmts.iter().rev().find(|s| !matches!(s.kind, Written::Empty))?;
     match &last.kind {

@@ -1,5 +1,5 @@
-//! Warnings about operators that C programs often get wrong: precedence, `!` for one operand only,
-//! a constant where a second comparison is meant, and chains of comparisons.
+//! Warns about operators that C programs often get wrong: precedence, `!` that applies to one
+//! operand only, a constant in place of a second comparison, and chains of comparisons.
 
 use super::constants::is_widthless;
 use super::{Checker, fold};
@@ -8,15 +8,15 @@ use crate::diagnostics::Diagnostic;
 use crate::hir::{self, Type};
 use crate::source::Span;
 
-/// An operand, and its type as far as it is known.
+/// An operand and its type, if known.
 type Operand<'a> = (&'a Expr, Option<&'a Type>);
 
-/// The longest text that a help line quotes, in bytes.
+/// The maximum length of a text that a help line quotes, in bytes.
 const MAX_QUOTED: usize = 60;
 
 impl Checker<'_> {
-    /// Reports W0608 and W0609: `f & m == m` and `!f & m`, where the comparison or the `!` applies
-    /// to one operand only.
+    /// Reports W0608 and W0609: in `f & m == m` and `!f & m`, the comparison or the `!` applies to
+    /// one operand only.
     pub(super) fn warn_precedence(&mut self, op: BinaryOp, left: Operand<'_>, right: Operand<'_>) {
         let bitwise = matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor);
         if bitwise && !is_true_or_false(left) {
@@ -100,7 +100,7 @@ impl Checker<'_> {
         );
     }
 
-    /// Reports W0610: a constant that is no truth value as an operand of `&&` or `||`.
+    /// Reports W0610: an operand of `&&` or `||` that is a constant but not a truth value.
     pub(super) fn warn_constant_operand(
         &mut self,
         op: BinaryOp,
@@ -111,7 +111,7 @@ impl Checker<'_> {
         let (constant, other, is_right) = match (fold::value(a), fold::value(b)) {
             (None, Some(_)) => ((right.0, b), left.0, true),
             (Some(_), None) => ((left.0, a), right.0, false),
-            // Conditions over constants choose among variants of a program.
+            // Conditions over constants select variants of a program.
             _ => return,
         };
         let (written, value) = constant;
@@ -134,13 +134,13 @@ impl Checker<'_> {
         self.report(Diagnostic::new("W0610", written.span, message).help(help));
     }
 
-    /// The likely meaning of a constant operand of `&&` or `||`, for the help line.
+    /// Describes the likely intention of a constant operand of `&&` or `||`, for the help line.
     fn constant_meant(&self, op: BinaryOp, shown: &str, other: &Expr, is_right: bool) -> String {
         let nonzero = format!("to test whether it is zero, `{shown} != 0`");
         let Some(text) = self.quoted(other.span) else {
             return format!("compare it with something: `x == {shown}`; {nonzero}");
         };
-        // `x == 1 || 2`, or `x == 1 || x == 2 || 3`: the comparison next to the constant.
+        // In `x == 1 || 2` or `x == 1 || x == 2 || 3`, find the comparison next to the constant.
         let mut near = other;
         while let ExprKind::Binary(BinaryOp::AndThen | BinaryOp::OrElse, a, b) = &near.kind {
             near = if is_right { b } else { a };
@@ -162,7 +162,7 @@ impl Checker<'_> {
         format!("to compare with it, write `{text} == {shown}`; {nonzero}")
     }
 
-    /// The text of a span on one line, unless it is long or has comments.
+    /// Returns the text of a span on one line, unless it is too long or has comments.
     pub(super) fn quoted(&self, span: Span) -> Option<String> {
         let file = self.sources.files.get(span.file.0 as usize)?;
         let text = file.text.get(span.start as usize..span.end as usize)?;
@@ -180,8 +180,8 @@ fn is_comparison(op: BinaryOp) -> bool {
     op.is_logical() && !matches!(op, BinaryOp::AndThen | BinaryOp::OrElse)
 }
 
-/// Whether an operand is `true` or `false` by its type or its form, or was refused. The bitwise
-/// operators on such operands are meant: they evaluate both sides.
+/// Whether an operand is a truth value by its type or its form, or had an error. Bitwise operators
+/// on truth values are intentional: they evaluate both sides.
 fn is_true_or_false((written, ty): Operand<'_>) -> bool {
     let by_form = match &written.kind {
         ExprKind::Binary(op, a, b) => {
@@ -198,7 +198,7 @@ fn is_true_or_false((written, ty): Operand<'_>) -> bool {
     }
 }
 
-/// The operator as it is written.
+/// Returns the operator as written in the source.
 fn sign(op: BinaryOp) -> &'static str {
     match op {
         BinaryOp::Add => "+",

@@ -1,4 +1,4 @@
-//! Types and their limits.
+//! Checks types and their limits.
 
 use std::collections::HashMap;
 
@@ -12,13 +12,13 @@ use crate::source::Span;
 
 use super::scope::Symbol;
 
-/// The widest `uN`.
+/// The maximum width of `uN` in bits.
 pub(super) const MAX_BITS: u32 = 1024;
 /// The maximum number of elements of an array.
 const MAX_ELEMENTS: u64 = 4096;
-/// The widest underlying type of an enumeration.
+/// The maximum width of the underlying type of an enumeration in bits.
 const MAX_ENUM_BITS: u32 = 64;
-/// The longest header in bytes: the capacity of the header window after pushes.
+/// The maximum length of a header in bytes: the capacity of the header window after pushes.
 const MAX_HEADER_BYTES: u32 = 256;
 
 impl<'a> Checker<'a> {
@@ -112,7 +112,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The type that a declaration defines.
+    /// Resolves a declaration of a type and returns the type.
     pub(super) fn resolve_type(&mut self, index: usize) -> Option<Type> {
         let (decl, name) = match self.types[index].decl {
             TypeDecl::Enum(e) => (TypeDecl::Enum(e), &e.name),
@@ -171,7 +171,8 @@ impl<'a> Checker<'a> {
                 Some(e) => (self.const_number(e), e.span),
                 None => (next.clone(), name.span),
             };
-            // A wrong value has been reported; members that count on from it are skipped silently.
+            // The error in the value has been reported. Later members that count on from it are
+            // skipped.
             let Some(value) = value else {
                 next = None;
                 continue;
@@ -194,7 +195,7 @@ impl<'a> Checker<'a> {
                 );
             }
             self.types[index].members[i] = Some(value.clone());
-            // After the largest 64-bit number there is no next one.
+            // The largest 64-bit number has no successor.
             let one = Bits::new(MAX_ENUM_BITS + 1, 1);
             next = Some(value.resize(MAX_ENUM_BITS + 1).add(&one));
             members.push((name.text.to_string(), value));
@@ -270,7 +271,8 @@ impl<'a> Checker<'a> {
         Some(ty)
     }
 
-    /// The value of an enumeration's member. Inside its own declaration a member is a plain number.
+    /// Returns the value of an enumeration's member. Inside its own declaration a member is a plain
+    /// number.
     pub(super) fn member(&mut self, index: usize, member: usize, span: Span) -> Option<hir::Expr> {
         if matches!(self.types[index].state, Resolution::InProgress) {
             let Some(value) = self.types[index].members[member].clone() else {
@@ -287,7 +289,7 @@ impl<'a> Checker<'a> {
         Some(fold::constant(value, Type::Enum(id), span))
     }
 
-    /// The header of a view.
+    /// Resolves the header of a view.
     pub(super) fn header_type(&mut self, written: &TypeExpr) -> Option<StructId> {
         match self.ty(written)? {
             Type::Struct(id) if self.structs[id.index()].is_header => Some(id),

@@ -19,7 +19,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports local variables, from `first` on, that are never read.
+    /// Reports local variables from index `first` that are never read.
     pub(super) fn report_unused_locals(&mut self, first: usize) {
         for index in first..self.cx.vars.len() {
             let (var, uses) = (&self.cx.vars[index], &self.cx.uses[index]);
@@ -118,15 +118,15 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports only declarations of the main file. Unused declarations of shared files cost nothing
-    /// and are no error.
+    /// Reports a declaration of the main file. Unused declarations of shared files cost nothing and
+    /// are no error.
     fn report_in_main_file(&mut self, code: &'static str, span: Span, message: String) {
         if span.file == FileId(0) {
             self.report(Diagnostic::new(code, span, message).help("remove it"));
         }
     }
 
-    /// Reports unused declarations of the file, outside of engines.
+    /// Reports unused declarations at file level.
     pub(super) fn report_unused(&mut self) {
         let file_level = |level: usize| level == 1;
         let consts: Vec<usize> =
@@ -163,7 +163,7 @@ impl Checker<'_> {
                 open.extend(exits[step].next.iter().map(|s| s.index()));
             }
         }
-        // Works backwards from the steps in which a thread can end.
+        // Work backwards from the steps that can end a thread.
         let mut before: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
         for (from, exits) in exits.iter().enumerate() {
             exits.next.iter().for_each(|to| before[to.index()].push(from));
