@@ -2,7 +2,7 @@
 
 use wireloom_ir::{Engine, Exit, Op, OpKind, Step};
 
-/// The operations of a step, in order.
+/// Returns the operations of a step in order of execution.
 pub fn ops(step: &Step) -> Vec<&Op> {
     step.code.blocks().flat_map(|block| &block.ops).collect()
 }

@@ -23,9 +23,9 @@ pub struct Slot {
 pub enum Content {
     /// An instance of a kind of the registry.
     Kind {
-        /// The configuration, as declared.
+        /// The configuration, with defaults filled in.
         config: Config,
-        /// The state.
+        /// The instance, which contains the state.
         instance: Box<dyn Instance>,
     },
     /// Another engine, with its own offloads.

@@ -43,7 +43,7 @@ impl fmt::Display for Problem {
 /// Checks every rule of the step IR.
 ///
 /// # Errors
-/// All violations, in program order.
+/// Returns all violations in program order.
 pub fn verify(program: &Program) -> Result<(), Vec<Problem>> {
     let mut problems = Vec::new();
     for (index, engine) in program.engines.iter().enumerate() {

@@ -41,7 +41,7 @@ use crate::source::{FileId, SourceMap, Span};
 use scope::{Scope, Symbol};
 
 /// The maximum total nesting of expressions, statements and called functions. The parser bounds the
-/// nesting of the text; this limit includes the nesting behind names.
+/// nesting of the text; this limit also counts the nesting of the declarations that names refer to.
 const MAX_DEPTH: u32 = 400;
 
 /// The state of a declaration that is resolved on first use.

@@ -115,7 +115,7 @@ pub struct Used {
     pub committed: u64,
     /// The tokens missing from bucket E (RFC 2697) or P (RFC 2698).
     pub other: u64,
-    /// The arrival time of the last packet, in nanoseconds.
+    /// The latest arrival time of the meter's packets, in nanoseconds.
     pub last_ns: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Tests that no block is uniform, whatever has changed before.
+//! Tests that no block is uniform after any sequence of changes.
 
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
@@ -161,7 +161,7 @@ fn a_change_that_needs_many_blocks_has_them() {
     }
 }
 
-/// A change below a single direct entry can likewise need many deep blocks.
+/// A change below a single direct entry can also need many deep blocks.
 #[test]
 fn a_change_that_needs_many_deep_blocks_has_them() {
     let key = |i: u32| Bits::new(64, u128::from(i) << 34);
