@@ -16,9 +16,9 @@
 //!         .half -1
 //! ```
 //!
-//! Labels of programs belong to their section, those of data to the source. Tile programs have
-//! `nop`, `move`, `li`, `la` and `b` besides the instructions of the table. All errors are reported,
-//! each with its place.
+//! Labels of programs belong to their section. Labels of data belong to the whole source. Tile
+//! programs have `nop`, `move`, `li`, `la` and `b` in addition to the instructions of the table.
+//! The assembler reports all errors, each with its place.
 
 mod data;
 mod directives;
@@ -53,19 +53,19 @@ pub type Place = (u8, u8);
 /// The programs of a chip.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// The words of the tile and of the switch processor.
+    /// The words of the tile processor and of the switch processor.
     code: BTreeMap<Place, (Vec<u32>, Vec<u64>)>,
-    /// Words by the address of the first, for memories.
+    /// Words for memories, by the address of the first word.
     data: BTreeMap<u32, Vec<u32>>,
 }
 
 impl Program {
-    /// The words of a tile and of its switch.
+    /// Returns the words of a tile processor and of its switch.
     pub fn of(&self, place: Place) -> (&[u32], &[u64]) {
         self.code.get(&place).map_or((&[], &[]), |(tile, switch)| (tile, switch))
     }
 
-    /// The tiles with programs.
+    /// Returns the tiles that have programs.
     pub fn tiles(&self) -> impl Iterator<Item = Place> {
         self.code.keys().copied()
     }
@@ -80,7 +80,8 @@ impl Program {
         self.code.entry(place).or_default().1 = words;
     }
 
-    /// The words for memories, with the address of the first, by addresses.
+    /// Returns the words for memories, each run with the address of its first word, in order of
+    /// addresses.
     pub fn data(&self) -> impl Iterator<Item = (u32, &[u32])> {
         self.data.iter().map(|(address, words)| (*address, words.as_slice()))
     }
@@ -96,13 +97,13 @@ impl Program {
 pub struct Diagnostic {
     /// The problem, in one line.
     pub message: String,
-    /// The bytes of the source, with the files that it includes in their places.
+    /// A range of bytes in the source, with included files expanded.
     pub bytes: Range<usize>,
-    /// What to do.
+    /// How to fix the problem, if the assembler can say.
     pub help: Option<String>,
 }
 
-/// A source that is refused.
+/// A source with errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The errors, in the order of the source.
@@ -111,7 +112,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// The errors as text: each with its line, the place underlined.
+    /// Returns the errors as text: each with its line, the place underlined.
     pub fn render(&self) -> String {
         let mut files = SimpleFiles::new();
         for file in &self.whole.files {
@@ -125,7 +126,7 @@ impl Refused {
                 .with_message(printable(&diagnostic.message))
                 .with_label(Label::primary(file, bytes))
                 .with_notes(help.collect());
-            // Writing to memory cannot fail, and places lie in the text.
+            // Writing to memory cannot fail, and all places lie within the text.
             let config = term::Config::default();
             let _ = term::emit_to_write_style(&mut buffer, &config, &files, &shown);
         }

@@ -1,7 +1,7 @@
-//! Boards: a chip with line cards and memories at its ports, and packets to play.
+//! Boards: a chip with line cards and memories at its ports, and packets to send through it.
 //!
-//! The paper calls this a motherboard configuration. A board plays packets to their end and keeps
-//! what its cards counted and stamped.
+//! The paper calls this a motherboard configuration. A board runs until all packets have left, and
+//! keeps the counts and time stamps of its cards.
 
 mod description;
 
@@ -16,20 +16,17 @@ use crate::spec::Spec;
 
 pub use description::{BoardSection, Framing, LinkHeader};
 
-/// Cycles that are played between two looks at the cards.
+/// Cycles between two looks at the cards.
 const SLICE: u64 = 64;
 
 /// A tile's side at the edge of the chip.
 pub type Edge = ((u8, u8), Side);
 
-/// What is at the ports of a chip.
+/// The devices at the ports of a chip.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BoardSpec {
-    /// The input cards.
     pub inputs: Vec<(Edge, InputSpec)>,
-    /// The output cards.
     pub outputs: Vec<(Edge, OutputSpec)>,
-    /// The memories.
     pub memories: Vec<(Edge, MemorySpec)>,
 }
 
@@ -46,11 +43,10 @@ impl BoardSpec {
         })
     }
 
-    /// Attaches everything to a chip; input cards get their packets later
-    /// ([`InputCard::offer`]).
+    /// Attaches all devices to a chip. Input cards get their packets later ([`InputCard::offer`]).
     ///
     /// # Errors
-    /// If a port is none or has two devices.
+    /// If a port does not exist or has two devices.
     pub(crate) fn attach(&self, chip: &mut Chip) -> Result<(), Error> {
         self.attach_memories(chip)?;
         for ((tile, side), card) in &self.inputs {
@@ -62,42 +58,38 @@ impl BoardSpec {
 
 /// A chip with its cards.
 pub struct Board {
-    /// The chip.
     pub chip: Chip,
     spec: BoardSpec,
 }
 
-/// What a board did with its packets.
+/// The results of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Played {
-    /// The packets of each output card.
+    /// The packets that left at each output card.
     pub delivered: Vec<Vec<Delivered>>,
-    /// The packets of each input card, as they entered the chip.
+    /// The packets of each input card, with the cycles in which they entered the chip.
     pub entered: Vec<Vec<Entered>>,
-    /// The counts of each input card.
     pub counts: Vec<InputCounts>,
     /// The cycle in which the last packet left.
     pub cycles: u64,
 }
 
-/// The middle half of the packets of a run.
+/// The packets from the first to the third quartile of a run, in order of departure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Middle {
-    /// The cycle after which they leave.
+    /// The packets leave after this cycle.
     pub from: u64,
-    /// The cycle in which the last of them leaves.
+    /// The cycle in which the last packet of the middle leaves.
     pub to: u64,
-    /// How many they are.
     pub packets: usize,
-    /// Their bytes.
     pub bytes: usize,
 }
 
 impl Board {
-    /// Creates a board; each input card gets its packets.
+    /// Creates a board. Each input card gets its packets.
     ///
     /// # Errors
-    /// If the program does not fit the chip, or a port is none or has two devices.
+    /// If the program does not fit the chip, or a port does not exist or has two devices.
     pub fn new<P>(
         chip: &Spec,
         program: &Program,
@@ -116,17 +108,17 @@ impl Board {
         Ok(Self { chip, spec })
     }
 
-    /// The memory at a port.
+    /// Returns the memory at a port.
     pub fn memory(&mut self, (tile, side): Edge) -> Option<&mut Memory> {
         self.chip.device(tile, side)
     }
 
-    /// Plays until all packets have been handed over, and then until none has left for a number of
-    /// cycles: as long as a packet can be inside.
+    /// Runs until all packets have been handed to the chip, and then until no packet has left for
+    /// `inside` cycles: the longest time that a packet can spend in the chip.
     ///
     /// # Errors
-    /// If a program fails, units wait for each other, or the packets have not ended after a number
-    /// of cycles.
+    /// If a program fails, units wait for each other, or packets are still inside after `most`
+    /// cycles.
     pub fn play(&mut self, inside: u64, most: u64) -> Result<Played, Error> {
         let (mut left, mut since) = (0, self.chip.cycles());
         while self.chip.cycles() < most {
@@ -136,7 +128,7 @@ impl Board {
                 (left, since) = (now, self.chip.cycles());
             }
             match run {
-                // Tiles that wait for packets that do not come any more stand still.
+                // Tiles that wait for packets after the last one do not move.
                 Err(Error::Stuck { report, .. })
                     if report.cycles.is_empty() && self.inputs_are_done() =>
                 {
@@ -185,16 +177,16 @@ impl Board {
 }
 
 impl Played {
-    /// Bytes and packets a cycle that left, over the middle of the run: from the cycle in which a
-    /// quarter of the packets had left to that in which three quarters had.
+    /// Returns the bytes and packets that left in a cycle, averaged over the [middle](Self::middle)
+    /// of the run.
     pub fn rates(&self) -> (f64, f64) {
         let Some(middle) = self.middle() else { return (0.0, 0.0) };
         let cycles = (middle.to - middle.from).max(1) as f64;
         (middle.bytes as f64 / cycles, middle.packets as f64 / cycles)
     }
 
-    /// The middle of the run, if it has one: from the cycle in which a quarter of the packets had
-    /// left to that in which three quarters had.
+    /// Returns the middle of the run, if there is one: from the cycle in which a quarter of the
+    /// packets had left to the cycle in which three quarters had.
     pub fn middle(&self) -> Option<Middle> {
         let mut ends: Vec<(u64, usize)> =
             self.delivered.iter().flatten().map(|p| (p.ended, p.bytes.len())).collect();

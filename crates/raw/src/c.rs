@@ -1,5 +1,5 @@
-//! Programs in C on a tile: Debian's cross compiler for MIPS, kept to what a tile has
-//! (docs/machines/raw.md#programs-in-c).
+//! Programs in C on a tile, built with Debian's cross compiler for MIPS, restricted to the
+//! instructions of a tile (docs/machines/raw.md#programs-in-c).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,74 +14,65 @@ use crate::machine::MachineSpec;
 use crate::spent::TileCycles;
 use crate::{Chip, Side};
 
-/// The beginning of a program: it sets the stack and calls `main`.
+/// The start-up code: it sets the stack and calls `main`.
 const START: &str = include_str!("../../../programs/raw/c/start.s");
-/// What a tile has not, or uses otherwise than other MIPS32 processors.
+/// Turns off what a tile lacks or does differently from other MIPS32 processors.
 const FLAGS: &str = "-O2 -march=mips32 -EB -mno-abicalls -fno-pic -G0 -ffreestanding -msoft-float \
     -fno-delayed-branch -mno-branch-likely -mno-check-zero-division -fno-reorder-functions \
     -ffixed-24 -ffixed-25 -ffixed-26 -ffixed-27";
 const LINKED: &str = "-EB -e _start -Ttext 0 -Tdata 0x8000 -z max-page-size=4 -s";
 const COMPILER: &str = "mips-linux-gnu-gcc";
 const LINKER: &str = "mips-linux-gnu-ld";
-/// The tile, and the port of its memory.
+/// The tile that runs the program. Its memory is at one of its ports.
 const TILE: (u8, u8) = (0, 0);
 const PORT: Side = Side::West;
-/// The register with the return value of `main`: $v0.
+/// The register that holds the return value of `main`: $v0.
 const RETURNED: u8 = 2;
 
-/// Why a program does not run.
+/// Why a program cannot be built or run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The compiler or linker is not there.
+    /// The compiler or linker cannot be started.
     #[error("`{tool}` does not start: {source}; `wireloom tools --fetch cross` fetches it")]
-    Start {
-        /// Its name.
-        tool: &'static str,
-        /// Why.
-        source: io::Error,
-    },
+    Start { tool: &'static str, source: io::Error },
     /// A file cannot be written or read.
     #[error("{}: {source}", path.display())]
-    File {
-        /// Its name.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The compiler or linker refuses the program.
+    File { path: PathBuf, source: io::Error },
+    /// The compiler or linker rejects the program.
     #[error("{0}")]
     Refused(String),
-    /// A tile cannot run it: an instruction that it does not have, or too many.
+    /// The program does not fit a tile: it has an instruction that a tile lacks, or too many
+    /// instructions.
     #[error("{0}")]
     Unfit(String),
-    /// It did what a tile cannot.
+    /// The program faulted on the chip.
     #[error(transparent)]
     Chip(#[from] crate::Error),
 }
 
-/// What a program did.
+/// The results of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ran {
-    /// What `main` returned, if it did within the limit.
+    /// The return value of `main`; none if it did not return within the limit.
     pub returned: Option<u32>,
     /// Cycles of the chip.
     pub cycles: u64,
-    /// Instructions of the tile.
+    /// Instructions that the tile executed.
     pub executed: u64,
-    /// Hits and misses of its cache.
+    /// Hits of the tile's data cache.
     pub hits: u64,
-    /// See `hits`.
+    /// Misses of the tile's data cache.
     pub misses: u64,
-    /// What else it did with its cycles.
+    /// The tile's cycles by cause.
     #[serde(skip)]
     pub spent: TileCycles,
 }
 
-/// Compiles files in C, and links them with the beginning of programs, to an ELF file for a tile.
-/// Objects are written into a folder.
+/// Compiles C files and links them with the start-up code to an ELF file for a tile. Writes object
+/// files into a folder.
 ///
 /// # Errors
-/// If there is no compiler, or it refuses them.
+/// If the compiler is missing or rejects a file.
 pub fn compile(sources: &[PathBuf], folder: &Path) -> Result<Vec<u8>, Error> {
     let start = folder.join("start.s");
     std::fs::write(&start, START).map_err(|source| Error::File { path: start.clone(), source })?;
@@ -116,11 +107,11 @@ fn run(
     Err(Error::Refused(said + hint))
 }
 
-/// Runs an ELF file on the first tile of a machine's chip, with the machine's memory from address 0 on,
-/// for a number of cycles at most. Also returns the chip, whose memory has what the program left.
+/// Runs an ELF file on the first tile of a machine's chip for at most `most` cycles. The machine's
+/// memory begins at address 0. Also returns the chip, whose memory holds the program's results.
 ///
 /// # Errors
-/// If the tile cannot run it.
+/// If the program does not fit the tile or faults.
 pub fn execute(machine: &MachineSpec, elf: &[u8], most: u64) -> Result<(Ran, Chip), Error> {
     let mut program = Program::default();
     add_elf(&mut program, TILE, elf).map_err(Error::Unfit)?;
@@ -140,7 +131,7 @@ pub fn execute(machine: &MachineSpec, elf: &[u8], most: u64) -> Result<(Ran, Chi
     let (executed, hits, misses) = chip.counts(TILE);
     let spent = chip.spent(TILE).0;
     let returned = chip.is_halted().then(|| chip.register(TILE, RETURNED));
-    // After the program has ended the chip runs for some cycles more, until nothing moves.
+    // After the program has ended the chip runs for some more cycles, until nothing moves.
     let cycles = if chip.is_halted() { spent.total() } else { chip.cycles() };
     Ok((Ran { returned, cycles, executed, hits, misses, spent }, chip))
 }

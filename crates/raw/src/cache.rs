@@ -1,4 +1,4 @@
-//! The data cache of a tile: two ways, least recently used, written back.
+//! The data cache of a tile: two ways, least recently used, write-back.
 
 /// Words of a line (public).
 pub(crate) const LINE_WORDS: usize = 8;
@@ -33,7 +33,7 @@ impl Cache {
         (address / LINE_BYTES) as usize % self.lines.len()
     }
 
-    /// The word at an address if its line is here; to write it, `marks_dirty`.
+    /// Returns the word at an address if its line is cached. Set `marks_dirty` to write the word.
     pub fn word(&mut self, address: u32, marks_dirty: bool) -> Option<&mut u32> {
         let set = self.set(address);
         let base = address & !(LINE_BYTES - 1);
@@ -44,7 +44,7 @@ impl Cache {
         Some(&mut line.words[(address % LINE_BYTES / 4) as usize])
     }
 
-    /// The word at an address, if it is newer than that in memory.
+    /// Returns the word at an address if the cached copy is newer than memory.
     pub fn changed(&self, address: u32) -> Option<u32> {
         let base = address & !(LINE_BYTES - 1);
         let ways = &self.lines[self.set(address)];
@@ -52,14 +52,14 @@ impl Cache {
         Some(line.words[(address % LINE_BYTES / 4) as usize])
     }
 
-    /// The lines that are newer than those in memory, with their addresses.
+    /// Returns the lines that are newer than memory, with their addresses.
     pub fn changed_lines(&self) -> impl Iterator<Item = (u32, &[u32; LINE_WORDS])> {
         let dirty = self.lines.iter().flatten().filter(|line| line.is_dirty);
         dirty.filter_map(|line| Some((line.address?, &line.words)))
     }
 
-    /// Makes room for the line of an address; returns address and words of a dirty line that was in
-    /// its place.
+    /// Makes room for the line of an address. Returns the address and the words of a dirty line
+    /// that it replaces.
     pub fn evict(&mut self, address: u32) -> Option<(u32, [u32; LINE_WORDS])> {
         let set = self.set(address);
         let free = self.lines[set].iter().position(|line| line.address.is_none());
@@ -68,7 +68,7 @@ impl Cache {
         self.drop_way(set, way)
     }
 
-    /// Drops the line of an address; returns it if it is dirty.
+    /// Drops the line of an address. Returns the line if it is dirty.
     pub fn flush(&mut self, address: u32) -> Option<(u32, [u32; LINE_WORDS])> {
         let set = self.set(address);
         let base = address & !(LINE_BYTES - 1);

@@ -1,4 +1,4 @@
-//! The chip: all units, cycle by cycle.
+//! The chip: simulates all units cycle by cycle.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -19,64 +19,63 @@ use crate::switch::Switch;
 use crate::tile::{Region, Tile};
 use crate::waits;
 
-/// Cycles without any step after which the chip is stuck: more than anything in it waits.
+/// After this many cycles without a step the chip is stuck. No unit waits longer.
 const PATIENCE: u64 = 1000;
-/// Cycles without any step after which a chip of halted processors is done: words that are under
-/// way take fewer.
+/// After this many cycles without a step a chip of halted processors is done. Words in flight take
+/// fewer.
 const SETTLED: u64 = 128;
 
-/// Why a chip cannot be made or cannot go on.
+/// Why a chip cannot be built, or why a run stops.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The description is wrong.
+    /// The description is not valid.
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// A program does not fit.
     #[error("{0}")]
     Program(String),
-    /// There is no such port, or it is taken.
+    /// The port does not exist, or has a device already.
     #[error("{0}")]
     Port(String),
-    /// A program did what its unit cannot.
+    /// A program did something that its unit does not support.
     #[error("{unit} stops in cycle {cycle}: {why}")]
     Fault {
         /// The unit, such as "tile (1,0)".
         unit: String,
-        /// The processor that it is, and the number of its instruction; none if it is a router.
+        /// The processor and the number of its instruction; none for a router.
         at: Option<(UnitOf, u32)>,
-        /// The cycle.
         cycle: u64,
-        /// The reason.
         why: String,
     },
-    /// Nothing happens any more although units wait.
+    /// Units wait, and nothing moves.
     #[error("no step since cycle {since}\n{report}")]
     Stuck {
         /// The cycle of the last step.
         since: u64,
-        /// Who waits for whom.
+        /// The wait graph.
         report: Box<Report>,
     },
-    /// Packets have not ended in time.
+    /// Packets have not left in time.
     #[error("after {cycles} cycles packets are still inside; {left} have left\n{report}")]
     Unfinished {
-        /// The cycles.
+        /// Cycles that the run took.
         cycles: u64,
         /// Packets that have left.
         left: u64,
-        /// Who waits for whom.
+        /// The wait graph.
         report: Box<Report>,
     },
 }
 
-/// The memory as programs left it: lines that caches have changed, before the memories at ports.
+/// Memory as programs left it: lines that caches have changed take precedence over the memories at
+/// ports.
 pub struct MemoryView<'a> {
     changed: HashMap<u32, &'a [u32; LINE_WORDS]>,
     memories: Vec<&'a Memory>,
 }
 
 impl MemoryView<'_> {
-    /// The word at an address, if there is a memory with it.
+    /// Returns the word at an address, if a memory holds it.
     pub fn word(&self, address: u32) -> Option<u32> {
         let place = (address % LINE_BYTES / 4) as usize;
         let changed = self.changed.get(&(address & !(LINE_BYTES - 1)));
@@ -98,16 +97,15 @@ pub struct Chip {
     /// Whether each port has a device.
     attached: Vec<bool>,
     regions: Vec<Vec<Region>>,
-    /// Data of the program that no memory holds yet.
+    /// Data of the program that no attached memory holds yet.
     data: Vec<(u32, Vec<u32>)>,
     pub(crate) now: u64,
     last_step: u64,
-    /// Whether the last cycle that was simulated is followed by the same one again until a device
-    /// acts by itself.
+    /// Whether the last simulated cycle repeats until a device acts by itself.
     pub(crate) has_rested: bool,
-    /// Cycles that were simulated each on its own.
+    /// Cycles that were simulated one by one, not skipped.
     pub(crate) simulated: u64,
-    /// Whether cycles in which the chip rests are simulated one after the other, to compare.
+    /// Whether cycles in which the chip rests are simulated one by one, for comparison.
     pub(crate) simulates_rest: bool,
 }
 
@@ -169,11 +167,11 @@ impl Chip {
         Ok(chip)
     }
 
-    /// Attaches a device to a tile's side at the edge of the chip. A memory gets the program's data
-    /// that it holds.
+    /// Attaches a device to a tile's side at the edge of the chip. A memory gets the program data
+    /// in its range.
     ///
     /// # Errors
-    /// If that is no port, or it has a device.
+    /// If there is no such port, or it has a device already.
     pub fn attach(
         &mut self,
         (x, y): (u8, u8),
@@ -200,14 +198,14 @@ impl Chip {
         Ok(())
     }
 
-    /// The device at a port, if it is of this type.
+    /// Returns the device at a port, if it is of this type.
     pub fn device<D: Device>(&mut self, place: (u8, u8), side: Side) -> Option<&mut D> {
         let port = self.port(place, side).ok()?;
         let device: &mut dyn Any = self.devices[port].as_deref_mut()?;
         device.downcast_mut()
     }
 
-    /// The device at a port, if it is of this type, to look at.
+    /// Returns the device at a port for reading, if it is of this type.
     pub fn device_at<D: Device>(&self, place: (u8, u8), side: Side) -> Option<&D> {
         let port = self.port(place, side).ok()?;
         let device: &dyn Any = self.devices[port].as_deref()?;
@@ -226,7 +224,8 @@ impl Chip {
     /// Runs for a number of cycles, or until all processors have halted and nothing moves.
     ///
     /// # Errors
-    /// If a program does what its unit cannot, or no unit can go on although one wants to.
+    /// If a program does something that its unit does not support, or units wait and none can go
+    /// on.
     pub fn run(&mut self, cycles: u64) -> Result<(), Error> {
         if let Some((address, words)) = self.data.first() {
             return Err(Error::Program(format!(
@@ -257,61 +256,62 @@ impl Chip {
         Ok(())
     }
 
-    /// The description.
+    /// Returns the description of the chip.
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// What the chips of each memory at a port did.
+    /// Returns the access counts of each memory at a port.
     pub fn accesses(&self) -> impl Iterator<Item = Accesses> {
         self.devices.iter().flatten().filter_map(|device| device.accesses())
     }
 
-    /// Who waits for whom now.
+    /// Returns the current wait graph.
     pub fn waits(&self) -> WaitGraph {
         waits::of(self, self.now + 1)
     }
 
-    /// Whether no unit has moved for as long as a run waits for one.
+    /// Whether no unit has moved for as long as [`run`](Self::run) waits.
     pub(crate) fn stands_still(&self) -> bool {
         self.now - self.last_step >= if self.is_halted() { SETTLED } else { PATIENCE }
     }
 
-    /// The standstill of a chip on which nothing moves although units wait.
+    /// Returns the error for a chip on which units wait and nothing moves.
     pub(crate) fn standstill(&self) -> Error {
         Error::Stuck { since: self.last_step, report: Box::new(self.waits().report()) }
     }
 
-    /// Cycles since reset.
+    /// Returns the cycles since reset.
     pub fn cycles(&self) -> u64 {
         self.now
     }
 
-    /// A register of a tile processor.
+    /// Returns a register of a tile processor.
     pub fn register(&self, (x, y): (u8, u8), number: u8) -> u32 {
         let tile = usize::from(y) * self.layout.columns + usize::from(x);
         self.tiles[tile].registers[usize::from(number)]
     }
 
-    /// The address of the next instruction of a tile processor.
+    /// Returns the address of the next instruction of a tile processor.
     pub fn program_counter(&self, (x, y): (u8, u8)) -> u32 {
         self.tiles[usize::from(y) * self.layout.columns + usize::from(x)].pc
     }
 
-    /// Instructions that a tile processor has executed, and the hits and misses of its cache.
+    /// Returns the instructions that a tile processor has executed, and the hits and misses of its
+    /// cache.
     pub fn counts(&self, (x, y): (u8, u8)) -> (u64, u64, u64) {
         let tile = &self.tiles[usize::from(y) * self.layout.columns + usize::from(x)];
         let (hits, misses) = tile.cache_counts();
         (tile.executed, hits, misses)
     }
 
-    /// What a tile processor and its switch did with their cycles.
+    /// Returns the cycles of a tile processor and of its switch by cause.
     pub fn spent(&self, (x, y): (u8, u8)) -> (TileCycles, SwitchCycles) {
         let tile = usize::from(y) * self.layout.columns + usize::from(x);
         (self.tiles[tile].cycles, self.switches[tile].cycles)
     }
 
-    /// The instructions that a tile processor has executed, by what they do.
+    /// Returns the instructions that a tile processor has executed, by kind.
     pub fn work(&self, (x, y): (u8, u8)) -> Work {
         let tile = &self.tiles[usize::from(y) * self.layout.columns + usize::from(x)];
         let mut work = Work::default();
@@ -321,8 +321,8 @@ impl Chip {
         work
     }
 
-    /// The word at an address as programs left it: that of a cache that has changed it, or that of
-    /// the memory at a port.
+    /// Returns the word at an address as programs left it: from a cache that has changed it, or
+    /// from the memory at a port.
     pub fn word(&self, address: u32) -> Option<u32> {
         let changed = self.tiles.iter().find_map(|tile| tile.changed(address));
         changed.or_else(|| {
@@ -333,7 +333,7 @@ impl Chip {
         })
     }
 
-    /// The memory as programs left it, for looks at many addresses: see [`word`](Self::word).
+    /// Returns memory as programs left it, for reading many addresses. See [`word`](Self::word).
     pub fn memory(&self) -> MemoryView<'_> {
         let mut changed = HashMap::new();
         for (address, words) in self.tiles.iter().flat_map(Tile::changed_lines) {
@@ -353,7 +353,8 @@ impl Chip {
         self.tiles.iter().all(|tile| tile.is_halted)
     }
 
-    /// One cycle; returns whether any unit of the chip made a step, and any device.
+    /// Simulates one cycle. Returns whether any unit of the chip made a step, and whether any
+    /// device did.
     fn step(&mut self) -> Result<(bool, bool), Error> {
         (self.now, self.simulated) = (self.now + 1, self.simulated + 1);
         let now = self.now;

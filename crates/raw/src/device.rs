@@ -24,25 +24,25 @@ pub use memory::{Accesses, Begun, Memory, MemorySpec};
 pub use output::{Delivered, OutputCard, OutputSpec};
 pub use rest::{Rest, Ring};
 
-/// What is attached to a port. It acts once a cycle.
+/// A device at a port. It acts once a cycle.
 pub trait Device: Any + Send {
-    /// Acts for a cycle; returns whether anything happened, or will by itself.
+    /// Acts for a cycle. Returns whether anything happened, or will happen without input.
     fn cycle(&mut self, port: &mut Port<'_>) -> bool;
 
-    /// The network for whose next word or room the device waits, if it waits for one: its end is
-    /// then whether it reads. Used when the chip stands still.
+    /// Returns the network on which the device waits, if it waits, and whether it waits to read.
+    /// Called when nothing moves on the chip.
     fn waits_for(&self) -> Option<(Network, bool)> {
         None
     }
 
-    /// The first cycle after this one in which the device does other than in this one although no
-    /// word comes from the chip and no room to it; `u64::MAX` if there is none. Chips skip cycles
-    /// until then if nothing else happens.
+    /// Returns the first cycle after `now` in which the device acts differently although no word
+    /// comes from the chip and no room becomes free; `u64::MAX` if there is none. The chip skips
+    /// cycles until then if nothing else happens.
     fn next(&self, now: u64) -> u64 {
         now + 1
     }
 
-    /// What memory chips did, if the device is a memory.
+    /// Returns the access counts of memory chips, if the device is a memory.
     fn accesses(&self) -> Option<Accesses> {
         None
     }
@@ -50,14 +50,14 @@ pub trait Device: Any + Send {
 
 /// A port as its device sees it in a cycle.
 pub struct Port<'a> {
-    /// The cycle.
+    /// The current cycle.
     pub now: u64,
     /// Column and row of the tile.
     pub tile: (u8, u8),
-    /// The port's side, as headers have it: 1 and its number.
+    /// The port's side as headers encode it: 1 and the number of the side.
     pub last: u8,
     pub(crate) queues: &'a mut [Queue],
-    /// The queue from the chip of each network, and that to it.
+    /// For each network the queue from the chip and the queue to it.
     pub(crate) numbers: [(u32, u32); 4],
 }
 
@@ -69,17 +69,17 @@ impl Port<'_> {
         Some(word)
     }
 
-    /// The next word from the chip.
+    /// Returns the next word from the chip without taking it.
     pub fn peek(&self, network: Network) -> Option<u32> {
         self.queues[self.numbers[network as usize].0 as usize].front(self.now)
     }
 
-    /// Whether a word can be written; one in a cycle and network can.
+    /// Whether a word can be written. A network takes one word a cycle.
     pub fn has_room(&self, network: Network) -> bool {
         self.queues[self.numbers[network as usize].1 as usize].has_room(self.now)
     }
 
-    /// Writes a word to the chip; returns whether there was room.
+    /// Writes a word to the chip. Returns whether there was room.
     pub fn write(&mut self, network: Network, word: u32) -> bool {
         let has_room = self.has_room(network);
         if has_room {

@@ -1,8 +1,8 @@
 //! DIR-24-8-BASIC (Gupta et al., the paper's table): two tables of half-words in a memory.
 //!
-//! The first table has an entry for each value of an address's first 24 bits: a result, or with its
-//! highest bit set the number of a segment of the second table, which has 256 entries. A result is
-//! the port and 1; 0 is no route.
+//! The first table has an entry for each value of an address's first 24 bits. An entry is a result
+//! or, with its highest bit set, the number of a segment of the second table. A segment has 256
+//! entries. A result is the port plus 1; 0 means no route.
 
 use crate::device::Memory;
 
@@ -16,24 +16,24 @@ const IS_SEGMENT: u16 = 1 << 15;
 /// A route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The prefix; bits after its length do not count.
+    /// The prefix. Bits after its length are ignored.
     pub prefix: u32,
-    /// Its length, 0 to 32.
+    /// Bits of the prefix, 0 to 32.
     pub length: u8,
     /// The output port, at most 32,766.
     pub port: u16,
 }
 
-/// Why routes have no place.
+/// Why routes cannot be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DirError {
-    /// A route is none.
+    /// A route has a length or port out of range.
     #[error("the route {0:?} is wrong: lengths are 0 to 32, ports 0 to 32766")]
     Route(Route),
     /// The second table is full.
     #[error("prefixes of more than 24 bits need more than {SEGMENTS} segments of the second table")]
     Segments,
-    /// The memory ends.
+    /// The memory is too small.
     #[error("the memory does not hold address {0:#x} of the tables")]
     Memory(u32),
 }
@@ -45,7 +45,7 @@ struct Tables<'a> {
     segments: u32,
 }
 
-/// Writes the tables of routes into a memory, which has zeros there, from an address on.
+/// Writes the tables of routes into a memory from an address on. The memory must hold zeros there.
 ///
 /// # Errors
 /// If a route is wrong, or the memory or the second table is too small.
@@ -69,7 +69,7 @@ impl Tables<'_> {
         if length <= 24 {
             let count = 1u32 << (24 - length);
             let begin = first & !(count - 1);
-            // Longer prefixes come later, so no entry is a segment yet.
+            // Longer prefixes are added later, so no entry refers to a segment yet.
             return (begin..begin + count).try_for_each(|number| self.set(2 * number, result));
         }
         let old = self.entry(2 * first)?;

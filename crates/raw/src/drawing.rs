@@ -1,5 +1,5 @@
-//! Drawings of a router's layout: tiles with what they do, the routes of the first static network,
-//! the devices at the ports. All of it comes from the program, its text and its board.
+//! Drawings of a router's layout: the work of each tile, the routes of the first static network,
+//! and the devices at the ports. All of it comes from the program, its text and its board.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,14 +10,14 @@ use crate::asm::{Place, Program};
 use crate::board::{BoardSpec, Edge};
 use crate::layout::Side;
 
-/// Pixels from a tile to the next, of a tile, and to the first.
+/// Pixels: distance between tiles, side of a tile, distance to the first tile.
 const STEP: f64 = 74.0;
 const SIZE: f64 = 52.0;
 const MARGIN: f64 = 62.0;
-/// Pixels of a drawing, each way.
+/// Side of a drawing in pixels.
 pub const EXTENT: f64 = 2.0 * MARGIN + 3.0 * STEP + SIZE;
 
-/// Draws a layout of 4 x 4 tiles as the content of an SVG, with its left upper corner at a place.
+/// Draws a layout of 4 x 4 tiles as SVG content, with its upper left corner at a place.
 pub fn draw(
     title: &str,
     text: &str,
@@ -70,7 +70,7 @@ pub fn draw(
     svg + "</g>"
 }
 
-/// The tiles of each section of tiles, and its comment.
+/// Returns the tiles of each tile section, and the section's comment.
 fn names(text: &str) -> Vec<(Vec<Place>, String)> {
     let sections = text.lines().filter_map(|line| line.strip_prefix(".tile "));
     let named = sections.filter_map(|line| line.split_once('#'));
@@ -88,8 +88,8 @@ fn names(text: &str) -> Vec<(Vec<Place>, String)> {
         .collect()
 }
 
-/// The sides to which switches route words of the first static network, and those from which they
-/// take words of devices or neighbours.
+/// Returns the sides to which switches route words of the first static network, and the sides from
+/// which they take words of devices or neighbours.
 fn routes(program: &Program) -> BTreeSet<(Place, usize)> {
     let mut routes = BTreeSet::new();
     for place in program.tiles() {
@@ -100,7 +100,7 @@ fn routes(program: &Program) -> BTreeSet<(Place, usize)> {
                 if end < 4 {
                     routes.insert((place, end));
                 }
-                // From a device: an arrow that comes in.
+                // A device sends the words: the arrow points into the tile.
                 let from = *source as usize - Source::North as usize;
                 let (x, y) = place;
                 let is_edge = [y == 0, x == 3, y == 3, x == 0];
@@ -113,18 +113,19 @@ fn routes(program: &Program) -> BTreeSet<(Place, usize)> {
     routes
 }
 
-/// The middle of a tile.
+/// Returns the middle of a tile.
 fn middle((x, y): Place) -> (f64, f64) {
     let at = |number: u8| MARGIN + STEP * f64::from(number) + SIZE / 2.0;
     (at(x), at(y))
 }
 
-/// One step to a side.
+/// Returns one step to a side.
 fn direction(side: usize) -> (f64, f64) {
     [(0.0, -1.0), (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)][side]
 }
 
-/// An arrow from a tile to a side, or from 4 on from a device at a side into the tile.
+/// Draws an arrow from a tile to a side. From 4 on, `side` means a device at side `side - 4`, and
+/// the arrow points into the tile.
 fn arrow(place: Place, side: usize) -> String {
     let (x, y) = middle(place);
     let (dx, dy) = direction(side % 4);
@@ -144,7 +145,7 @@ fn arrow(place: Place, side: usize) -> String {
     )
 }
 
-/// A device next to its tile.
+/// Draws a device next to its tile.
 fn device((place, side): Edge, name: &str, fill: &str) -> String {
     let (x, y) = middle(place);
     let (dx, dy) = direction(side as usize);

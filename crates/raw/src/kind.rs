@@ -129,7 +129,7 @@ impl Configured for MachineSpec {
     }
 }
 
-/// The first of what has no place, as an error.
+/// Returns the first refusal as an error.
 pub(crate) fn first(refused: Vec<Refused>) -> Error {
     let message = refused.into_iter().next().map(|first| first.message).unwrap_or_default();
     Error::new(message).with_help("check --on with this machine names everything that has no place")

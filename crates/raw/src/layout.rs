@@ -1,4 +1,4 @@
-//! Where tiles, ports and queues are.
+//! The numbering of tiles, ports and queues.
 
 use serde::{Deserialize, Serialize};
 use wireloom_isa::raw::Network;
@@ -21,18 +21,17 @@ impl Side {
     /// The sides by their numbers.
     pub const ALL: [Self; 4] = [Self::North, Self::East, Self::South, Self::West];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         ["north", "east", "south", "west"][self as usize]
     }
 }
 
-/// The place of a processor among the ends of a crossbar, after the four sides.
+/// The processor's end of a crossbar, after the four sides.
 pub(crate) const PROCESSOR: usize = 4;
 /// Ends of a crossbar.
 pub(crate) const ENDS: usize = 5;
 const NETWORKS: usize = 4;
-/// The queues of a tile: for each network those from the sides and from the processor, and that to
+/// The queues of a tile. Each network has one from each side, one from the processor, and one to
 /// the processor.
 const TILE_QUEUES: usize = NETWORKS * (ENDS + 1);
 
@@ -43,7 +42,7 @@ pub(crate) struct Layout {
     pub rows: usize,
     /// Tile and side of each port.
     pub ports: Vec<(usize, usize)>,
-    /// The queue behind each output: by tile, network and end.
+    /// The queue that each output feeds: by tile, network and end.
     outputs: Vec<u32>,
 }
 
@@ -78,7 +77,7 @@ impl Layout {
         self.tiles() * TILE_QUEUES + self.ports.len() * NETWORKS
     }
 
-    /// The neighbour of a tile, or `None` at the edge.
+    /// Returns the neighbour of a tile, or `None` at the edge.
     pub fn neighbour(&self, tile: usize, side: usize) -> Option<usize> {
         let (x, y) = (tile % self.columns, tile / self.columns);
         match side {
@@ -93,7 +92,7 @@ impl Layout {
         self.ports.iter().position(|port| *port == (tile, side))
     }
 
-    /// The queue from a side, or from the processor.
+    /// Returns the queue from a side, or from the processor.
     #[inline]
     pub fn input(&self, tile: usize, network: usize, end: usize) -> usize {
         tile * TILE_QUEUES + network * (ENDS + 1) + end
@@ -109,13 +108,13 @@ impl Layout {
         self.outputs[(tile * NETWORKS + network) * ENDS + end] as usize
     }
 
-    /// The network of a tile's queue, and whether its processor reads or writes it.
+    /// Returns the network of a tile's queue, and whether its processor reads or writes it.
     pub fn of_queue(queue: usize) -> (usize, bool) {
         let rest = queue % TILE_QUEUES;
         (rest / (ENDS + 1), rest % (ENDS + 1) >= PROCESSOR)
     }
 
-    /// The number of the network of a queue, one to a device among them.
+    /// Returns the number of the network of a queue, including queues to devices.
     pub fn network(&self, queue: usize) -> usize {
         match queue.checked_sub(self.tiles() * TILE_QUEUES) {
             Some(number) => number % NETWORKS,
@@ -128,12 +127,12 @@ impl Layout {
         queue / TILE_QUEUES == tile
     }
 
-    /// The queue to the device at a port.
+    /// Returns the queue to the device at a port.
     pub fn to_device(&self, port: usize, network: usize) -> usize {
         self.tiles() * TILE_QUEUES + port * NETWORKS + network
     }
 
-    /// The name of who moves words of a network in a tile.
+    /// Returns the name of the unit that moves words of a network in a tile.
     pub fn mover(&self, tile: usize, network: usize) -> String {
         let name = match network {
             0 | 1 => "switch",
@@ -143,7 +142,7 @@ impl Layout {
         format!("{name} {}", self.place(tile))
     }
 
-    /// The name of a message at an input of a dynamic router, or of the switch.
+    /// Returns the name of a message at an input of a dynamic router, or of the switch.
     pub fn mover_from(&self, tile: usize, network: usize, end: usize) -> String {
         let mover = self.mover(tile, network);
         let ends = ["north", "east", "south", "west", "the processor"];
@@ -163,12 +162,12 @@ impl Layout {
         format!("device {:?} of {}", Side::ALL[side], self.place(tile))
     }
 
-    /// The name of a device's end of a network. Its ends act by themselves.
+    /// Returns the name of a device's end of a network. Its ends act independently.
     pub fn device_end(&self, port: usize, network: usize) -> String {
         format!("{} on {}", self.device(port), Network::ALL[network].name())
     }
 
-    /// Who writes a queue and who reads it.
+    /// Returns the names of the writer and the reader of a queue.
     pub fn parties(&self, queue: usize) -> (String, String) {
         if let Some(number) = queue.checked_sub(self.tiles() * TILE_QUEUES) {
             let (port, network) = (number / NETWORKS, number % NETWORKS);

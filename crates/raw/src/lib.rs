@@ -1,12 +1,12 @@
 //! A tiled processor whose networks the software programs, after the MIT RAW microprocessor,
 //! simulated to the cycle.
 //!
-//! A [`Chip`] has tiles; a tile has a processor, a switch processor that moves words over two
-//! static networks, and a router for each of two dynamic networks. Devices ([`device`]) stand at
-//! the ports on the chip's edge. All units act in each cycle on what the queues between them held
-//! at its beginning, so the order in which they are simulated does not matter.
+//! A [`Chip`] has tiles. A tile has a processor, a switch processor that moves words over two
+//! static networks, and a router for each of two dynamic networks. Devices ([`device`]) are
+//! attached to the ports on the chip's edge. In each cycle all units act on the state of the queues
+//! at its beginning, so the order of simulation does not matter.
 //!
-//! [docs/machines/raw.md] describes the model and what of it is assumed.
+//! [docs/machines/raw.md] describes the model and marks its assumptions.
 
 pub mod asm;
 pub mod board;

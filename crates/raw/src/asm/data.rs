@@ -1,16 +1,16 @@
-//! Directives of data.
+//! Directives that place data in memory.
 
 use super::Diagnostic;
 use super::line::{Labels, Line};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// The most bytes of a section: more than any source means.
+/// Limit on the bytes of a section. A larger one is a mistake in the source.
 const MOST: u64 = 1 << 26;
 
 /// The data of a section.
 pub(super) struct Block<'a> {
-    /// Its first line.
+    /// The line that begins the section.
     pub line: Line<'a>,
     bytes: Vec<u8>,
 }
@@ -20,7 +20,7 @@ impl<'a> Block<'a> {
         Self { line, bytes: Vec::new() }
     }
 
-    /// Its words, big-endian; zeros fill the last one.
+    /// Returns the words of the section, big-endian. Zeros fill the last one.
     pub fn words(mut self) -> Vec<u32> {
         self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
         let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u32::from(*byte));
@@ -28,12 +28,12 @@ impl<'a> Block<'a> {
     }
 }
 
-/// A directive.
+/// A directive of data.
 enum Directive {
     /// Numbers of this many bytes each.
     Numbers(u32),
     Space(u32),
-    /// To a multiple.
+    /// Pads to a multiple of this many bytes, a power of two.
     Align(u32),
 }
 
@@ -61,7 +61,7 @@ impl Line<'_> {
         Ok((directive, rest))
     }
 
-    /// The bytes of a line of data at an address.
+    /// Returns the number of bytes that a line of data takes at an address.
     pub fn data_bytes(&self, address: u32) -> Result<u32> {
         let (directive, rest) = self.data_directive()?;
         let bytes = match directive {

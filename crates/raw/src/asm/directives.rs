@@ -7,7 +7,7 @@ use super::source::{Area, Section};
 type Result<T> = std::result::Result<T, Diagnostic>;
 
 impl<'a> Line<'a> {
-    /// Name and value of an `.equ` line.
+    /// Returns the name and the value of an `.equ` line.
     pub fn constant(&self) -> Option<Result<(&'a str, i64)>> {
         let (_, rest) = self.first_is(".equ")?;
         let form = "a constant is `.equ NAME, NUMBER`";
@@ -25,13 +25,13 @@ impl<'a> Line<'a> {
         (first.text() == name).then_some((first, rest))
     }
 
-    /// Whether the line is a directive that is none of data.
+    /// Whether the line is a directive other than a directive of data.
     pub fn begins_section(&self) -> bool {
         let of_data = [".word", ".half", ".byte", ".space", ".align"];
         self.text().starts_with('.') && !of_data.contains(&self.first().0.text())
     }
 
-    /// The section that the line begins.
+    /// Returns the section that the line begins.
     pub fn section(&self) -> Result<Section> {
         let (name, rest) = self.first();
         match name.text() {

@@ -1,18 +1,19 @@
-//! Programs of a MIPS compiler: ELF files for MIPS32, big-endian, that begin at address 0.
+//! Loads programs of a MIPS compiler: big-endian ELF files for MIPS32 that begin at address 0.
 
 use object::{Architecture, Endianness, Object, ObjectSection, SectionKind};
 use wireloom_isa::raw::tile;
 
 use super::{Place, Program};
 
-/// The most bytes of a section: more than a tile's program means.
+/// Limit on the bytes of a section. No tile has a larger program.
 const MOST: u64 = 1 << 26;
 
-/// Puts a linked ELF file on a tile: its text are the instructions, from address 0, its data words of
-/// a memory.
+/// Puts a linked ELF file on a tile. Its text becomes the tile's instructions, from address 0. Its
+/// data becomes words of a memory.
 ///
 /// # Errors
-/// If it is no such file, or has an instruction that a tile does not have: the reason and the place.
+/// If the file is not such an ELF file, or has an instruction that a tile does not have: the reason
+/// and the place.
 pub fn add_elf(program: &mut Program, place: Place, bytes: &[u8]) -> Result<(), String> {
     let file = object::File::parse(bytes).map_err(|error| format!("no ELF file: {error}"))?;
     if file.architecture() != Architecture::Mips || file.endianness() != Endianness::Big {

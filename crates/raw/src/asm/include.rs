@@ -4,8 +4,8 @@
 //! .include parts/head.rasm WORDS=15 ROUTES="$cNi->$csti, $cNi->$cSo"
 //! ```
 //!
-//! In the file, `{WORDS}` is replaced by the value. Files are named from the folder of the first
-//! source. Each use of a file is a text of its own, so errors show the line with its values.
+//! In the file, `{WORDS}` is replaced by the value. File names are relative to the folder of the
+//! first source. Each inclusion is a separate text, so errors show the line with its values.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,25 +13,25 @@ use std::path::Path;
 
 use super::Diagnostic;
 
-/// Files inside files, at most.
+/// Limit on the nesting of included files.
 const MOST_DEPTH: usize = 16;
 
-/// Reads a file by its name; an error is why not.
+/// Reads a file by its name. The error says why it cannot be read.
 pub type Read<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 
-/// A text that the source has been put together from.
+/// One of the texts that make up the whole source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct File {
     pub name: String,
     pub text: String,
 }
 
-/// Bytes of the whole that come from a file.
+/// A run of bytes of the whole source that comes from one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Segment {
     whole: Range<usize>,
     file: usize,
-    /// The first byte in the file.
+    /// The offset of the run in the file.
     offset: usize,
 }
 
@@ -51,7 +51,7 @@ impl Whole {
         whole
     }
 
-    /// The file in which bytes of the whole are, and where there.
+    /// Returns the file that contains bytes of the whole source, and their place in that file.
     pub fn place(&self, bytes: &Range<usize>) -> (usize, Range<usize>) {
         let at = self.segments.partition_point(|segment| segment.whole.end <= bytes.start);
         let segment = self.segments.get(at).or(self.segments.last());
@@ -71,7 +71,7 @@ impl Whole {
             offset += line.len();
             let statement = line.split('#').next().unwrap_or_default().trim();
             let Some(rest) = statement.strip_prefix(".include") else { continue };
-            // The line itself is left as a comment, so that places in it can be shown.
+            // The line itself remains as a comment, so that errors can show places in it.
             let indent = line.len() - line.trim_start().len();
             let bytes = begin + indent..begin + indent + statement.len();
             self.text.replace_range(bytes.start..=bytes.start, "#");
@@ -87,7 +87,7 @@ impl Whole {
         }
     }
 
-    /// Ends the line: the last one of a file may lack its end.
+    /// Ends the line. The last line of a file may lack its newline.
     fn end_line(&mut self, file: usize, offset: usize) {
         if !self.text.ends_with('\n') {
             let begin = self.text.len();
@@ -99,7 +99,7 @@ impl Whole {
 
 type Why = (String, Option<&'static str>);
 
-/// Name and text of a file that a line includes.
+/// Returns the name and the text of a file that a line includes.
 fn included(rest: &str, read: Read<'_>, depth: usize) -> Result<(String, String), Why> {
     let form = "a file is included by `.include FILE NAME=VALUE ...`";
     if depth >= MOST_DEPTH {
@@ -109,8 +109,8 @@ fn included(rest: &str, read: Read<'_>, depth: usize) -> Result<(String, String)
     if name.is_empty() {
         return Err(("the name of a file is needed here".to_owned(), Some(form)));
     }
-    // Errors quote the files that they are about: a program must not be able to show files that its
-    // author cannot read.
+    // Errors quote lines of the file. A program must not be able to show files that its author
+    // cannot read.
     if Path::new(name).extension().is_none_or(|end| end != "rasm") {
         let help = "only files whose names end in `.rasm` can be included";
         return Err((format!("`{name}` is not named as a source file is"), Some(help)));
@@ -120,7 +120,7 @@ fn included(rest: &str, read: Read<'_>, depth: usize) -> Result<(String, String)
     Ok((name.to_owned(), filled(name, &text, &parameters)?))
 }
 
-/// Parameters by their names: `NAME=VALUE` or `NAME="VALUE"`.
+/// Returns parameters by name: `NAME=VALUE` or `NAME="VALUE"`.
 fn parameters(mut rest: &str) -> Option<BTreeMap<&str, &str>> {
     let mut parameters = BTreeMap::new();
     while !rest.trim_start().is_empty() {
@@ -138,7 +138,7 @@ fn parameters(mut rest: &str) -> Option<BTreeMap<&str, &str>> {
     Some(parameters)
 }
 
-/// A text with its parameters replaced.
+/// Returns a text with its parameters replaced.
 fn filled(name: &str, text: &str, parameters: &BTreeMap<&str, &str>) -> Result<String, Why> {
     let mut filled = String::new();
     let mut rest = text;

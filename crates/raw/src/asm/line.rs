@@ -14,11 +14,11 @@ pub(super) type Labels<'a> = &'a dyn Fn(&str) -> Option<u32>;
 /// Names that stand for numbers.
 pub(super) type Constants = BTreeMap<String, i64>;
 
-/// What is left of a line, without comment.
+/// The unread part of a line, without its comment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line<'a> {
     source: &'a str,
-    /// The first byte in the source, and that after the last.
+    /// The range in the source: the first byte, and the byte after the last.
     start: usize,
     end: usize,
     constants: &'a Constants,
@@ -45,7 +45,7 @@ impl<'a> Line<'a> {
         self.start == self.end
     }
 
-    /// Its place in the source.
+    /// Returns the range of the line in the source.
     pub fn bytes(&self) -> Range<usize> {
         self.start..self.end
     }
@@ -58,14 +58,14 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The part before a separator and the part after it.
+    /// Returns the part before a separator and the part after it.
     pub fn split(&self, at: &str) -> Option<(Self, Self)> {
         let place = self.start + self.text().find(at)?;
         let before = Self { end: place, ..*self }.trimmed();
         Some((before, Self { start: place + at.len(), ..*self }.trimmed()))
     }
 
-    /// The first word and the rest.
+    /// Returns the first word and the rest.
     pub fn first(&self) -> (Self, Self) {
         let place = self.text().find(char::is_whitespace).map_or(self.end, |at| self.start + at);
         (Self { end: place, ..*self }, Self { start: place, ..*self }.trimmed())
@@ -95,7 +95,7 @@ impl<'a> Line<'a> {
         Some(name)
     }
 
-    /// The number of words that a statement of a tile takes.
+    /// Returns the number of words that a statement of a tile takes.
     pub fn words(&self) -> u32 {
         let (name, rest) = self.first();
         let is_long = name.text() == "li"
@@ -140,8 +140,8 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// The words of a statement of a tile processor at an index.
-    /// `address` finds labels of data.
+    /// Returns the words of a statement of a tile processor at an index. `address` finds labels of
+    /// data.
     pub fn tile(&self, index: u32, find: Labels<'_>, address: Labels<'_>) -> Result<Vec<u32>> {
         let (name, rest) = self.first();
         let operands = rest.list();
@@ -247,7 +247,7 @@ impl<'a> Line<'a> {
         one(instruction)
     }
 
-    /// The word of a statement of a switch processor.
+    /// Returns the word of a statement of a switch processor.
     pub fn switch(&self, find: Labels<'_>) -> Result<u64> {
         let mut instruction = switch::Instruction::default();
         let (control, routes) = match self.split("route") {
@@ -266,7 +266,7 @@ impl<'a> Line<'a> {
             }
         }
         let word = switch::encode(&instruction);
-        // Only `recv` and `$swi` forbid something that the parts allow.
+        // Only `recv` and `$swi` forbid a combination that the parts allow.
         switch::decode(word).map_err(|_| match instruction.own {
             Some(_) => self.error("only `recv` takes the word that is routed to `$swi`", None),
             None => self.error(
@@ -353,12 +353,12 @@ pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(is_part) && !text.as_bytes()[0].is_ascii_digit()
 }
 
-/// `nop`.
+/// The encoding of `nop`.
 const BLANK: Instruction =
     Instruction { op: Op::Sll, rd: Register(0), rs: Register(0), rt: Register(0), immediate: 0 };
 
-/// The words that set a register to a value by halves. The upper one goes through `$at`, since a
-/// network takes one word.
+/// Returns instructions that set a register to a value by halves. The upper half goes through
+/// `$at`, since a network register accepts one word.
 fn both_halves(rt: Register, value: u32) -> Vec<u32> {
     let at = Register(1);
     let high = Instruction { op: Op::Lui, rt: at, immediate: value >> 16, ..BLANK };
@@ -371,7 +371,7 @@ fn is_long(value: i64) -> bool {
     !(-0x8000..=0xffff).contains(&value)
 }
 
-/// The distance of a branch at an index.
+/// Returns the distance of a branch at an index.
 fn distance(operand: &Line<'_>, index: u32, find: Labels<'_>) -> Result<u32> {
     let distance = i64::from(operand.target(find)?) - i64::from(index) - 1;
     let distance = i16::try_from(distance);

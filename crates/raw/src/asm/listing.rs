@@ -1,4 +1,4 @@
-//! Programs as a source that the assembler reads.
+//! Disassembles programs into a source that the assembler reads.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -8,10 +8,10 @@ use wireloom_isa::raw::tile::{self, Slot};
 
 use super::Program;
 
-/// Disassembles a program; assembling the text gives the same words.
+/// Disassembles a program. Assembling the text gives the same words.
 ///
 /// # Errors
-/// If a word is no instruction, or a target is outside its program: the text says which.
+/// If a word is not an instruction, or a target is outside its program: the text names it.
 pub fn listing(program: &Program) -> Result<String, String> {
     let mut text = String::new();
     for (x, y) in program.tiles() {

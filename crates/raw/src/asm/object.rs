@@ -1,4 +1,4 @@
-//! Object files (`.robj`): lines of text, so that they can be compared and read.
+//! Object files (`.robj`): lines of text, so that people can read and compare them.
 //!
 //! ```text
 //! wireloom raw 1
@@ -40,7 +40,7 @@ pub fn write_object(program: &Program) -> String {
 /// Reads an object file.
 ///
 /// # Errors
-/// If it is none: the line and the reason.
+/// If the text is not an object file: the line and the reason.
 pub fn read_object(text: &str) -> Result<Program, String> {
     let mut program = Program::default();
     if text.lines().next() != Some(HEAD) {

@@ -1,4 +1,5 @@
-//! The passes over a source: places of statements and labels first, then words.
+//! The two passes over a source. The first finds the places of statements and labels, the second
+//! encodes words.
 
 use std::collections::BTreeMap;
 
@@ -26,12 +27,12 @@ impl Area {
 pub(super) enum Section {
     Tile(Area),
     Switch(Area),
-    /// From an address.
+    /// Data from an address on.
     Data(u32),
 }
 
 impl Section {
-    /// The units whose program it is.
+    /// Returns the units that run the program of the section.
     fn units(self) -> impl Iterator<Item = UnitOf> {
         let (area, is_switch) = match self {
             Self::Tile(area) => (Some(area), false),
@@ -62,7 +63,7 @@ struct Statement<'a> {
     line: Line<'a>,
 }
 
-/// What the first pass finds.
+/// Results of the first pass.
 #[derive(Default)]
 struct Found<'a> {
     sections: Vec<Section>,
@@ -73,7 +74,7 @@ struct Found<'a> {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// Addresses of instructions by tile and label.
+/// Addresses of instructions, by tile and label.
 pub type Labels = BTreeMap<(Place, String), u32>;
 
 /// The program of a unit: its tile, and whether it is the switch.
@@ -82,30 +83,29 @@ pub type UnitOf = (Place, bool);
 /// The file of each instruction of a unit, by its number, and the line there, from 1.
 pub type Lines = BTreeMap<UnitOf, Vec<(usize, u32)>>;
 
-/// A program with what people know its instructions by.
+/// A program with its labels and source lines.
 #[derive(Clone, Debug, Default)]
 pub struct Assembled {
-    /// The words.
     pub program: Program,
-    /// Labels, with the number of their instruction, of each unit.
+    /// The labels of each unit, with the number of their instruction.
     pub labels: BTreeMap<UnitOf, Vec<(String, u32)>>,
-    /// The names of the files that instructions are in: the source, then those that it includes.
+    /// Names of the files with instructions: the source first, then the files that it includes.
     pub files: Vec<String>,
-    /// The lines of instructions, in `files`.
+    /// The lines of instructions. File numbers are indices into `files`.
     pub lines: Lines,
 }
 
-/// Assembles a source; `path` is its name in messages. Files that it includes are those of
+/// Assembles a source. `path` is its name in messages. Included files come from
 /// [`routers`](crate::routers).
 ///
 /// # Errors
-/// If anything in it is wrong; all errors are found in one go.
+/// If the source has errors. One run reports all of them.
 pub fn assemble(path: &str, text: &str) -> Result<Program, Refused> {
     assemble_with_labels(path, text).map(|(program, _)| program)
 }
 
-/// Assembles a source, and says where its labels are: the addresses of a tile's instructions, by
-/// tile and name.
+/// Assembles a source. Also returns its labels: the addresses of a tile's instructions, by tile and
+/// name.
 ///
 /// # Errors
 /// As [`assemble`].
@@ -126,7 +126,7 @@ pub fn assemble_with(path: &str, text: &str, read: Read<'_>) -> Result<(Program,
     Ok((program, labels.collect()))
 }
 
-/// Assembles a source, and says which labels and lines its instructions have.
+/// Assembles a source. Also returns the labels and lines of its instructions.
 ///
 /// # Errors
 /// As [`assemble`].
@@ -146,7 +146,7 @@ pub fn assemble_whole(path: &str, text: &str, read: Read<'_>) -> Result<Assemble
     Err(Refused { diagnostics, whole })
 }
 
-/// The lines of a source with something in them.
+/// Returns the lines of a source that are not blank.
 fn lines<'a>(text: &'a str, constants: &'a Constants) -> impl Iterator<Item = Line<'a>> {
     let mut start = 0;
     text.split_inclusive('\n')
@@ -158,7 +158,7 @@ fn lines<'a>(text: &'a str, constants: &'a Constants) -> impl Iterator<Item = Li
         .filter(|line| !line.is_empty())
 }
 
-/// The constants of `.equ` lines, wherever they are.
+/// Returns the constants of all `.equ` lines, wherever they are.
 fn constants(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Constants {
     let mut constants = Constants::new();
     for line in lines(text, &Constants::new()) {
@@ -176,7 +176,7 @@ fn constants(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Constants {
 }
 
 impl<'a> Found<'a> {
-    /// The first pass.
+    /// Runs the first pass.
     fn read(&mut self, text: &'a str, constants: &'a Constants) {
         let (mut section, mut size) = (None, 0);
         for mut line in lines(text, constants) {
@@ -230,7 +230,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The labels of each unit, by the numbers of their instructions.
+    /// Returns the labels of each unit, with the numbers of their instructions.
     fn named(&self) -> BTreeMap<UnitOf, Vec<(String, u32)>> {
         let mut named: BTreeMap<UnitOf, Vec<(String, u32)>> = BTreeMap::new();
         for ((section, name), index) in &self.labels {
@@ -242,10 +242,10 @@ impl<'a> Found<'a> {
         named
     }
 
-    /// The names of the files, each once, and the file and line of each instruction.
+    /// Returns the names of the files, each once, and the file and line of each instruction.
     fn lines(&self, whole: &Whole) -> (Vec<String>, Lines) {
         let mut names: Vec<String> = Vec::new();
-        // A file that is included several times is several texts.
+        // Each inclusion of a file is a separate text.
         let mut number_of = |name: &String| {
             names.iter().position(|known| known == name).unwrap_or_else(|| {
                 names.push(name.clone());
@@ -267,7 +267,7 @@ impl<'a> Found<'a> {
         (names, lines)
     }
 
-    /// The second pass.
+    /// Runs the second pass.
     fn program(&mut self) -> Program {
         let mut program = Program::default();
         let mut blocks: BTreeMap<u32, Block> = BTreeMap::new();

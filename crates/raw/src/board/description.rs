@@ -1,5 +1,5 @@
-//! The section `board` of a description: what is at the ports of a chip whose program is written by
-//! hand.
+//! The section `board` of a description: the devices at the ports of a chip whose program is
+//! written by hand.
 //!
 //! ```text
 //! [board]
@@ -20,32 +20,30 @@ use crate::device::{
 use crate::layout::{Layout, Side};
 use crate::{Spec, dir24};
 
-/// Bytes of a line of the cache, on which memories begin.
+/// Bytes of a cache line. Memories begin on a line.
 const LINE: u32 = 32;
-/// The most words of a message.
+/// Limit on the words of a message.
 const MESSAGE: usize = 31;
 
-/// The section `board`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoardSection {
-    /// The header of the link that captures have and the networks of the chip do not.
+    /// How cards treat the link header, which captures have and the networks of the chip do not.
     #[serde(default)]
     pub link: LinkHeader,
-    /// What goes before a packet on the networks.
+    /// The words before a packet on the networks.
     #[serde(default)]
     pub framing: Framing,
-    /// Cycles without a word at an output after which no packet is awaited any more.
+    /// The run ends after this many cycles without a word at an output.
     #[serde(default = "settle_cycles")]
     pub settle_cycles: u32,
-    /// The addresses of routing tables in DIR-24-8-BASIC, which `--tables` fills.
+    /// Addresses of routing tables in DIR-24-8-BASIC. `--tables` fills them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<u32>,
-    /// The line cards by which packets come, by their numbers.
+    /// The input cards, in the order of their numbers.
     pub inputs: Vec<InputAt>,
-    /// The line cards by which packets leave; the number of one is the port in captures.
+    /// The output cards. The index of a card is its port in captures.
     pub outputs: Vec<OutputAt>,
-    /// The memories.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memories: Vec<MemoryAt>,
 }
@@ -55,30 +53,30 @@ fn settle_cycles() -> u32 {
     20_000
 }
 
-/// The header of the link.
+/// How cards treat the link header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkHeader {
     /// Packets are on the networks as they are in captures.
     #[default]
     None,
-    /// Line cards take the 14 bytes of Ethernet off, and put 14 in front of what leaves: addresses of
-    /// zeros, and the type by the packet's first four bits.
+    /// Line cards remove the 14 bytes of Ethernet, and put 14 bytes in front of packets that leave:
+    /// addresses of zeros, and the type by the packet's first four bits.
     Ethernet,
 }
 
-/// What goes before a packet.
+/// The words before a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Framing {
-    /// A word with port and length in bytes.
+    /// A word with the port and the length in bytes.
     #[default]
     Length,
-    /// The number of words but one, then the word with port and length.
+    /// The number of words less one, then the word with the port and the length.
     Counted,
 }
 
-/// A card by which packets come.
+/// An input card.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputAt {
@@ -102,7 +100,7 @@ pub struct InputAt {
     rest: Option<RestAt>,
 }
 
-/// Where a card puts what follows the head of a packet.
+/// Where a card puts the tail of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RestAt {
@@ -116,7 +114,7 @@ pub struct RestAt {
     packets: Option<usize>,
 }
 
-/// How a rest goes past the tiles.
+/// The path of a packet tail around the tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum RestWay {
@@ -124,11 +122,11 @@ enum RestWay {
     Memory,
     /// Into a memory, in lines over the card's static network.
     Static,
-    /// Not at all: the card keeps it.
+    /// The card keeps the tail.
     Kept,
 }
 
-/// A card by which packets leave.
+/// An output card.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutputAt {
@@ -162,14 +160,14 @@ pub struct MemoryAt {
     static_messages: bool,
 }
 
-/// A network of a card.
+/// The network of a card.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum CardNetwork {
     /// The first static network.
     #[default]
     Static,
-    /// The second one.
+    /// The second static network.
     Static2,
     /// The general network.
     General,
@@ -192,7 +190,7 @@ fn within(key: &str, value: u32, range: RangeInclusive<u32>) -> Result<(), Strin
     Err(format!("`{key}` is {value}; it can be {} to {}", range.start(), range.end()))
 }
 
-/// What a card or a memory needs to know of the chip and of the rest of the board.
+/// Properties of the chip and of the rest of the board that a card or a memory depends on.
 struct Around<'a> {
     chip: &'a Spec,
     layout: Layout,
@@ -230,7 +228,7 @@ impl Around<'_> {
         })
     }
 
-    /// The memory that holds the bytes of a ring.
+    /// Returns the memory that holds the bytes of a ring.
     fn memory(&self, ring: Ring) -> Result<MemoryPlace, String> {
         let holds = |place: &&MemoryPlace| {
             let begin = ring.base.checked_sub(place.base);
@@ -244,8 +242,8 @@ impl Around<'_> {
 }
 
 impl BoardSection {
-    /// What is at the ports of a chip. Memories that say nothing else have this latency and so many
-    /// lines under way.
+    /// Returns the devices at the ports of a chip. `latency` and `outstanding` apply to memories
+    /// that do not set their own.
     ///
     /// # Errors
     /// A sentence that names the key.
@@ -279,7 +277,7 @@ impl BoardSection {
             let built = input.build(&around, number as u16, self.framing);
             board.inputs.push(built.map_err(at("inputs", number))?);
         }
-        // Rests that cards keep are fetched from them.
+        // Output cards fetch kept tails from these input cards.
         let kept = board.inputs.iter().filter_map(|((tile, side), card)| match card.rest {
             Rest::Kept { ring, .. } => {
                 let bytes = ring.last.saturating_add(1 << 12);
@@ -368,7 +366,7 @@ impl RestAt {
             return Err(format!("`rest.base` is {base:#x}; it must be a multiple of {LINE}"));
         }
         let ring = Ring { base, last };
-        // The last rest can be as long as a packet.
+        // The last tail in the ring can be as long as a packet.
         if u64::from(base) + u64::from(last) + (1 << 16) > 1 << 32 {
             return Err(
                 "the last rest would end past the last address: say a smaller `rest.last`".into()
@@ -414,7 +412,7 @@ impl OutputAt {
         let spec = OutputSpec {
             rate: around.rate(self.line_mbps)?,
             interrupts: self.interrupts,
-            // Only messages say that the rest of a packet is elsewhere.
+            // Only messages can say that the tail of a packet is elsewhere.
             memories: if is_general { places.to_vec() } else { Vec::new() },
             outstanding: outstanding as usize,
             is_counted,

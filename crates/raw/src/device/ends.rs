@@ -11,13 +11,14 @@ use super::{Device, Port};
 pub struct Source {
     network: Network,
     words: VecDeque<u32>,
-    /// The first cycle in which it writes, and the cycles between two words.
+    /// The first cycle with a word, and the cycles between two words.
     start: u64,
     interval: u64,
 }
 
 impl Source {
-    /// Creates a source that writes from a cycle on, in every `interval`th cycle if there is room.
+    /// Creates a source that writes from cycle `start` on, in every `interval`th cycle if there is
+    /// room.
     pub fn new(
         network: Network,
         words: impl IntoIterator<Item = u32>,
@@ -27,7 +28,7 @@ impl Source {
         Self { network, words: words.into_iter().collect(), start, interval: interval.max(1) }
     }
 
-    /// The number of words that are left.
+    /// Returns the number of words that are still to be written.
     pub fn left(&self) -> usize {
         self.words.len()
     }
@@ -58,12 +59,12 @@ pub struct Sink {
     network: Network,
     interval: u64,
     next: u64,
-    /// Cycle and word.
+    /// Words with the cycles in which they came.
     pub words: Vec<(u64, u32)>,
 }
 
 impl Sink {
-    /// Creates a sink that reads in every `interval`th cycle at most.
+    /// Creates a sink that reads at most in every `interval`th cycle.
     pub fn new(network: Network, interval: u64) -> Self {
         Self { network, interval: interval.max(1), next: 0, words: Vec::new() }
     }

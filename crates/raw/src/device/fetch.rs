@@ -1,5 +1,6 @@
-//! Fetching the rest of a packet: from a memory, in lines over the memory network, several under
-//! way; or from the card that has kept it, at once over the general network.
+//! Fetches the tail of a packet. A memory sends it in lines over the memory network, several in
+//! flight. An input card that has kept it sends all of it over the general network, after one
+//! request.
 
 use std::collections::VecDeque;
 
@@ -11,43 +12,41 @@ use crate::cache::LINE_BYTES;
 use crate::message::Header;
 use crate::tile::kind;
 
-/// The most words of a message (public).
+/// Limit on the words of a message (public).
 pub(super) const MESSAGE_WORDS: usize = 31;
 
-/// A memory as devices see it.
+/// A memory or card as devices address it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The first address.
     pub base: u32,
     /// Its size in bytes.
     pub bytes: u32,
-    /// Column and row of the tile at which it is.
+    /// Column and row of its tile.
     pub tile: (u8, u8),
-    /// The side of the tile.
     pub side: Side,
 }
 
-/// A packet whose rest is fetched.
+/// A packet whose tail is being fetched.
 #[derive(Clone, Debug)]
 pub(super) struct Fetch {
     words: Vec<u32>,
     begun: u64,
-    /// The words that the packet has in the end.
+    /// The number of words of the complete packet.
     wanted: usize,
-    /// The address of the next line that is asked for.
+    /// The address of the next line to request.
     next: u32,
-    /// Words at the begin of the first line that are not of the packet.
+    /// Words at the beginning of the first line that do not belong to the packet.
     skip: usize,
-    /// Lines that are still to be asked for, and those under way.
+    /// Lines that are still to be requested, and lines in flight.
     to_ask: usize,
     under_way: usize,
-    /// Lines that can be under way.
+    /// Limit on the lines in flight.
     outstanding: usize,
-    /// Whether a card has kept it.
+    /// Whether an input card has kept the tail.
     is_kept: bool,
     request: VecDeque<u32>,
     memory: Option<Place>,
-    /// Words of the line that comes that are left.
+    /// Words of the incoming line that are still missing.
     left: usize,
 }
 
@@ -79,18 +78,18 @@ impl Fetch {
         }
     }
 
-    /// A packet whose rest a card has kept: asks once.
+    /// Creates a fetch of a tail that an input card has kept. It makes one request.
     pub fn kept(words: Vec<u32>, begun: u64, address: u32, cards: &[Place]) -> Self {
         let fetch = Self::new(words, begun, address, cards, 1);
         Self { to_ask: fetch.to_ask.min(1), skip: 0, next: address, is_kept: true, ..fetch }
     }
 
-    /// The network of requests and answers.
+    /// Returns the network of requests and replies.
     fn network(&self) -> Network {
         if self.is_kept { Network::General } else { Network::Memory }
     }
 
-    /// Acts for a cycle; returns whether a word moved. One without memory waits for ever.
+    /// Acts for a cycle. Returns whether a word moved. A fetch without a memory never ends.
     pub fn cycle(&mut self, port: &mut Port<'_>) -> bool {
         let Some(memory) = self.memory else { return false };
         let mut moves = false;
@@ -116,7 +115,7 @@ impl Fetch {
         moves
     }
 
-    /// Takes a word of an answer: a header, or one of the packet.
+    /// Takes a word of a reply: a header, or a word of the packet.
     fn take(&mut self, word: u32) {
         if self.left == 0 {
             self.left = usize::from(Header::of(word).length).min(MESSAGE_WORDS);
@@ -132,7 +131,7 @@ impl Fetch {
         self.under_way -= usize::from(self.left == 0 && is_last);
     }
 
-    /// The packet's words and its first cycle, once all lines are there.
+    /// Returns the packet's words and its first cycle, once all words are there.
     pub fn done(&mut self) -> Option<(Vec<u32>, u64)> {
         let is_done = self.to_ask == 0 && self.under_way == 0 && self.request.is_empty();
         is_done.then(|| (std::mem::take(&mut self.words), self.begun))

@@ -13,43 +13,42 @@ use crate::tile::kind;
 /// What a card does with packets that the chip cannot take yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
-    /// The line stops until the packet before has been handed over: nothing is lost.
+    /// The line stops until the previous packet has been handed over. No packet is lost.
     Stall,
-    /// Packets wait in this number of bytes; one that does not fit is lost.
+    /// Packets wait in a buffer of this many bytes. A packet that does not fit is lost.
     Bytes(usize),
 }
 
-/// A card of the chip's input.
+/// An input card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputSpec {
-    /// The number of the port, as the first word of a packet says it.
+    /// The port number in the first word of each packet.
     pub port: u16,
     /// The network on which packets leave the card: a static one, or with `copies` the general one.
     pub network: Network,
-    /// The rate of the line.
     pub rate: LineRate,
     /// What happens to packets that the chip cannot take.
     pub buffer: Buffer,
-    /// Words of a packet after the first, at least: shorter packets are padded with zeros.
+    /// Minimum words of a packet after the first. Shorter packets are padded with zeros.
     pub least_words: usize,
-    /// The tile that gets an interrupt for each packet that is about to be handed over.
+    /// The tile that gets an interrupt before each packet is handed over.
     pub interrupts: Option<(u8, u8)>,
-    /// Packets of up to so many bytes come without an interrupt.
+    /// Packets of up to this many bytes cause no interrupt.
     pub quiet_bytes: usize,
-    /// Whether the tile gets an interrupt at the start too.
+    /// Whether the tile also gets an interrupt at the start.
     pub announces: bool,
-    /// Where the rest of a packet goes.
+    /// Where the tail of a packet goes.
     pub rest: Rest,
-    /// The tiles that get the head of a packet, as a message each. Without any it is words on a
-    /// static network.
+    /// The tiles that each get the head of a packet as a message. If empty, the head goes as words
+    /// on a static network.
     pub copies: Vec<(u8, u8)>,
-    /// Whether the number of a packet's words but one goes before them, so that switches can count
-    /// them without a tile.
+    /// Whether the number of words less one precedes each packet, so that switches can count words
+    /// without a tile.
     pub is_counted: bool,
 }
 
 impl InputSpec {
-    /// A card that hands packets to a network as fast as the chip takes them.
+    /// Creates a card that hands packets to a network as fast as the chip takes them.
     pub fn new(port: u16, network: Network) -> Self {
         Self {
             port,
@@ -70,49 +69,49 @@ impl InputSpec {
 /// Counts of a card.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InputCounts {
-    /// Packets that came over the line.
+    /// Packets that arrived over the line.
     pub received: u64,
     /// Packets that the chip has taken wholly.
     pub sent: u64,
-    /// Packets that found no room in the buffer.
+    /// Packets that were lost because the buffer was full.
     pub lost: u64,
-    /// Cycles in which the line stood still.
+    /// Cycles in which the line was stopped.
     pub stalled: u64,
 }
 
-/// When a packet came, and when its first word was handed over.
+/// When a packet arrived, and when its first word entered the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entered {
-    /// The cycle in which its last bit had come over the line.
+    /// The cycle in which the last bit of the packet had arrived.
     pub arrived: u64,
-    /// The cycle of its first word.
+    /// The cycle of the first word.
     pub begun: u64,
 }
 
-/// A line card that takes packets from a line and hands them to the chip, each as soon as it has
-/// come wholly.
+/// An input card. It takes packets from a line and hands each to the chip once all of it has
+/// arrived.
 pub struct InputCard {
     spec: InputSpec,
     packets: Box<dyn Iterator<Item = Vec<u8>> + Send>,
-    /// Packets that come on the line before those.
+    /// Packets that come on the line before the packets of the iterator.
     offered: VecDeque<Vec<u8>>,
     line: LineClock,
-    /// The last cycle in which the line stood still.
+    /// The last cycle in which the line was stopped.
     stood_until: u64,
-    /// The packet on the line, and the cycle in which it is over.
+    /// The packet on the line, and the cycle in which it ends.
     coming: Option<(u64, Vec<u8>)>,
-    /// Packets that have come, with their cycles.
+    /// Packets that have arrived, with their cycles.
     waiting: VecDeque<(u64, Vec<u8>)>,
     waiting_bytes: usize,
     sending: VecDeque<u32>,
     interrupt: Option<u32>,
     rests: Rests,
     counts: InputCounts,
-    /// Whether packets will be offered: then the card never stands still for good.
+    /// Whether more packets will be offered. If so, the card always counts as active.
     pub is_awaiting: bool,
     /// Words that the chip has taken.
     pub words: u64,
-    /// The packets that the chip has begun to take, in order.
+    /// The packets that have begun to enter the chip, in order.
     pub entered: Vec<Entered>,
 }
 
@@ -141,7 +140,6 @@ impl InputCard {
         }
     }
 
-    /// Its counts.
     pub fn counts(&self) -> InputCounts {
         self.counts
     }
@@ -151,7 +149,8 @@ impl InputCard {
         self.offered.push_back(packet);
     }
 
-    /// Packets on the line and in the card, that which is being handed over among them.
+    /// Returns the number of packets on the line and in the card, including the one being handed
+    /// over.
     pub fn holds(&self) -> usize {
         let coming = usize::from(self.coming.is_some()) + usize::from(!self.sending.is_empty());
         self.offered.len() + coming + self.waiting.len()
@@ -162,8 +161,8 @@ impl InputCard {
         self.holds() == 0 && self.rests.is_empty()
     }
 
-    /// Takes from the line what has come until now. A line that stood still begins its next packet
-    /// when it goes on.
+    /// Takes the packets that have arrived up to now. A stopped line begins its next packet when it
+    /// resumes.
     fn receive(&mut self, now: u64) {
         let is_unlimited = self.spec.rate == LineRate::UNLIMITED;
         loop {
@@ -196,7 +195,7 @@ impl InputCard {
         }
     }
 
-    /// Begins with the next packet, if there is one and there is room.
+    /// Begins the next packet, if there is one and there is room.
     fn begin(&mut self, port: &Port<'_>) {
         let Some((_, packet)) = self.waiting.front() else { return };
         if !self.rests.has_room(&self.spec.rest, packet.len().div_ceil(4)) {
@@ -218,7 +217,7 @@ impl InputCard {
         }
     }
 
-    /// The words of a head as the network carries them.
+    /// Returns the words of a head as the network carries them.
     fn copied(&self, words: Vec<u32>, port: &Port<'_>) -> Vec<u32> {
         if self.spec.copies.is_empty() {
             return words;
@@ -233,7 +232,7 @@ impl InputCard {
     }
 }
 
-/// The interrupt of a card's tile.
+/// Returns the word that interrupts the card's tile.
 fn interrupt(spec: &InputSpec) -> Option<u32> {
     spec.interrupts.map(|destination| {
         Header { user: kind::INTERRUPT, destination, ..Header::default() }.word()
@@ -254,7 +253,7 @@ impl Device for InputCard {
             (self.interrupt, moves) = (None, true);
         }
         let Some(&word) = self.sending.front() else {
-            // A packet that is still on the line comes by itself.
+            // A packet on the line arrives without input from the chip.
             return moves || self.coming.is_some() || self.is_awaiting;
         };
         if port.write(self.spec.network, word) {

@@ -1,19 +1,20 @@
-//! The line of a card: how long packets take on it, and the framing of packets on the networks.
+//! The line of a card: the time that packets take on it, and the framing of packets on the
+//! networks.
 //!
 //! On a network a packet is a word `port << 16 | length in bytes`, then its bytes in words, the
-//! first byte highest, the last word filled with zeros.
+//! first byte in the highest bits. Zeros fill the last word.
 
 /// The rate of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineRate {
-    /// Bits a second, of the packets' bytes alone.
+    /// Bits a second. Only the packets' bytes count.
     pub bits_per_second: u64,
     /// The clock of the chip, in hertz.
     pub clock_hertz: u64,
 }
 
 impl LineRate {
-    /// A line on which a packet takes no time: the chip sets the pace.
+    /// A line on which packets take no time: the chip sets the pace.
     pub const UNLIMITED: Self = Self { bits_per_second: 0, clock_hertz: 1 };
 
     /// Whether packets take time.
@@ -22,7 +23,7 @@ impl LineRate {
     }
 }
 
-/// Times on a line, exact: fractions of cycles add up.
+/// Times on a line. They are exact: fractions of cycles add up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineClock {
     rate: LineRate,
@@ -35,7 +36,8 @@ impl LineClock {
         Self { rate, free: 0 }
     }
 
-    /// Takes the line for some bytes, not before a cycle; returns the cycle in which they are over.
+    /// Occupies the line for some bytes, from cycle `from` at the earliest. Returns the cycle in
+    /// which they end.
     pub fn take(&mut self, from: u64, bytes: usize) -> u64 {
         if !self.rate.is_limited() {
             return from;
@@ -47,7 +49,7 @@ impl LineClock {
     }
 }
 
-/// The words of a packet.
+/// Returns the words of a packet.
 ///
 /// # Panics
 /// If the packet has more than 65,535 bytes.
@@ -58,7 +60,7 @@ pub fn framed(port: u16, bytes: &[u8]) -> Vec<u32> {
     words
 }
 
-/// Bytes as words, the first byte highest, the last word filled with zeros.
+/// Returns bytes as words, the first byte in the highest bits. Zeros fill the last word.
 pub(crate) fn words_of(bytes: &[u8]) -> impl Iterator<Item = u32> + '_ {
     bytes.chunks(4).map(|chunk| {
         let mut word = [0; 4];
@@ -67,7 +69,7 @@ pub(crate) fn words_of(bytes: &[u8]) -> impl Iterator<Item = u32> + '_ {
     })
 }
 
-/// Words after the first one of a packet with this first word.
+/// Returns the number of words after the first one of a packet, from its first word.
 pub(super) fn words_after(first: u32) -> usize {
     (first as usize & 0xffff).div_ceil(4)
 }

@@ -1,13 +1,21 @@
-//! A memory controller with its memory: lines over the memory network, streams over a static one.
+//! A memory controller with its memory. It transfers lines over the memory network and streams over
+//! a static one.
 //!
-//! Messages, by their user bits (all assumed): 1 reads the line of an address, 2 writes it
-//! (address, 8 words), 3 is the line that comes back; 4 and 5 stream: address and number of words, which
-//! leave or enter over the first static network, one word a cycle. Devices use 6 to read a line
-//! (address, header under which it comes back) and 7 to write bytes of one (address, mask with a
-//! bit for each byte, the first byte's highest; 8 words). A message of kind 10 has a header, under
-//! which a message without words comes back. Lines can also be written over the first static
-//! network, if the memory takes messages from there. Messages of unknown kinds are counted and
-//! dropped.
+//! Messages by their user bits (all assumed):
+//!
+//! | bits | message |
+//! |---|---|
+//! | 1 | reads the line of an address |
+//! | 2 | writes a line: address, 8 words |
+//! | 3 | the reply to 1: the line |
+//! | 4, 5 | streams words out of the memory (4) or into it (5): address, number of words |
+//! | 6 | a device reads a line: address, header of the reply |
+//! | 7 | a device writes bytes of a line: address, mask, 8 words |
+//! | 10 | asks for a reply without words under the header that it carries |
+//!
+//! Streams use the first static network, one word a cycle. The mask has a bit for each byte, the
+//! first byte's highest. Lines can also be written over the first static network, if
+//! `takes_static_messages` is set. Messages of unknown kinds are counted and dropped.
 
 use std::collections::VecDeque;
 
@@ -18,29 +26,28 @@ use crate::cache::{LINE_BYTES, LINE_WORDS};
 use crate::message::Header;
 use crate::tile::kind;
 
-/// A memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemorySpec {
-    /// The first address that it holds, a multiple of a line's 32 bytes.
+    /// The first address of the memory, a multiple of a line's 32 bytes.
     pub base: u32,
-    /// Its size in bytes, likewise.
+    /// Its size in bytes, a multiple of 32.
     pub bytes: u32,
     /// Cycles from a request to the first word of its line.
     pub latency_cycles: u32,
-    /// Requests of lines that are worked on at a time ("up to four outstanding", the paper). Others
-    /// wait in the controller: it takes them all, so that requests never hold up lines on their
-    /// way back, which would be a deadlock (assumed).
+    /// Limit on the line requests in progress ("up to four outstanding", the paper). Others wait in
+    /// the controller. It accepts all requests, so that requests never block lines on their way
+    /// back, which would be a deadlock (assumed).
     pub outstanding: usize,
-    /// Commands of streams that wait ("8 commands deep", public).
+    /// Limit on the waiting stream commands ("8 commands deep", public).
     pub stream_commands: usize,
-    /// Whether it takes no words while it gives some.
+    /// Whether the memory accepts no words while it sends some.
     pub is_half_duplex: bool,
     /// Whether words of the first static network that no stream takes are messages.
     pub takes_static_messages: bool,
 }
 
 impl MemorySpec {
-    /// A full-duplex memory from address 0. Its latency is assumed.
+    /// Creates a full-duplex memory from address 0. Its latency is assumed.
     pub fn full_duplex(bytes: u32) -> Self {
         Self {
             base: 0,
@@ -54,8 +61,8 @@ impl MemorySpec {
     }
 }
 
-/// What the chips of a memory did. Each line and each stream opens a row, and a stream one more
-/// wherever a row ends (assumed: rows are closed after each access).
+/// Access counts of the chips of a memory. Each line and each stream opens a row. A stream opens
+/// one more at each end of a row (assumed: rows are closed after each access).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
     /// Rows that were opened and closed.
@@ -64,16 +71,16 @@ pub struct Accesses {
     pub words: u64,
 }
 
-/// The bytes of a row (assumed: 512 columns of 64 bits).
+/// Bytes of a row (assumed: 512 columns of 64 bits).
 const ROW_BYTES: u32 = 4096;
 
-/// A line to be sent.
+/// The reply to a read of a line.
 #[derive(Clone, Copy, Debug)]
 struct Reply {
-    /// The cycle from which the line is there, once it is worked on.
+    /// The cycle in which the line is ready; none while the request waits.
     ready: Option<u64>,
     address: u32,
-    /// Where it goes: destination and final side count.
+    /// The destination and the final side count.
     to: Header,
 }
 
@@ -96,23 +103,22 @@ pub struct Memory {
     sending: VecDeque<u32>,
     reads: VecDeque<Stream>,
     writes: VecDeque<Stream>,
-    /// Messages that could not be served: unknown kind, wrong length, address outside.
+    /// Messages that were refused: unknown kind, wrong length, or an address outside the memory.
     pub refused: u64,
     accesses: Accesses,
-    /// Requests that have begun and nobody has taken, if they are kept.
+    /// Requests that have begun and were not taken yet; none if they are not kept.
     begun: Option<Vec<Begun>>,
 }
 
 /// A request that a memory has begun to serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begun {
-    /// The tile, or that of the device, that asks.
+    /// The tile that asks, or the tile of the device that asks.
     pub origin: (u8, u8),
     /// The first address.
     pub address: u32,
-    /// Words from there on.
+    /// The number of words from that address on.
     pub words: u32,
-    /// Whether they are written.
     pub is_write: bool,
 }
 
@@ -135,7 +141,7 @@ impl Memory {
         }
     }
 
-    /// Whether requests that begin are kept from now on, for [`take_begun`](Self::take_begun).
+    /// Sets whether requests that begin are kept for [`take_begun`](Self::take_begun).
     pub fn keep_begun(&mut self, keep: bool) {
         self.begun = keep.then(Vec::new);
     }
@@ -145,32 +151,30 @@ impl Memory {
         self.begun.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// What its chips did.
     pub fn counts(&self) -> Accesses {
         self.accesses
     }
 
-    /// Requests that wait or are worked on.
+    /// Returns the number of requests that wait or are in progress.
     pub fn waiting(&self) -> usize {
         self.replies.len() + self.reads.len() + self.writes.len()
     }
 
-    /// The word at an address.
+    /// Returns the word at an address.
     pub fn read(&self, address: u32) -> Option<u32> {
         self.words.get((address.wrapping_sub(self.spec.base) / 4) as usize).copied()
     }
 
-    /// Its parameters.
     pub fn spec(&self) -> &MemorySpec {
         &self.spec
     }
 
-    /// The word of an address, if the memory holds it.
+    /// Returns the word at an address for writing, if the memory holds it.
     pub fn word(&mut self, address: u32) -> Option<&mut u32> {
         self.words.get_mut((address.wrapping_sub(self.spec.base) / 4) as usize)
     }
 
-    /// Sets the words from an address on; returns whether the memory holds them all.
+    /// Sets the words from an address on. Returns whether the memory holds them all.
     pub fn load(&mut self, address: u32, words: &[u32]) -> bool {
         let begin = (address.wrapping_sub(self.spec.base) / 4) as usize;
         let place = begin.checked_add(words.len()).and_then(|end| self.words.get_mut(begin..end));
@@ -266,7 +270,7 @@ impl Memory {
                 self.word(address)?;
                 self.word(address.checked_add(words.checked_mul(4)? - 4)?)?;
                 let is_read = header.user == kind::STREAM_READ;
-                // The row at which it begins; others are opened on the way.
+                // The row at which the stream begins. It opens others on the way.
                 self.accesses.rows += u64::from(!address.is_multiple_of(ROW_BYTES));
                 let ready = if is_read { ready } else { now };
                 let queue = if is_read { &mut self.reads } else { &mut self.writes };
@@ -277,7 +281,7 @@ impl Memory {
         Some(())
     }
 
-    /// Begins to work on requests, as many as can be under way.
+    /// Begins as many requests as can be in progress.
     fn begin(&mut self, now: u64) {
         let ready = now + u64::from(self.spec.latency_cycles);
         for reply in self.replies.iter_mut().take(self.spec.outstanding) {
@@ -309,8 +313,8 @@ impl Memory {
         is_sent
     }
 
-    /// Whether a stream that has been commanded still writes words of a line. Reads wait for it, so
-    /// they never see the words before (assumed).
+    /// Whether a commanded stream still has to write words of a line. Reads wait for it, so they
+    /// never return the words before the write (assumed).
     fn is_written_later(&self, line: u32) -> bool {
         let end = |write: &Stream| write.address + 4 * write.words;
         self.writes.iter().any(|write| write.address < line + LINE_BYTES && line < end(write))
@@ -359,7 +363,7 @@ impl Accesses {
         self.words += LINE_WORDS as u64;
     }
 
-    /// A word of a stream.
+    /// Counts a word of a stream.
     fn word(&mut self, address: u32) {
         self.rows += u64::from(address.is_multiple_of(ROW_BYTES));
         self.words += 1;
@@ -372,7 +376,7 @@ fn is_whole(message: &[u32]) -> bool {
     header.is_some_and(|header| message.len() > usize::from(header.length))
 }
 
-/// Goes on to the next word of the first stream.
+/// Moves the first stream on to its next word.
 fn advance(streams: &mut VecDeque<Stream>) {
     if let Some(stream) = streams.front_mut() {
         stream.address += 4;
@@ -396,7 +400,7 @@ impl Device for Memory {
     }
 
     fn next(&self, now: u64) -> u64 {
-        // What it does not serve is at rest.
+        // Without replies and reads it acts only on words from the chip.
         if self.replies.is_empty() && self.reads.is_empty() { u64::MAX } else { now + 1 }
     }
 

@@ -10,27 +10,27 @@ use super::{Device, Port};
 use crate::message::Header;
 use crate::tile::kind;
 
-/// A card of the chip's output.
+/// An output card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputSpec {
-    /// The network from which the card takes packets. On the general dynamic network they come in
-    /// messages: the words after the headers make up the packets, for each sender; what follows a
-    /// packet in its message is padding.
+    /// The network from which the card takes packets. On the general dynamic network packets come
+    /// in messages: for each sender, the words after the headers make up the packets. Words after a
+    /// packet in its message are padding.
     pub network: Network,
-    /// The rate of the line.
     pub rate: LineRate,
     /// The tile that gets an interrupt whenever the card can take the next packet.
     pub interrupts: Option<(u8, u8)>,
-    /// The memories from which the card fetches the rest of packets whose messages say where it is.
+    /// The memories from which the card fetches the tails of packets whose messages give an
+    /// address.
     pub memories: Vec<Place>,
-    /// Lines that the card asks for at a time ("up to four outstanding", the paper).
+    /// Limit on the lines that the card requests at a time ("up to four outstanding", the paper).
     pub outstanding: usize,
-    /// Whether the number of a packet's words but one comes before them.
+    /// Whether the number of words less one precedes each packet.
     pub is_counted: bool,
 }
 
 impl OutputSpec {
-    /// A card whose line takes what the chip gives.
+    /// Creates a card whose line takes packets as fast as the chip sends them.
     pub fn new(network: Network) -> Self {
         let rate = LineRate::UNLIMITED;
         Self {
@@ -47,29 +47,30 @@ impl OutputSpec {
 /// A packet that left the chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivered {
-    /// The output port, as the packet's first word says it.
+    /// The output port in the packet's first word.
     pub port: u16,
-    /// The packet.
     pub bytes: Vec<u8>,
-    /// The cycles of its first word and of its last one.
+    /// The cycle of the first word.
     pub begun: u64,
-    /// The cycle of its last word.
+    /// The cycle of the last word.
     pub ended: u64,
 }
 
-/// How a word is meant.
+/// The meaning of a word from the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meant {
-    /// As the next of a packet.
+    /// The next word of a packet.
     Packet,
-    /// As one of a message that asks to fetch the rest of its packet, the last one or not.
+    /// A word of a message that asks the card to fetch the packet's tail; the next variant is the
+    /// last such word.
     BeforeFetch,
     LastBeforeFetch,
-    /// The last before a fetch from the card that has kept the rest.
+    /// The last word of a message that asks the card to fetch the tail from the input card that has
+    /// kept it.
     LastBeforeKept,
 }
 
-/// A packet that comes.
+/// A packet that has arrived in part.
 #[derive(Clone, Debug, Default)]
 struct Partial {
     words: Vec<u32>,
@@ -83,23 +84,22 @@ pub struct OutputCard {
     line: LineClock,
     /// The first cycle in which the card takes a word.
     next: u64,
-    /// What is there of a packet, by its sender; on a static network all comes from one.
+    /// Incomplete packets by sender. On a static network there is one sender.
     partial: BTreeMap<(u8, u8), Partial>,
-    /// The header of the message that comes, and the words of it that are left.
+    /// The header of the incoming message, and the number of its words that are missing.
     message: Option<(Header, u8)>,
     /// Whether the rest of the message is padding.
     is_padding: bool,
     fetch: Option<Fetch>,
     interrupt: Option<u32>,
     is_ready: bool,
-    /// Words of packets that have come.
+    /// Words of packets that have arrived.
     pub words: u64,
     /// The packets, in the order of their last words.
     pub delivered: Vec<Delivered>,
 }
 
 impl OutputCard {
-    /// Creates a card.
     pub fn new(spec: OutputSpec) -> Self {
         Self {
             line: LineClock::new(spec.rate),
@@ -116,17 +116,18 @@ impl OutputCard {
         }
     }
 
-    /// Whether a packet has begun to come and not ended.
+    /// Whether a packet has begun to arrive and is incomplete.
     pub fn is_within_packet(&self) -> bool {
         self.pending_words() > 0 || self.fetch.is_some()
     }
 
-    /// Words of packets that did not end.
+    /// Returns the words of incomplete packets.
     pub fn pending_words(&self) -> usize {
         self.partial.values().map(|partial| partial.words.len()).sum()
     }
 
-    /// Takes a word of the network and, if it is one of a packet, its sender and how it is meant.
+    /// Takes a word from the network. Returns it with its sender and its meaning if it belongs to a
+    /// packet.
     fn word(&mut self, port: &mut Port<'_>) -> Option<((u8, u8), u32, Meant)> {
         if self.spec.network != Network::General {
             return port.read(self.spec.network).map(|word| ((0, 0), word, Meant::Packet));
@@ -170,14 +171,14 @@ impl OutputCard {
         }
         partial.words.push(word);
         self.words += 1;
-        // The words before those of the packet's bytes are not for the line.
+        // The words before the packet's bytes do not go to the line.
         let first = usize::from(self.spec.is_counted);
         if let Some(more) = partial.words.len().checked_sub(2 + first) {
             let left = (partial.words[first] as usize & 0xffff).saturating_sub(4 * more);
             self.next = self.line.take(port.now, left.min(4));
         }
         if matches!(meant, Meant::LastBeforeFetch | Meant::LastBeforeKept) {
-            // First word, address of the rest, and what of the packet the message holds.
+            // The first word, the address of the tail, and the packet's words in the message.
             let mut words = std::mem::take(&mut partial.words);
             if words.len() >= 2 {
                 let address = words.remove(1);
@@ -206,8 +207,8 @@ impl OutputCard {
     }
 }
 
-/// Whether words are all of a packet. Their number goes before them if they are counted; otherwise
-/// the first one has the packet's length.
+/// Whether a packet is complete. Its number of words comes first if words are counted. Otherwise
+/// the first word has the packet's length.
 fn is_whole(words: &[u32], is_counted: bool) -> bool {
     if is_counted {
         words.len() as u64 == u64::from(words[0]) + 2
@@ -229,7 +230,7 @@ impl Device for OutputCard {
             return moves;
         }
         let is_between = self.message.is_none() && self.pending_words() == 0;
-        // The first word says what comes and is not for the line.
+        // The first word describes the packet and does not go to the line.
         if port.now < self.next && !(is_between && self.spec.network != Network::General) {
             return true;
         }

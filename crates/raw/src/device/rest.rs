@@ -1,4 +1,4 @@
-//! What an input card does with the rest of a packet whose head the chip processes.
+//! How an input card stores the tail of a packet whose head the chip processes.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,47 +9,47 @@ use crate::cache::{LINE_BYTES, LINE_WORDS};
 use crate::message::Header;
 use crate::tile::kind;
 
-/// A circular buffer of packets. Each begins on a line, after the one before.
+/// A circular buffer of packets. Each packet begins on a line, after the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
     /// The first address.
     pub base: u32,
-    /// No packet begins after so many bytes.
+    /// No packet begins after this offset in bytes.
     pub last: u32,
 }
 
-/// Where the words after the head of a packet go.
+/// Where the words after the head of a packet (its tail) go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
     /// After the head, on its network.
     Follows,
-    /// Into a memory, by messages that write a line each.
+    /// Into a memory, in messages that write a line each.
     Lines {
         /// Words of the head.
         head: usize,
         /// The memory.
         memory: Place,
-        /// The part of it that is the packets'.
+        /// The part of the memory that holds packets.
         ring: Ring,
-        /// Over the memory network, ahead of the head, which is handed over once the memory has
-        /// confirmed the lines; otherwise after the head, on its network.
+        /// If set, lines go over the memory network before the head, and the head waits until the
+        /// memory has confirmed them. Otherwise they go after the head, on its network.
         over_memory_network: bool,
-        /// Whether a mask of its bytes goes before each line (the RAW DMA protocol).
+        /// Whether a mask of its bytes precedes each line (the RAW DMA protocol).
         has_mask: bool,
     },
-    /// It stays in the card until another card asks for it.
+    /// The card keeps the tail until an output card asks for it.
     Kept {
         /// Words of the head.
         head: usize,
-        /// The addresses by which the chip knows it.
+        /// The addresses by which the chip refers to tails.
         ring: Ring,
-        /// Packets whose rest can be in the card. The next one with a rest waits.
+        /// Limit on the tails in the card. The next packet with a tail waits.
         most: usize,
     },
 }
 
 impl Rest {
-    /// Words of the head, if it ends.
+    /// Returns the words of the head; `usize::MAX` if the whole packet is sent.
     pub(super) fn head(&self) -> usize {
         match self {
             Self::Follows => usize::MAX,
@@ -58,23 +58,23 @@ impl Rest {
     }
 }
 
-/// The part of a card that handles rests.
+/// The part of a card that handles packet tails.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rests {
-    /// Where the next rest begins in the ring.
+    /// Where the next tail begins in the ring.
     offset: u32,
     /// Words for the memory network.
     writing: VecDeque<u32>,
-    /// Heads in their order, and whether each waits for the memory.
+    /// Heads in order, and whether each waits for a confirmation from the memory.
     heads: VecDeque<(Vec<u32>, bool)>,
     kept: BTreeMap<u32, Vec<u32>>,
-    /// The request that comes, and the words of packets that are asked for.
+    /// The words of the incoming request; `asked` has the words of requested tails.
     request: Vec<u32>,
     asked: VecDeque<u32>,
 }
 
 impl Rests {
-    /// The address of a rest of some words.
+    /// Returns the address for a tail of this many words.
     fn address(&mut self, ring: Ring, words: usize) -> u32 {
         let address = ring.base + self.offset;
         self.offset += (words.div_ceil(LINE_WORDS) * LINE_WORDS * 4) as u32;
@@ -84,7 +84,7 @@ impl Rests {
         address
     }
 
-    /// Whether a packet of some words after the first can begin.
+    /// Whether a packet with this many words after the first can begin.
     pub fn has_room(&self, rest: &Rest, words: usize) -> bool {
         match rest {
             Rest::Kept { head, most, .. } => words <= *head || self.kept.len() < *most,
@@ -92,7 +92,7 @@ impl Rests {
         }
     }
 
-    /// Takes a packet: the head, which is handed over by `next`, and the words of the rest.
+    /// Takes a packet: the head, which `next` hands over, and the words of the tail.
     pub fn take(&mut self, spec: &Rest, mut head: Vec<u32>, rest: &[u32], port: &Port<'_>) {
         if rest.is_empty() {
             self.heads.push_back((head, false));
@@ -124,18 +124,18 @@ impl Rests {
         self.heads.push_back((head, false));
     }
 
-    /// The next head that can be handed over.
+    /// Returns the next head that can be handed over.
     pub fn next(&mut self) -> Option<Vec<u32>> {
         let waits = self.heads.front().is_none_or(|(_, waits)| *waits);
         if waits { None } else { self.heads.pop_front().map(|(head, _)| head) }
     }
 
-    /// Whether nothing is left to be handed over, but for what is kept.
+    /// Whether no words are left to send. Kept tails do not count.
     pub fn is_empty(&self) -> bool {
         self.heads.is_empty() && self.writing.is_empty() && self.asked.is_empty()
     }
 
-    /// Acts for a cycle on the dynamic networks; returns whether a word moved.
+    /// Acts for a cycle on the dynamic networks. Returns whether a word moved.
     pub fn cycle(&mut self, spec: &Rest, port: &mut Port<'_>) -> bool {
         match spec {
             Rest::Follows => false,
@@ -153,7 +153,7 @@ impl Rests {
             moves = true;
         }
         if port.read(Network::Memory).is_some() {
-            // The confirmation of the first head that waits.
+            // A word from the memory confirms the lines of the first head that waits.
             if let Some((_, waits)) = self.heads.iter_mut().find(|(_, waits)| *waits) {
                 *waits = false;
             }
@@ -169,7 +169,7 @@ impl Rests {
             self.request.push(word);
             if let [_, address, back] = self.request[..] {
                 self.request.clear();
-                // No header to send it back under: the packet is dropped.
+                // Without a header for the reply the packet is dropped.
                 let words = self.kept.remove(&address).filter(|_| back != 0).unwrap_or_default();
                 for words in words.chunks(super::fetch::MESSAGE_WORDS) {
                     let length = words.len() as u8;
@@ -189,7 +189,7 @@ impl Rests {
     }
 }
 
-/// Messages that write words from an address at the begin of a line on.
+/// Returns messages that write words to memory, from an address at the beginning of a line on.
 fn lines(memory: Place, address: u32, words: &[u32], has_mask: bool) -> Vec<u32> {
     let (user, length) = if has_mask { (kind::DMA_WRITE, 10) } else { (kind::WRITE_LINE, 9) };
     let last = 1 + memory.side as u8;

@@ -1,4 +1,4 @@
-//! What tiles, switches, networks and memories have done, as totals of events.
+//! Totals of events in tiles, switches, networks and memories.
 
 use wireloom_isa::raw::switch::Control;
 use wireloom_isa::raw::tile::{Instruction, Op};
@@ -12,7 +12,7 @@ use crate::layout::{ENDS, PROCESSOR};
 use crate::switch::Switch;
 use crate::tile::Tile;
 
-/// The datapath of an instruction.
+/// The datapath that an instruction uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Datapath {
     Add,
@@ -20,7 +20,7 @@ enum Datapath {
     Shift,
     Multiply,
     Divide,
-    /// It has a result from elsewhere, or none.
+    /// No datapath: jumps and control instructions.
     None,
 }
 
@@ -29,7 +29,7 @@ fn datapath(op: Op) -> Datapath {
         Op::Addu | Op::Subu | Op::Addiu | Op::Slt | Op::Sltu | Op::Slti | Op::Sltiu => {
             Datapath::Add
         }
-        // Comparisons of branches, and addresses.
+        // Branches compare, memory accesses add up their address.
         Op::Beq | Op::Bne | Op::Bltz | Op::Bgez | Op::Blez | Op::Bgtz => Datapath::Add,
         Op::Lb | Op::Lh | Op::Lw | Op::Lbu | Op::Lhu | Op::Sb | Op::Sh | Op::Sw | Op::Wbinv => {
             Datapath::Add
@@ -49,15 +49,15 @@ fn datapath(op: Op) -> Datapath {
     }
 }
 
-/// Totals of a tile processor.
+/// Totals of events of a tile processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Done {
-    /// By the number of the datapath.
+    /// Instructions by the number of their datapath.
     datapaths: [u64; 6],
-    /// Of the registers.
+    /// Reads of registers; `writes` are writes of registers.
     reads: u64,
     writes: u64,
-    /// Of the cache.
+    /// Loads from the cache; `stores` are stores to it.
     loads: u64,
     stores: u64,
 }
@@ -86,7 +86,7 @@ impl Done {
     }
 }
 
-/// Registers of a switch that were read and written, and counts that were added to.
+/// Returns the registers of a switch that were read and written, and the counts that were added to.
 fn control(switch: &Switch) -> [u64; 3] {
     let mut totals = [0; 3];
     for (operation, times) in switch.operations() {
@@ -102,8 +102,8 @@ fn control(switch: &Switch) -> [u64; 3] {
     totals
 }
 
-/// Words that were written into the queues of a tile and network, taken from them, and that came
-/// from neighbours.
+/// Returns the words that were written into the queues of a tile and network, the words taken from
+/// them, and the words that came from neighbours.
 fn words(chip: &Chip, tile: usize, network: Network) -> [u64; 3] {
     let first = chip.layout.input(tile, network as usize, 0);
     let queues = &chip.queues[first..=first + ENDS];
@@ -117,7 +117,7 @@ fn words(chip: &Chip, tile: usize, network: Network) -> [u64; 3] {
     ]
 }
 
-/// Words over all pins.
+/// Returns the words that crossed all pins.
 fn pins(chip: &Chip) -> u64 {
     let layout = &chip.layout;
     let ends = layout.ports.iter().enumerate().flat_map(|(port, (tile, side))| {
@@ -128,7 +128,8 @@ fn pins(chip: &Chip) -> u64 {
     ends.map(|queue| chip.queues[queue].written()).sum()
 }
 
-/// Charges what a chip did since reset and the account has not heard of, in so many cycles.
+/// Charges the account with a chip's events of `cycles` cycles since reset. The account keeps track
+/// of what was charged before.
 pub fn charge(account: &mut Account, chip: &Chip, cycles: u64) {
     for (number, (tile, switch)) in chip.tiles.iter().zip(&chip.switches).enumerate() {
         let done = Done::of(tile);
@@ -140,10 +141,10 @@ pub fn charge(account: &mut Account, chip: &Chip, cycles: u64) {
         part(2, &[multiply, divide, left(1, multiply + divide)]);
         let Done { reads, writes, loads, stores, .. } = done;
         part(3, &[reads, writes, left(REGISTER_PORTS, reads + writes)]);
-        // Instructions after a wrong prediction are fetched and dropped.
+        // Instructions after a mispredicted branch are fetched and dropped.
         let fetched = tile.cycles.executed + tile.cycles.branches;
         part(4, &[fetched, left(1, fetched)]);
-        // What is missed is looked up twice.
+        // An access that misses looks the line up twice.
         let (_, misses) = tile.cache_counts();
         let (reads, lines) = (loads + misses, misses + tile.written_back);
         let line_words = lines * LINE_WORDS as u64;

@@ -1,8 +1,8 @@
-//! The energy of a chip: its parts with their models, and what units did as events.
+//! The energy of a chip: its parts with their models, and the events of its units.
 //!
-//! Units count what they do in any case; [`charge`] hands the counts to an
-//! [`Account`](wireloom_power::Account). docs/power.md lists the parts and docs/results/raw.md what
-//! they take.
+//! Units always count their events. [`charge`] hands the counts to an
+//! [`Account`](wireloom_power::Account). docs/power.md lists the parts, and docs/results/raw.md
+//! lists their energies.
 
 mod ledger;
 mod parts;
@@ -17,12 +17,12 @@ use wireloom_sim::{Clock, SpecError};
 
 use crate::{Chip, Spec};
 
-/// The clock of a chip.
+/// Returns the clock of a chip.
 pub(crate) fn clock(spec: &Spec) -> Clock {
     Clock::hertz(u64::from(spec.clock_mhz) * 1_000_000)
 }
 
-/// The energy of a chip and of the memories at its ports since reset.
+/// Returns the energy of a chip and of the memories at its ports since reset.
 ///
 /// # Errors
 /// If a number of the description is out of its range.

@@ -1,4 +1,4 @@
-//! The parts whose energy is accounted for, with their models.
+//! The parts of the energy account, with their models.
 
 use std::ops::Range;
 
@@ -33,14 +33,13 @@ pub static TILE_PARTS: [Part; 11] = [
 pub static PARTS: [Part; 2] =
     [Part::new("pins", &["word"]), Part::new("dram", &["activate", "word", "refresh"])];
 
-/// Parts that are summed up for people.
+/// Parts that reports sum up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Their name.
     pub name: &'static str,
-    /// The places of parts of tiles, in [`TILE_PARTS`].
+    /// Parts of tiles, as indices into [`TILE_PARTS`].
     tiles: Range<usize>,
-    /// The places of parts around them, in [`PARTS`].
+    /// Parts around the tiles, as indices into [`PARTS`].
     rest: Range<usize>,
 }
 
@@ -54,7 +53,7 @@ const GROUPS: [Group; 6] = [
     Group { name: "DRAM", tiles: 0..0, rest: 1..2 },
 ];
 
-/// The energy of each group.
+/// Returns the energy of each group.
 pub fn groups(account: &Account) -> impl Iterator<Item = (&'static str, Energy)> {
     GROUPS.iter().map(|group| {
         let tiles = group.tiles.clone().map(|place| account.unit_part(place));
@@ -63,16 +62,16 @@ pub fn groups(account: &Account) -> impl Iterator<Item = (&'static str, Energy)>
     })
 }
 
-/// Ports of the registers: two operands and a result.
+/// Ports of the register file: two operands and a result.
 pub(super) const REGISTER_PORTS: u64 = 3;
-/// Queues of a tile and network: from each end of the crossbar, and to the processor.
+/// Queues of a tile and network: one from each end of the crossbar, and one to the processor.
 pub(super) const QUEUES: u64 = ENDS as u64 + 1;
-/// Static networks, whose switch is one.
+/// Static networks. One switch serves both.
 pub(super) const STATIC: u64 = 2;
 /// Registers of a switch.
 const SWITCH_REGISTERS: u32 = wireloom_isa::raw::switch::REGISTERS as u32;
-/// Inputs of the crossbar of a static network ("two 7-input crossbars", public), and outputs
-/// (assumed: as many).
+/// Inputs of the crossbar of a static network ("two 7-input crossbars", public). It has as many
+/// outputs (assumed).
 const STATIC_ENDS: u32 = 7;
 
 struct Models<'a> {
@@ -86,29 +85,29 @@ impl Models<'_> {
         self.power.technology.leak(self.process, width_um)
     }
 
-    /// What a port without an access takes.
+    /// Returns the energy of a port in a cycle without access.
     fn idle(&self, access: Energy) -> Energy {
         percent_of(access, self.power.idle_percent)
     }
 
-    /// What a functional unit or a memory takes that is turned off.
+    /// Returns the energy of a cycle of a functional unit or memory that is turned off.
     fn off(&self, access: Energy) -> Energy {
         percent_of(access, self.power.off_percent)
     }
 
-    /// A memory that is read once a cycle.
+    /// Models a memory that is read once a cycle.
     fn fetched(&self, words: u32, bits: u32) -> Result<PartModel, RangeError> {
         let array = Array::new(self.process, words, bits, 1, Reading::Sensed)?;
         let energies = vec![array.read(), self.off(array.read())];
         Ok(PartModel { energies, nanowatts: self.leak(array.leaking_um()) })
     }
 
-    /// The data cache: both ways are read, with their tags; a write changes one.
+    /// Models the data cache. A read reads both ways with their tags, a write changes one.
     fn cache(&self) -> Result<PartModel, RangeError> {
         let ways = WAYS as u32;
         let bytes = self.spec.cache.kilobytes * 1024 / ways;
         let lines = bytes / LINE_BYTES;
-        // A tag, and whether the line is there and whether it is newer than memory.
+        // A tag, a valid bit and a dirty bit.
         let tag_bits = 32 - bytes.ilog2() + 2;
         let data = Array::new(self.process, bytes / 4, 32, 1, Reading::Sensed)?;
         let tags = Array::new(self.process, lines, tag_bits, 1, Reading::Sensed)?;
@@ -120,7 +119,7 @@ impl Models<'_> {
         Ok(PartModel { energies, nanowatts: self.leak(leaks) })
     }
 
-    /// Networks with a crossbar of so many ends: queues, crossbar, wires to neighbours.
+    /// Models networks whose crossbars have `ends` ends: queues, crossbar, wires to neighbours.
     fn network(&self, ends: u32, networks: u64, is_dynamic: bool) -> Result<PartModel, RangeError> {
         let words = self.spec.queue_words;
         let queue = Array::new(self.process, words, 32, 2, Reading::FullSwing)?;
@@ -129,7 +128,7 @@ impl Models<'_> {
         let mut energies = vec![queue.write(), queue.read(), crossbar.carry(), hop];
         let mut leaks = queue.leaking_um() * (QUEUES * networks) as f64;
         if is_dynamic {
-            // One for each output. Half of the inputs ask on average (assumed).
+            // One arbiter for each output. On average half of the inputs request it (assumed).
             let arbiter = Arbiter::round_robin(self.process, ends)?;
             energies.push(arbiter.grant(ends.div_ceil(2)));
             leaks += arbiter.leaking_um() * f64::from(ends);
@@ -175,7 +174,7 @@ impl Models<'_> {
         })
     }
 
-    /// The pins of the chip, and the chips of so many memories.
+    /// Models the pins of the chip, and the chips of all memories.
     fn rest(&self, memories: u64) -> Vec<PartModel> {
         let power = self.power;
         let word = power.technology.board_word(power.pin_pf);
@@ -191,8 +190,8 @@ impl Models<'_> {
     }
 }
 
-/// Creates the account of a chip with the memories at its ports, with the energy of each interval
-/// if there is one.
+/// Creates the account of a chip and the memories at its ports. With an interval the account also
+/// records the energy of each interval.
 ///
 /// # Errors
 /// If a number of the description is out of its range.
@@ -252,7 +251,7 @@ mod tests {
             assert!(large[place].energies[0] > own[place].energies[0], "{place}");
             assert!(large[place].nanowatts > own[place].nanowatts, "{place}");
         }
-        // Both ways with their tags are read, one is written.
+        // A read reads both ways with their tags, a write changes one.
         assert!(own[5].energies[0] > own[5].energies[2]);
         assert!(own[5].energies[1] > own[5].energies[2]);
     }

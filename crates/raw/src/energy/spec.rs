@@ -5,25 +5,25 @@ use wireloom_power::{DramChips, Technology};
 use wireloom_sim::SpecError;
 use wireloom_sim::spec::within;
 
-/// The process, the voltages, and what the models of `wireloom-power` do not know by themselves.
+/// Process and voltages, and parameters that the models of `wireloom-power` lack.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PowerSpec {
     /// Process, voltages and temperature.
     #[serde(flatten)]
     pub technology: Technology,
-    /// What a port that is not used in a cycle takes, in percent of an access, 0 to 100.
+    /// The energy of a port in a cycle without access, in percent of an access, 0 to 100.
     pub idle_percent: u32,
-    /// The same of a functional unit or a memory, which the chip turns off when it is not needed.
+    /// The energy of a functional unit or memory that is turned off, in percent of an access, 0 to
+    /// 100. The chip turns units off when it does not need them.
     pub off_percent: u32,
-    /// The side of a tile, which is the length of the wires to a neighbour, in micrometres, 0 to
-    /// 100,000.
+    /// The side of a tile in micrometres, 0 to 100,000. Wires to a neighbour have this length.
     pub tile_um: u32,
     /// The capacitance of a line of a port with its pins, in picofarads, 0 to 1,000.
     pub pin_pf: u32,
     /// The time of a word on the pins of a memory, in picoseconds, 1 to 1,000,000.
     pub dram_word_ps: u32,
-    /// The time from a refresh of a memory to the next one, in nanoseconds, 1 to 1,000,000.
+    /// The time between two refreshes of a memory, in nanoseconds, 1 to 1,000,000.
     pub dram_refresh_ns: u32,
     /// The chips of each memory.
     pub dram: DramChips,
@@ -33,7 +33,7 @@ impl PowerSpec {
     /// Checks the range of all numbers.
     ///
     /// # Errors
-    /// The first number out of range, by its key.
+    /// The first number out of range, with its key.
     pub fn check(&self) -> Result<(), SpecError> {
         self.technology.check().map_err(|error| error.in_table("power"))?;
         within("power.idle_percent", self.idle_percent, 0..=100)?;

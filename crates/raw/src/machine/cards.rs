@@ -1,8 +1,9 @@
-//! Line cards apart from chains: `mapping.cards`.
+//! Line cards that several chains share: `mapping.cards`.
 //!
-//! A chain without a card gets packets from the card of a neighbour, in turn. The switch of the neighbour's first
-//! tile sends it the messages whose turn it is, and that of its last tile takes in what leaves of it, in the same
-//! turn: so packets of a card leave one tile, in the order in which they came.
+//! A chain without a card gets packets from the card of a neighbour, in turn. The switch of the
+//! neighbour's first tile forwards its share of the messages. The switch of the neighbour's last
+//! tile collects its outgoing packets, in the same turn. So packets of a card leave from one tile,
+//! in their order of arrival.
 
 use super::mapping::{Edge, Mapping, Outputs, Place};
 use crate::Side;
@@ -12,25 +13,25 @@ use wireloom_codegen_tile::Link;
 /// A line card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CardAt {
-    /// Where it is.
     pub port: Edge,
-    /// The chains that get its packets, in turn. What leaves of all of them leaves the last tile of the first.
+    /// The chains that get its packets, in turn. All of their packets leave from the last tile of
+    /// the first chain.
     pub chains: Vec<usize>,
 }
 
-/// A neighbour to which a chain hands on messages.
+/// A neighbour to which a chain forwards messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
-    /// The chain.
+    /// The number of the neighbour.
     pub chain: usize,
-    /// Where it is, of the first and of the last tile.
+    /// The sides of the first and of the last tile at which the neighbour is.
     pub first: Side,
     pub last: Side,
     /// The messages in a turn: one for each chain that gets its packets this way.
     pub messages: usize,
 }
 
-/// Where a chain's packets come from: the card of its own, or a neighbour.
+/// The source of a chain's packets: its own card, or a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feed {
     Card,
@@ -38,7 +39,7 @@ pub enum Feed {
 }
 
 impl Mapping {
-    /// Checks the numbers of chains with a card, and that the others can have packets in turn.
+    /// Checks the numbers of chains with a card, and that the other chains can get packets in turn.
     pub(super) fn check_cards(&self) -> Result<(), String> {
         let (cards, chains) = (&self.cards, self.chains.len());
         if let Some(card) = cards.iter().find(|card| **card >= chains) {
@@ -66,18 +67,18 @@ impl Mapping {
         Err(format!("`mapping.cards` leaves a chain without a line card, and {why}"))
     }
 
-    /// Whether some chains have no card of their own.
+    /// Whether some chains have no card.
     pub fn has_shared_cards(&self) -> bool {
         !self.cards.is_empty() && self.cards.len() < self.chains.len()
     }
 
-    /// The chains with a card, by the numbers of cards.
+    /// Returns the chains with a card, in the order of the cards.
     pub fn carded(&self) -> Vec<usize> {
         if self.cards.is_empty() { (0..self.chains.len()).collect() } else { self.cards.clone() }
     }
 
-    /// Where each chain's packets come from. One without a card has those of the neighbour whose card has the
-    /// fewest chains.
+    /// Returns the source of each chain's packets. A chain without a card is fed by the neighbour
+    /// whose card has the fewest chains.
     ///
     /// # Errors
     /// A sentence about a chain without card and neighbour.
@@ -108,10 +109,10 @@ impl Mapping {
         Ok(feeds.into_iter().flatten().map(|(feed, _)| feed).collect())
     }
 
-    /// The sides at which a chain is next to another, of its first and of its last tile.
+    /// Returns the sides of a chain's first and last tile at which the other chain is.
     pub(super) fn sides(&self, layout: &Layout, from: usize, to: usize) -> Option<(Side, Side)> {
         let (from, to) = (&self.chains[from], &self.chains[to]);
-        // Where the first tile is the last one, words would go to and fro between two switches.
+        // If the first tile were also the last, words would bounce between two switches.
         if from.len() < 2 || to.len() < 2 {
             return None;
         }
@@ -120,14 +121,14 @@ impl Mapping {
     }
 }
 
-/// The side of a tile at which another one is its neighbour.
+/// Returns the side of a tile at which another one is its neighbour.
 pub fn side_to(layout: &Layout, from: Place, to: Place) -> Option<Side> {
     let number = |(x, y): Place| usize::from(y) * layout.columns + usize::from(x);
     let is_to = |side: &Side| layout.neighbour(number(from), *side as usize) == Some(number(to));
     Side::ALL.into_iter().find(is_to)
 }
 
-/// The branches of each chain, and the chains of each card in the order of their turns.
+/// Returns the branches of each chain, and the chains of each card in the order of their turns.
 pub fn turns(
     mapping: &Mapping,
     layout: &Layout,

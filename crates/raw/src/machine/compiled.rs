@@ -21,24 +21,24 @@ use crate::message::Header;
 
 /// An engine for a chip.
 pub struct Compiled {
-    /// The text of all tiles and switches, and what it is assembled to.
+    /// The source of all tiles and switches; `image` is its assembled form.
     pub text: String,
     pub image: Image,
-    /// What packets bring with them.
+    /// The words that accompany packets.
     pub needs: Needs,
-    /// Where the offloads of each instance of an engine are.
+    /// The places of the offloads of each instance of an engine.
     pub places: Vec<Vec<tile::Place>>,
-    /// What is in memory at the start.
+    /// The contents of memory at the start, by address.
     pub images: Vec<(u32, Vec<u32>)>,
-    /// The stages of each chain.
     pub stages: Vec<Stages>,
-    /// The number of tiles in use, with the home.
+    /// The number of tiles in use, including the home.
     pub tiles: u32,
-    /// The bytes of a packet that go to the tiles, if the rest of longer ones stays outside.
+    /// Limit on the bytes of a packet that go to the tiles. The tail of a longer packet goes around
+    /// them. None if tiles take whole packets.
     pub head: Option<u32>,
-    /// Where the home of state has the number of the packet whose turn it is.
+    /// The address at which the home keeps the number of the packet whose turn it is.
     pub turn: Option<u32>,
-    /// The layout without the contents of memory: code depends on nothing else of the tables.
+    /// The layout without the contents of memory. Code depends on nothing else of the tables.
     key: String,
 }
 
@@ -48,7 +48,7 @@ impl Compiled {
         Code { text: text.clone(), image: image.clone(), needs: *needs, stages: stages.clone() }
     }
 
-    /// What goes beside the side word of what leaves.
+    /// Returns the word that leaves next to the side word.
     pub fn beside(&self) -> Beside {
         match self.needs {
             Needs { rest: true, .. } => Beside::Rest,
@@ -61,7 +61,7 @@ impl Compiled {
 /// Compiles an engine with the contents of its tables.
 ///
 /// # Errors
-/// What has no place.
+/// If the engine does not fit: the refusals.
 pub fn compile(
     spec: &MachineSpec,
     program: &Program,
@@ -74,7 +74,7 @@ pub fn compile(
 /// tables: if all tables stay where they are, that code is kept, with its proof.
 ///
 /// # Errors
-/// What has no place.
+/// If the engine does not fit: the refusals.
 pub fn compile_again(
     spec: &MachineSpec,
     program: &Program,
@@ -129,7 +129,7 @@ pub fn compile_again(
     })?;
     let memories = Memories { first, end, tiles, has_rest: head.is_some() };
     let mut layout: Layout<'_> = tile::layout::place(program, store, memories)?;
-    // The contents of memory are no part of the code.
+    // Memory contents are not part of the code.
     let images = std::mem::take(&mut layout.images);
     let key = format!("{layout:?}");
     layout.images = images;
@@ -145,8 +145,8 @@ pub fn compile_again(
     Ok(Compiled { text, image, needs, places, images, stages, tiles, head, turn, key })
 }
 
-/// Generates, assembles and proves the code of all tiles and switches: of so many tiles, with the state
-/// of the home and the memory of queues at addresses.
+/// Generates, assembles and proves the code of all tiles and switches. The array has the number of
+/// tiles with a frame, and the addresses of the home's state and of the queues' memory.
 fn new_code(
     spec: &MachineSpec,
     program: &Program,
@@ -164,12 +164,12 @@ fn new_code(
         let style = Style { has_fast_ways, latencies: latencies(spec) };
         code(spec, program, layout, placement, &rest, style)
     };
-    // Without fast ways there are fewer instructions.
+    // Code without fast ways has fewer instructions.
     code(true).or_else(|_| code(false))
 }
 
-/// The bytes of a packet that go to the tiles, if the rest of longer ones stays outside: all that steps can
-/// touch.
+/// Returns the limit on the bytes of a packet that go to the tiles, if the tails of longer packets
+/// go around them. Steps can touch only these bytes.
 fn head(spec: &MachineSpec, program: &Program) -> Result<Option<u32>, Vec<Refused>> {
     let Some(rest) = &spec.mapping.rest else { return Ok(None) };
     let twice = tile::head::sends_twice(program);
@@ -196,27 +196,26 @@ fn head(spec: &MachineSpec, program: &Program) -> Result<Option<u32>, Vec<Refuse
     Ok(Some(tile::head::bytes(words)))
 }
 
-/// The times of the processors.
+/// Returns the latencies of the processors.
 fn latencies(spec: &MachineSpec) -> Latencies {
     let tile = &spec.chip.tile;
     Latencies { load: tile.load_cycles, multiply: tile.multiply_cycles, divide: tile.divide_cycles }
 }
 
-/// The number of tiles that have a frame: the home has the last one.
+/// Returns the number of tiles that have a frame. The home has the last frame.
 fn frames(spec: &MachineSpec, chains: &[Chain]) -> u32 {
     let tiles: usize = chains.iter().map(|chain| chain.tiles.len()).sum();
     (tiles + usize::from(spec.mapping.home.is_some())) as u32
 }
 
-/// The programs of tiles that execute no steps.
+/// Programs of tiles that execute no steps.
 struct Rest {
-    /// That of the home.
+    /// The program of the home.
     of_home: Option<String>,
-    /// Those of queues, with their switches.
+    /// The programs of queues, with their switches.
     of_queues: String,
 }
 
-/// The code of all tiles and switches.
 struct Code {
     text: String,
     image: Image,
@@ -325,7 +324,7 @@ fn code(
     Ok(Code { text, image, needs, stages: all })
 }
 
-/// Where the switch of a tile of a chain sends the rests of packets, if they come by it.
+/// Returns the side to which the switch of a chain's tile sends packet tails, if tails pass it.
 fn rest_way(placement: &Placement, chain: usize, tile: Place) -> Option<RestWay> {
     let way = placement.ways.get(chain)?;
     let at = way.iter().position(|(own, ..)| *own == tile)?;
@@ -334,12 +333,13 @@ fn rest_way(placement: &Placement, chain: usize, tile: Place) -> Option<RestWay>
     Some(RestWay { to: letter(way[at].2), is_counted })
 }
 
-/// The header of messages from a tile to the device at a port.
+/// Returns the header of messages from a tile to the device at a port.
 fn to_device(origin: Place, (destination, side): Edge) -> u32 {
     Header { last: 1 + side as u8, origin, destination, ..Header::default() }.word()
 }
 
-/// The headers of messages from the last tile of each chain to each port, or to the queue there.
+/// Returns the headers of messages from the last tile of each chain to each port, or to the queue
+/// at that port.
 fn headers(spec: &MachineSpec, placement: &Placement) -> Vec<u32> {
     if spec.mapping.outputs == Outputs::Chain {
         return Vec::new();
@@ -355,8 +355,8 @@ fn headers(spec: &MachineSpec, placement: &Placement) -> Vec<u32> {
     placement.chains.iter().flat_map(all).collect()
 }
 
-/// The header of messages to the tile of a chain after this one, if they go over the general network; the last
-/// one sends none.
+/// Returns the header of messages to the next tile of a chain, if they go over the general network.
+/// The last tile sends none.
 fn hop(spec: &MachineSpec, chain: &Chain, origin: Place) -> Option<u32> {
     let next = chain.tiles.iter().skip_while(|tile| **tile != origin).nth(1);
     let destination = *next.unwrap_or(&origin);
@@ -364,13 +364,13 @@ fn hop(spec: &MachineSpec, chain: &Chain, origin: Place) -> Option<u32> {
     (spec.mapping.links == Link::General).then(|| header.word())
 }
 
-/// The home of state as a tile sees it.
+/// Returns the home of state as a tile addresses it.
 fn home(spec: &MachineSpec, origin: Place) -> Option<Home> {
     let header = |destination| Header { origin, destination, ..Header::default() }.word();
     spec.mapping.home.map(|home| Home { header: header(home) })
 }
 
-/// The programs of queues, whose memory begins at an address.
+/// Returns the programs of queues, whose memory begins at an address.
 fn queues(spec: &MachineSpec, layout: &Layout<'_>, placement: &Placement, first: u32) -> String {
     let Some(queues) = &spec.mapping.queues else { return String::new() };
     let mut text = String::new();
@@ -397,10 +397,11 @@ fn queues(spec: &MachineSpec, layout: &Layout<'_>, placement: &Placement, first:
     text
 }
 
-/// Where the packets of a chain leave, if they do so there and not at its own port.
+/// Returns the ports at which the packets of a chain leave, if they do not leave at the chain's own
+/// port.
 fn ports(spec: &MachineSpec, placement: &Placement, number: usize) -> Option<Ports> {
     let card = placement.card_of(number);
-    // What leaves of the other chains of a card goes to the last tile of the first one.
+    // Packets of the other chains of a card leave from the last tile of the first chain.
     if spec.mapping.outputs == Outputs::Chain || placement.cards[card].chains[0] != number {
         return None;
     }
@@ -413,7 +414,7 @@ fn ports(spec: &MachineSpec, placement: &Placement, number: usize) -> Option<Por
     })
 }
 
-/// The stage of each tile of a chain, and its number among those of the stage.
+/// Returns the stage of each tile of a chain, and the tile's index within the stage.
 pub fn turns(stages: &Stages) -> impl Iterator<Item = (usize, usize)> + '_ {
     let of = |(stage, tiles): (usize, &usize)| (0..*tiles).map(move |turn| (stage, turn));
     stages.tiles.iter().enumerate().flat_map(of)
@@ -423,7 +424,7 @@ fn whole(message: String) -> Vec<Refused> {
     vec![Refused { offload: None, step: None, message }]
 }
 
-/// The stages of a chain of so many tiles: those of the description, or as the steps are best cut.
+/// Returns the stages of a chain of tiles: from the description, or from the best cut of the steps.
 fn stages_of(
     spec: &MachineSpec,
     program: &Program,
@@ -439,7 +440,7 @@ fn stages_of(
     }
     let given = &spec.mapping.steps;
     if given.is_empty() {
-        // A last tile that sends packets to all ports has enough to do.
+        // The last tile is busy enough if it sends packets to all ports.
         let sends = spec.mapping.outputs == Outputs::Egress && tiles.len() > 1;
         let working = &tiles[..tiles.len() - usize::from(sends)];
         let stages = if let [_] = working {
@@ -450,7 +451,7 @@ fn stages_of(
             let sizes: Vec<usize> = code.steps.iter().map(|(_, size)| *size).collect();
             Stages::cut(program, &sizes, working, has_home)
         };
-        // Tiles without steps let packets through.
+        // Tiles without steps pass packets on.
         let stages = Stages { of: stages.of, count: tiles.len(), tiles };
         stages.check(program, has_home)?;
         return Ok(stages);
@@ -481,7 +482,7 @@ fn stages_of(
     Ok(stages)
 }
 
-/// A side in the names of switches' ports.
+/// Returns the letter of a side in the names of switch ports.
 fn letter(side: Side) -> char {
     match side {
         Side::North => 'N',

@@ -1,4 +1,5 @@
-//! What leaves the chip: at which port, in which order, and what queues had no room for.
+//! Packets that leave the chip: their ports, their order, and the packets that a full queue
+//! dropped.
 
 use wireloom_codegen_tile::{LAST, RUNAWAY, Way};
 use wireloom_ir::{Output, Reason, ReasonSetId, Verdict};
@@ -8,7 +9,7 @@ use super::port::Left;
 use super::{Pending, Raw};
 
 impl Raw {
-    /// Takes what has left the chip. Returns the packets that began to enter.
+    /// Takes the packets that have left the chip. Returns the packets that began to enter.
     pub(super) fn collect_left(&mut self) -> Result<Vec<u64>> {
         let mut numbers = Vec::new();
         for number in 0..self.placement.cards.len() {
@@ -33,7 +34,7 @@ impl Raw {
                 let from = placement.cards.iter().position(|card| placement.sender(card) == tile);
                 let from =
                     from.ok_or_else(|| Error::new("a packet left a tile that sends none"))?;
-                // Fewer than 65,536 of a card wait for an earlier one.
+                // Fewer than 65,536 packets of a card wait for an earlier one.
                 let next = self.next[from];
                 let serial = next + u64::from(serial.wrapping_sub(next as u16));
                 self.check_port(number, from, serial, &left)?;
@@ -49,8 +50,7 @@ impl Raw {
         Ok(numbers)
     }
 
-    /// Checks that what has left is at its port, and that a packet is not there before an earlier one
-    /// of its card.
+    /// Checks that a packet left at its port, and not before an earlier packet of its card.
     fn check_port(&mut self, number: usize, from: usize, serial: u64, left: &Left) -> Result {
         let wanted = match Way::of(left.side) {
             Way::Port => usize::from(left.port()) % self.placement.ports.len(),
@@ -71,13 +71,13 @@ impl Raw {
         Ok(())
     }
 
-    /// What has left next of a card's packets.
+    /// Records the next departure of a card's packets.
     fn leaves(&mut self, card: usize, left: Left) -> Result {
         let pending = &mut self.pending[card];
         let none = || Error::new("more packets have left the chip than it was given");
         let packet = pending.front().ok_or_else(none)?;
         let (all, is_over) = self.left.entry(packet.number).or_default();
-        // A packet without a buffer has come when it begins to enter.
+        // Without a buffer a packet counts as arrived when it begins to enter.
         let came = self.lines.buffer.map(|_| packet.at);
         self.measured.leaves(packet.number, came, &left);
         if left.side & LAST != 0 {

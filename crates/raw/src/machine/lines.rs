@@ -1,18 +1,19 @@
-//! The lines at the ports of engines: when packets come, and which of them their cards lose.
+//! The lines at the ports of engines: when packets arrive, and which of them are lost at a full
+//! card.
 //!
-//! Without a buffer a line stands still until the packet before has been handed to the chip, as in
-//! the paper, so nothing is lost ([`PacketPort`](super::port::PacketPort) holds it up). With a buffer
-//! packets keep coming, and one that finds the buffer full is lost.
+//! Without a buffer a line stops until the previous packet has been handed to the chip, as in the
+//! paper, so no packet is lost ([`PacketPort`](super::port::PacketPort) stops the line). With a
+//! buffer packets keep arriving, and a packet that finds the buffer full is lost.
 
 use std::collections::VecDeque;
 
 use wireloom_machine::{Error, Options, Rate, Result};
 use wireloom_net::Frame;
 
-/// A packet that has not come yet.
+/// A packet that has not arrived yet.
 #[derive(Clone, Debug)]
 pub struct Coming {
-    /// The cycle since the start in which its last byte comes.
+    /// The cycle since the start in which its last byte arrives.
     pub at: u64,
     /// Its number among all packets.
     pub number: u64,
@@ -22,25 +23,25 @@ pub struct Coming {
     pub bytes: Vec<u8>,
 }
 
-/// The lines of all ports.
 #[derive(Clone, Debug)]
 pub struct Lines {
     rate: Rate,
     mhz: f64,
-    /// Packets that the buffer of a card holds, if it has one.
+    /// Limit on the packets in the buffer of a card, if it has one.
     pub buffer: Option<usize>,
-    /// Packets on their way to cards with a buffer, in order.
+    /// Packets that are still on the way to cards with a buffer, in order.
     pub coming: VecDeque<Coming>,
-    /// Packets that were lost and not told about yet, and all that were lost.
+    /// Lost packets that have not been reported yet; `lost_in_all` counts all lost packets.
     pub lost: Vec<u64>,
     pub lost_in_all: u64,
-    /// When the first packet of the source came, and the cycle of the last one.
+    /// The arrival time of the first packet of the source; `last` is the cycle of the latest
+    /// arrival.
     first_ns: Option<u64>,
     pub last: u64,
 }
 
 impl Lines {
-    /// The lines of a chip with a clock, as the options of a run say.
+    /// Creates the lines of a chip with a clock of `mhz`, from the options of a run.
     ///
     /// # Errors
     /// If a buffer could never be full.
@@ -66,13 +67,13 @@ impl Lines {
         })
     }
 
-    /// Whether packets come at times of their own.
+    /// Whether packets arrive at given times.
     pub fn is_timed(&self) -> bool {
         self.rate != Rate::Max
     }
 
-    /// The cycle since the start in which a packet comes, which is number `number` of all. None comes
-    /// before those that were asked for earlier.
+    /// Returns the cycle since the start in which packet `number` arrives. No packet arrives before
+    /// the packets of earlier calls.
     pub fn at(&mut self, number: u64, frame: &Frame<'_>) -> u64 {
         let first_ns = *self.first_ns.get_or_insert(frame.arrival_ns);
         let at = match self.rate {

@@ -1,4 +1,4 @@
-//! The description of the machine around the chip: its memory, and where engines run.
+//! The description of the machine around the chip: its memory, and the tiles that run engines.
 
 use serde::{Deserialize, Serialize};
 use wireloom_codegen_tile::{Link, Stages};
@@ -20,15 +20,13 @@ pub type Place = (u8, u8);
 /// A machine: a chip, a memory and chains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachineSpec {
-    /// Its name: that of the file.
+    /// The name of its file.
     pub name: String,
-    /// The chip.
     pub chip: Spec,
-    /// The memory.
     pub memory: MemorySpec,
-    /// Where engines run.
+    /// The tiles that run engines.
     pub mapping: Mapping,
-    /// What is at the ports for programs written by hand, if they can run.
+    /// The devices at the ports for programs written by hand, if the machine can run such programs.
     pub board: Option<BoardSection>,
 }
 
@@ -36,11 +34,11 @@ pub struct MachineSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemorySpec {
-    /// Its size, 1 to 1,024.
+    /// Its size in MB, 1 to 1,024.
     pub megabytes: u32,
     /// Cycles from a request to the first word of its line, 1 to 1,000.
     pub latency_cycles: u32,
-    /// Requests of lines that are under way at a time, 1 to 64.
+    /// Limit on the line requests in flight, 1 to 64.
     pub outstanding: u32,
 }
 
@@ -50,51 +48,51 @@ pub struct MemorySpec {
 pub struct Mapping {
     /// The tiles of each chain, in the order in which packets pass them.
     pub chains: Vec<Vec<Place>>,
-    /// The chains at whose first tile a line card is, by the numbers of cards; without it each chain has one. A chain
-    /// without a card gets packets from that of a neighbour, in turn.
+    /// The chains with a line card at their first tile, in the order of the cards. If empty, each
+    /// chain has one. A chain without a card gets packets from the card of a neighbour, in turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cards: Vec<usize>,
-    /// The names of the steps of each tile of a chain; without them the compiler cuts the steps into
+    /// The names of the steps of each tile of a chain. If empty, the compiler cuts the steps into
     /// stages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Vec<String>>,
-    /// The number of tiles of each stage of a chain, which take packets in turn; without them each
-    /// tile is a stage.
+    /// The number of tiles of each stage of a chain. The tiles of a stage take packets in turn. If
+    /// empty, each tile is a stage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replicas: Vec<usize>,
-    /// The network over which packets come to a chain, and go from tile to tile.
+    /// The network that brings packets to a chain and carries them from tile to tile.
     #[serde(default, with = "LinkKey")]
     pub links: Link,
-    /// Where packets leave.
+    /// The ports at which packets leave.
     #[serde(default)]
     pub outputs: Outputs,
-    /// The tile that calls the offloads that packets change, for all others. If the engine has
-    /// none, it belongs to its chain, if it is named in one.
+    /// The tile that owns the state which packets change, and calls its offloads for all other
+    /// tiles. An engine without such state leaves the tile to its chain, if a chain names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<Place>,
-    /// Queues at the ports of egresses.
+    /// Queues at the egress ports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queues: Option<Queues>,
-    /// What of long packets stays outside of the tiles; without it they take all.
+    /// How packet tails go around the tiles. If none, tiles take whole packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<RestSpec>,
 }
 
-/// Where packets leave.
+/// The ports at which packets leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outputs {
     /// At the port of their chain.
     #[default]
     Chain,
-    /// At the port of their egress: that whose number is the remainder of the egress and the number
-    /// of ports. Each line card has one, or each queue has.
+    /// At the port of their egress: the egress modulo the number of ports. Each line card has a
+    /// port or, with queues, each queue.
     Egress,
 }
 
 impl Mapping {
-    /// The number of tiles of each stage of a chain of so many tiles. One whose tile is a home has
-    /// a tile less in its largest stage.
+    /// Returns the number of tiles of each stage of a chain of `tiles` tiles. A chain that gives up
+    /// a tile to the home has one tile less in its largest stage.
     pub fn stages(&self, tiles: usize) -> Vec<usize> {
         let mut stages = self.replicas.clone();
         if stages.is_empty() {
@@ -108,7 +106,7 @@ impl Mapping {
         stages
     }
 
-    /// Checks that nothing needs switches if chains go over the general network.
+    /// Checks that no setting needs switches if chains go over the general network.
     fn check_links(&self) -> Result<(), String> {
         if self.links == Link::Static {
             return Ok(());
@@ -127,8 +125,8 @@ impl Mapping {
         Err(format!("`mapping.links` is \"general\", and {why}"))
     }
 
-    /// Messages that make room for the last packets of a chain: as many without a packet as there
-    /// are places in the rounds of its stages; none if no stage has several tiles.
+    /// Returns the number of empty messages that push out the last packets of a chain: one for each
+    /// place in the rounds of its stages. It is 0 if no stage has several tiles.
     pub fn idles(&self) -> usize {
         let is_replicated = self.replicas.iter().any(|tiles| *tiles > 1);
         if is_replicated { 2 * self.replicas.iter().sum::<usize>() } else { 0 }
@@ -138,72 +136,71 @@ impl Mapping {
 /// A port of the chip: a tile and its side.
 pub type Edge = (Place, Side);
 
-/// A chain with its sides.
+/// A chain with the sides of its tiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// Its tiles.
     pub tiles: Vec<Place>,
-    /// The sides at which packets enter and leave each tile. If they leave by queues, the last tile
-    /// sends nothing by its switch, and both of its sides are that at which they enter.
+    /// The sides at which packets enter and leave each tile. If packets leave by queues, the last
+    /// tile sends nothing through its switch, and both of its sides are the side at which packets
+    /// enter.
     pub sides: Vec<(Side, Side)>,
-    /// The chains to which it hands on messages of its card, and from which it takes what leaves.
+    /// The chains to which it forwards messages of its card, and whose outgoing packets it
+    /// collects.
     pub branches: Vec<Branch>,
 }
 
 impl Chain {
-    /// Where packets enter: the port of a card, or the side of a neighbour.
+    /// Returns where packets enter: the port of a card, or the side of a neighbour.
     pub fn input(&self) -> Edge {
         (self.tiles[0], self.sides[0].0)
     }
 
-    /// The last tile.
     pub fn last(&self) -> Place {
         self.tiles[self.tiles.len() - 1]
     }
 }
 
-/// The chains of a machine with the ports of the chip that are in use.
+/// The chains of a machine with the ports of the chip that they use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// The chains.
     pub chains: Vec<Chain>,
-    /// The line cards by which packets come.
+    /// The cards at which packets arrive.
     pub cards: Vec<CardAt>,
-    /// Where packets leave: the port of each card, or of each queue.
+    /// The ports at which packets leave: one for each card, or one for each queue.
     pub ports: Vec<Edge>,
-    /// Where the memory is.
+    /// The port of the memory.
     pub memory: Edge,
-    /// Where memories for the rest of packets are, if there are some.
+    /// The ports of memories for packet tails, if there are such memories.
     pub rests: Vec<Edge>,
-    /// The way of the rests of each chain by switches, if they go so.
+    /// The paths of the packet tails of each chain through switches, if tails go that way.
     pub ways: Vec<Way>,
 }
 
 impl Placement {
-    /// The number of the port of a card, at which leaves what has no egress.
+    /// Returns the port number of a card. Packets without an egress leave there.
     pub fn own(&self, card: usize) -> usize {
         card % self.ports.len()
     }
 
-    /// The number of the card whose packets a chain gets.
+    /// Returns the number of the card that feeds a chain.
     pub fn card_of(&self, chain: usize) -> usize {
         let card = self.cards.iter().position(|card| card.chains.contains(&chain));
         card.expect("each chain gets packets")
     }
 
-    /// The last tile of the chain at a card, from which packets leave for ports.
+    /// Returns the last tile of the chain at a card. Packets leave from it for their ports.
     pub fn sender(&self, card: &CardAt) -> Place {
         self.chains[card.chains[0]].last()
     }
 
-    /// The ports of the cards of all chains.
+    /// Returns the ports of the cards of all chains.
     pub fn inputs(&self) -> Vec<Edge> {
         (0..self.chains.len()).map(|chain| self.cards[self.card_of(chain)].port).collect()
     }
 }
 
 impl MachineSpec {
-    /// Builds the machine of a description.
+    /// Builds a machine from its description.
     ///
     /// # Errors
     /// A sentence that names the machine and the key.
@@ -294,7 +291,7 @@ impl MachineSpec {
         Ok(spec)
     }
 
-    /// Checks that the chains do without the tile of the home.
+    /// Checks that the chains can do without the tile of the home.
     fn check_home(&self) -> Result<(), String> {
         let Some(home) = self.mapping.home else { return Ok(()) };
         let (x, y) = home;
@@ -318,12 +315,12 @@ impl MachineSpec {
         })
     }
 
-    /// The machine whose tile is a home and in no chain.
+    /// Returns the machine with the home taken out of its chain.
     fn with_home(&self, home: Place) -> Self {
         let mut spec = self.clone();
         let Mapping { chains, cards, .. } = &mut spec.mapping;
         chains.iter_mut().for_each(|chain| chain.retain(|tile| *tile != home));
-        // Chains after one that is gone have other numbers.
+        // Removing a chain renumbers the chains after it.
         let is_left: Vec<bool> = chains.iter().map(|chain| !chain.is_empty()).collect();
         cards.retain(|card| is_left[*card]);
         let before = |card: usize| is_left[..card].iter().filter(|is_left| **is_left).count();
@@ -332,8 +329,8 @@ impl MachineSpec {
         spec
     }
 
-    /// The machine as a program uses it: its home is in no chain, or it has none, if packets change
-    /// no offload of the program.
+    /// Returns the machine as a program uses it. The home is in no chain. If packets change no
+    /// offload of the program, there is no home.
     pub fn suited(&self, program: &Program) -> Self {
         match self.mapping.home {
             Some(home) if Stages::changes(program).is_some() => self.with_home(home),
@@ -345,13 +342,13 @@ impl MachineSpec {
         }
     }
 
-    /// Why an engine has no place, if it has none.
+    /// Returns the reason why an engine does not fit, if it does not.
     pub fn refusal(&self, program: &Program, store: &Store) -> Option<String> {
         let refused = super::compile(self, program, store).err()?;
         refused.into_iter().next().map(|refused| refused.message)
     }
 
-    /// Every key with its value.
+    /// Returns every key with its value.
     pub fn settings(&self) -> Option<toml::Table> {
         let mut table = toml::Table::try_from(&self.chip).ok()?;
         table.insert("memory".into(), toml::Value::try_from(self.memory).ok()?);
@@ -362,11 +359,11 @@ impl MachineSpec {
         Some(table)
     }
 
-    /// The chains with the ports of the chip that are in use.
+    /// Returns the chains with the ports of the chip that they use.
     ///
     /// # Errors
-    /// A sentence, if there is no such tile, a tile has two uses, tiles that follow each other are
-    /// no neighbours, or there is no port.
+    /// A sentence, if a tile does not exist or has two uses, if successive tiles are not
+    /// neighbours, or if no port is free.
     pub fn placement(&self) -> Result<Placement, String> {
         let layout = Layout::new(self.chip.columns as usize, self.chip.rows as usize);
         let number = |(x, y): Place| usize::from(y) * layout.columns + usize::from(x);
@@ -428,7 +425,7 @@ impl MachineSpec {
             } else if queues.is_some() {
                 sides.extend(sides.last().copied());
             } else {
-                // The same device brings packets and takes them if there is no second port.
+                // Without a second port the same device sends and receives packets.
                 let output = free(*last, [East, North, West, South]);
                 let output = output.or((first == last).then_some(input));
                 let output = output.ok_or_else(|| no_port(*last))?;

@@ -1,16 +1,23 @@
-//! Proves that messages of the general network do not wait for each other in a circle, and those of the memory
-//! network neither if rests of packets are in memories.
+//! Proves that messages of the general network cannot deadlock. If memories hold packet tails,
+//! proves the same of the memory network.
 //!
-//! A word waits in a queue for room in the next one on the way of its message, and the words behind
-//! it wait for it. Which queue is next the router says ([`Router::output`]). Devices and tiles
-//! that have asked take each word at once; a home that has taken a request takes the next word
-//! only after its answer has gone, a tile of a chain whose messages go over this network only after it has sent
-//! what it makes of them, and the tile of a queue of packets only after its message to its
-//! port. That tile waits for nothing else: its line card has room before a packet goes there. Cards that are asked
-//! for rests of packets take each request at once, and those that asked take each word of the answer; memories take
-//! all requests, and caches their lines; a half-duplex memory takes none while it gives a line. If the
-//! queues that wait for others so form no circle, the one at the end of each row of waiting queues is
-//! taken from, and all go on.
+//! The proof is a graph of waiting queues. A word in a queue waits for room in the next queue on
+//! its path, and the words after it wait for it. The router determines the next queue
+//! ([`Router::output`]). If the graph has no circle, some queue at the end of each chain of waiting
+//! queues is read, and all words make progress.
+//!
+//! These units take each word at once:
+//! - Devices and tiles that have sent a request take each word of the reply.
+//! - Cards take each request for a packet tail.
+//! - Memories take all requests, and caches their lines.
+//!
+//! These units wait before they take the next word:
+//! - The home, until its reply to the previous request has gone.
+//! - A tile of a chain whose messages go over this network, until it has sent the message that it
+//!   makes of them.
+//! - The tile of a packet queue, until its message to its port has gone. It waits for nothing else:
+//!   its line card has room before a packet goes there.
+//! - A half-duplex memory, while it sends a line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +33,7 @@ use crate::router::Router;
 const GENERAL: usize = Network::General as usize;
 const MEMORY: usize = Network::Memory as usize;
 
-/// The queues that wait for others.
+/// For each queue the queues that it waits for.
 #[derive(Clone, Debug, Default)]
 struct Waits(BTreeMap<usize, BTreeSet<usize>>);
 
@@ -66,15 +73,15 @@ impl Waits {
         self.message(layout, from, header);
     }
 
-    /// Lets a processor write to the network before it takes the next word.
+    /// Makes a processor's reads wait for its writes to the network.
     fn hands_on(&mut self, layout: &Layout, (x, y): Place) {
         let number = usize::from(y) * layout.columns + usize::from(x);
         let taken = layout.to_processor(number, GENERAL);
         self.add(taken, layout.input(number, GENERAL, PROCESSOR));
     }
 
-    /// Adds the messages that carry packets from the last tiles of chains to queues, and those by which a
-    /// queue tells the device at its port that it had no room for a packet.
+    /// Adds the messages that carry packets from the last tiles of chains to queues, and the
+    /// messages by which a queue reports a dropped packet to the device at its port.
     fn queues(&mut self, layout: &Layout, senders: &[Place], ports: &[Edge]) {
         for (queue, side) in ports {
             for from in senders {
@@ -86,7 +93,8 @@ impl Waits {
         }
     }
 
-    /// Adds the messages that bring packets to a chain and go from tile to tile, which hand on what they take.
+    /// Adds the messages that bring packets to a chain and go from tile to tile. Each tile forwards
+    /// what it takes.
     fn links(&mut self, layout: &Layout, chain: &Chain) {
         let ((x, y), side) = chain.input();
         let tile = usize::from(y) * layout.columns + usize::from(x);
@@ -98,7 +106,7 @@ impl Waits {
         chain.tiles.iter().for_each(|tile| self.hands_on(layout, *tile));
     }
 
-    /// Adds the requests that tiles send to a home, and the answers that it sends back.
+    /// Adds the requests of tiles to the home, and its replies.
     fn home(&mut self, layout: &Layout, home: Place, tiles: impl Iterator<Item = Place>) {
         for tile in tiles {
             self.message(layout, tile, Header { destination: home, ..Header::default() });
@@ -107,8 +115,8 @@ impl Waits {
         self.hands_on(layout, home);
     }
 
-    /// Adds the requests for rests of packets that devices send to cards, and the answers. A device that is a
-    /// card needs none to itself.
+    /// Adds the requests of devices to cards for packet tails, and the replies. A device that is
+    /// itself a card sends no request to itself.
     fn rests(&mut self, layout: &Layout, devices: &[Edge], cards: &[Edge]) {
         for device in devices {
             for card in cards.iter().filter(|card| *card != device) {
@@ -118,7 +126,7 @@ impl Waits {
         }
     }
 
-    /// Adds a message from the device at a port to that at another.
+    /// Adds a message from the device at one port to the device at another.
     fn between(
         &mut self,
         layout: &Layout,
@@ -131,7 +139,7 @@ impl Waits {
         self.route(layout, (tile, network, side as usize), header);
     }
 
-    /// Adds the requests that caches and devices send to memories, and the lines that come back.
+    /// Adds the requests of caches and devices to memories, and the lines that come back.
     fn memories(&mut self, layout: &Layout, placement: &Placement) {
         let (table, side) = placement.memory;
         for tile in 0..layout.tiles() {
@@ -151,7 +159,7 @@ impl Waits {
         }
     }
 
-    /// Lets memories for rests take a word only once the line that they give has gone.
+    /// Makes memories for packet tails take a word only after their current line has gone.
     fn half_duplex(&mut self, layout: &Layout, memories: &[Edge]) {
         for ((x, y), side) in memories {
             let tile = usize::from(*y) * layout.columns + usize::from(*x);
@@ -160,10 +168,10 @@ impl Waits {
         }
     }
 
-    /// A queue of a circle, if there is one.
+    /// Returns a queue on a circle, if there is one.
     fn circle(mut self) -> Option<usize> {
         loop {
-            // A queue that waits for none that is left is free.
+            // A queue is free if it waits for no queue that is still in the graph.
             let is_free =
                 |queues: &BTreeSet<usize>| !queues.iter().any(|to| self.0.contains_key(to));
             let free: Vec<usize> =
@@ -176,10 +184,10 @@ impl Waits {
     }
 }
 
-/// Proves the messages of chains to ports and queues, to a home of state, and between line cards.
+/// Proves the messages of chains to ports and queues, to the home of state, and between line cards.
 ///
 /// # Errors
-/// A sentence about a queue of a circle.
+/// A sentence about a queue on a circle.
 pub fn prove(layout: &Layout, placement: &Placement, mapping: &Mapping) -> Result<(), String> {
     let Placement { chains, cards, ports, .. } = placement;
     let mut waits = Waits::default();
@@ -240,7 +248,7 @@ mod tests {
         tiles.map(|tile| ((tile % layout.columns) as u8, (tile / layout.columns) as u8)).collect()
     }
 
-    /// A chain of one tile for each port of a chip but those of some tiles.
+    /// Returns a chain of one tile for each port of a chip, except for the tiles in `without`.
     fn chains(layout: &Layout, without: &[Place]) -> Placement {
         let ports =
             layout.ports.iter().map(|(tile, side)| (places(layout)[*tile], Side::ALL[*side]));
@@ -271,7 +279,7 @@ mod tests {
         }
     }
 
-    /// The placement with a queue on each of these tiles.
+    /// Returns the placement with a queue on each of these tiles.
     fn queued(layout: &Layout, queues: &[Place], home: Option<Place>) -> Placement {
         let without: Vec<Place> = queues.iter().copied().chain(home).collect();
         let ports = layout.ports.iter().map(|(tile, side)| (places(layout)[*tile], *side));
@@ -315,7 +323,8 @@ mod tests {
         }
     }
 
-    /// A mapping whose packets leave at the port of their egress, and whose cards keep rests.
+    /// Returns a mapping whose packets leave at the port of their egress, and whose cards keep
+    /// tails.
     fn resting(home: Option<Place>, queues: &[Place]) -> Mapping {
         let queues = (!queues.is_empty()).then(|| Queues {
             tiles: queues.to_vec(),
@@ -398,7 +407,7 @@ mod tests {
 
     #[test]
     fn two_homes_would_wait_for_each_other() {
-        // The answers of one home and the requests to the other go over the same wires.
+        // The replies of one home and the requests to the other share the same wires.
         let layout = Layout::new(4, 4);
         let two = |one, other| {
             let mut waits = Waits::default();
@@ -420,7 +429,7 @@ mod tests {
         waits.message(&layout, (0, 0), to(2));
         waits.message(&layout, (2, 0), to(0));
         assert_eq!(waits.clone().circle(), None);
-        // A tile at each end hands on what it takes.
+        // A tile at each end forwards what it takes.
         for tile in [0, 2] {
             let taken = layout.to_processor(tile, GENERAL);
             waits.add(taken, layout.input(tile, GENERAL, PROCESSOR));

@@ -1,4 +1,4 @@
-//! The energy of a machine over its run, also over time and over chips that replace each other.
+//! The energy of a machine over its run, over time and across chips that replace each other.
 
 use wireloom_power::Account;
 use wireloom_sim::stats::Series;
@@ -12,10 +12,10 @@ use crate::energy;
 pub struct Metering {
     account: Account,
     clock: Clock,
-    /// Cycles of the chips before this one.
+    /// Cycles of earlier chips.
     before: u64,
     interval: Option<Time>,
-    /// Intervals that are over.
+    /// Completed intervals.
     intervals: u64,
 }
 
@@ -31,20 +31,22 @@ impl Metering {
         Ok(Self { account, clock, before: 0, interval, intervals: 0 })
     }
 
-    /// The cycles that the chip can run until the interval ends, at most `most` and at least 1.
+    /// Returns the cycles that the chip can run before the interval ends, at least 1 and at most
+    /// `most`.
     pub fn cycles(&self, chip: &Chip, most: u64) -> u64 {
         let Some(end) = self.end() else { return most };
-        // The last edge that is not after the end: all events before it are in the interval.
+        // The last clock edge not after the end of the interval. All events before it belong to the
+        // interval.
         let last = self.clock.edge_from(end + Time(1)) - 1;
         last.saturating_sub(self.before + chip.cycles()).clamp(1, most)
     }
 
-    /// When the interval ends.
+    /// Returns the time at which the interval ends.
     fn end(&self) -> Option<Time> {
         Some(Time(self.interval?.0.saturating_mul(self.intervals + 1)))
     }
 
-    /// The chip has run. Charges it if an interval is over.
+    /// Call after the chip has run. Charges the chip if an interval is over.
     pub fn ran(&mut self, chip: &Chip) {
         let (Some(interval), Some(end)) = (self.interval, self.end()) else { return };
         let next = self.clock.edge(self.before + chip.cycles() + 1);
@@ -54,38 +56,38 @@ impl Metering {
         }
     }
 
-    /// Charges all that the chip did.
+    /// Charges everything that the chip has done.
     pub fn charge(&mut self, chip: &Chip) {
         self.account.advance(self.clock.edge(self.before + chip.cycles()));
         energy::charge(&mut self.account, chip, chip.cycles());
     }
 
-    /// Restricts the account to what happens from now on; the record over time goes on.
+    /// Restricts the account to events from now on. The record over time continues.
     pub fn begin_to_count(&mut self, chip: &Chip) {
         self.charge(chip);
         self.account.begin_to_count();
     }
 
-    /// Another chip replaces this one.
+    /// Continues with another chip, which replaces this one.
     pub fn replace(&mut self, chip: &Chip) {
         self.charge(chip);
         self.account.restart();
         self.before += chip.cycles();
     }
 
-    /// The account up to the last charge.
+    /// Returns the account up to the last charge.
     pub fn charged(&self) -> &Account {
         &self.account
     }
 
-    /// The account up to now.
+    /// Returns the account up to now.
     pub fn account(&self, chip: &Chip) -> Account {
         let mut now = self.clone();
         now.charge(chip);
         now.account
     }
 
-    /// The power in each interval up to now, if there are intervals.
+    /// Returns the power in each interval up to now, if there are intervals.
     pub fn over_time(&self, chip: &Chip) -> Option<Series> {
         self.interval.and_then(|_| self.account(chip).over_time())
     }

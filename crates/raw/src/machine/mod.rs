@@ -57,24 +57,24 @@ use crate::device::{Memory, MemorySpec};
 use crate::kind::first;
 use crate::message::Header;
 
-/// Packets that are offered before the machine begins to work on them.
+/// Packets that are offered before the machine begins to simulate.
 const AHEAD: usize = 64;
-/// Packets that it keeps at most where they come at times of their own.
+/// Limit on the packets that wait, if packets arrive at given times.
 const KEPT: usize = 1 << 14;
-/// Cycles between two looks at what has left.
+/// Cycles between two looks at the packets that have left.
 const STEP: u64 = 16;
 
-/// A packet that the chip has.
+/// A packet in the chip.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     number: u64,
-    /// The cycle since the start in which it came, if the line did not stand still.
+    /// The cycle since the start in which it arrived, if the line was not stopped.
     at: u64,
     arrival_ns: u64,
     ingress: u16,
 }
 
-/// A chip whose tiles have the program of an engine.
+/// A chip whose tiles run an engine.
 pub struct Raw {
     spec: MachineSpec,
     program: Program,
@@ -84,29 +84,29 @@ pub struct Raw {
     placement: Placement,
     /// The packets of each line card, in order.
     pending: Vec<VecDeque<Pending>>,
-    /// What was sent over the general network of each card's packets, before what was sent first; and the
-    /// number of what comes next of each.
+    /// For each card, by serial number, departures over the general network that came before an
+    /// earlier packet's; `next` has the serial number of each card's next departure.
     early: Vec<BTreeMap<u64, Left>>,
     next: Vec<u64>,
-    /// The number after that of the last packet at each port from each card.
+    /// For each port and card the number after the last packet that left.
     last: BTreeMap<(usize, usize), u64>,
-    /// Packets that have left at each port, and those that found no room in its queue.
+    /// Packets that have left at each port, and packets that its full queue dropped.
     left_at: Vec<u64>,
     dropped_at: Vec<u64>,
-    /// All packets that have not been passed on, in order, and what has left of them.
+    /// All packets that have not been passed on, in order; `left` has their departures so far.
     order: VecDeque<Pending>,
     left: BTreeMap<u64, (Vec<Left>, bool)>,
     offered: u64,
-    /// Packets that were accepted: programs number these.
+    /// Packets that were accepted. Programs count packets by this number.
     accepted: u64,
     lines: Lines,
-    /// Cycles of the chips before this one.
+    /// Cycles of earlier chips.
     elapsed: u64,
     measured: Measured,
     metering: Metering,
     /// The power over time, once all packets have left.
     series: Option<Series>,
-    /// The programs for debuggers, once they were asked for.
+    /// The programs for debuggers, once a debugger has asked for them.
     programs: Option<Programs>,
     events: Events,
 }
@@ -115,7 +115,7 @@ impl Raw {
     /// Compiles a program and starts a chip with it.
     ///
     /// # Errors
-    /// If something has no place.
+    /// If the program does not fit.
     pub fn start(
         spec: &MachineSpec,
         program: &Program,
@@ -157,33 +157,32 @@ impl Raw {
         })
     }
 
-    /// The chip.
     pub fn chip(&self) -> &Chip {
         &self.chip
     }
 
-    /// The source of all programs of tiles and switches, as the assembler takes it.
+    /// Returns the source of all programs of tiles and switches, as the assembler takes it.
     pub fn source(&self) -> &str {
         &self.compiled.text
     }
 
-    /// The cycle in which each packet left by a port, and its bytes.
+    /// Returns the cycle in which each packet left by a port, and its bytes.
     pub fn departures(&self) -> &[(u64, u32)] {
         &self.measured.departures
     }
 
-    /// Mean cycles from a packet's first word into the chip to its last word out of it.
+    /// Returns the mean cycles from a packet's first word into the chip to its last word out of it.
     pub fn mean_latency(&self) -> f64 {
         self.measured.mean_latency()
     }
 
-    /// The energy up to now.
+    /// Returns the energy up to now.
     pub fn energy(&self) -> Account {
         self.metering.account(&self.chip)
     }
 
-    /// Puts other tables into memory, on a chip without packets. The program is compiled anew if that
-    /// moves a table.
+    /// Puts other tables into memory, on a chip without packets. Compiles the program again if a
+    /// table moves.
     fn reload(&mut self) -> Result {
         self.measured.add_chip(&self.chip, &self.placement, &self.spec);
         self.metering.replace(&self.chip);
@@ -205,7 +204,7 @@ impl Raw {
         chip.device(place, side).expect("each card has its port")
     }
 
-    /// What cards have kept, for the report.
+    /// Returns the report line on the packet tails in cards.
     fn rests(&self) -> Option<Line> {
         let head = self.compiled.head?;
         let cards: Vec<&Card> = self.inputs().flat_map(PacketPort::cards).collect();
@@ -219,19 +218,19 @@ impl Raw {
         Some(Line::new("rests that went past the tiles", text))
     }
 
-    /// The cycles for which the line of each card has stood still.
+    /// Returns the cycles for which each card's line was stopped.
     fn stood(&self) -> Vec<u64> {
         self.inputs().map(|port| port.stood).collect()
     }
 
-    /// The ports at which packets enter.
+    /// Returns the ports at which packets enter.
     fn inputs(&self) -> impl Iterator<Item = &PacketPort> {
         let inputs = self.placement.cards.iter().map(|card| card.port);
         inputs.filter_map(|(place, side)| self.chip.device_at(place, side))
     }
 
-    /// Takes what has left the chip. Begins to count if the packets at the start that do not count are
-    /// done. Returns the packets that began to enter.
+    /// Takes the packets that have left the chip. Starts the measurement once the warm-up packets
+    /// are done. Returns the packets that began to enter.
     pub(crate) fn collect(&mut self) -> Result<Vec<u64>> {
         let entered = self.collect_left()?;
         let (lost, chip) = (self.lines.lost_in_all, &self.chip);
@@ -241,7 +240,7 @@ impl Raw {
         Ok(entered)
     }
 
-    /// Cycles since the start.
+    /// Returns the cycles since the start.
     fn now(&self) -> u64 {
         self.elapsed + self.chip.cycles()
     }
@@ -249,7 +248,7 @@ impl Raw {
     fn accept(&mut self, frame: &Frame<'_>) -> Result {
         let bytes = &frame.bytes[..frame.bytes.len().min(MAX_LENGTH)];
         if frame.ingress == u16::MAX && bytes.len() == MAX_LENGTH {
-            // Its first word is that of a message without a packet.
+            // A message without a packet has the same first word.
             return Err(Error::new(format!(
                 "packet {}: tiles cannot take {MAX_LENGTH} bytes from port {}",
                 self.offered,
@@ -275,7 +274,7 @@ impl Raw {
         Ok(())
     }
 
-    /// Lets packets come whose time it is: they enter, or are lost in front of a full buffer.
+    /// Lets packets that have arrived enter. A packet that finds the buffer full is lost.
     fn arrive(&mut self) {
         let (now, buffer) = (self.now(), self.lines.buffer.unwrap_or(usize::MAX));
         while self.lines.coming.front().is_some_and(|next| next.at <= now)
@@ -297,7 +296,7 @@ impl Raw {
         let Coming { at, number, card, arrival_ns, ingress, bytes } = coming;
         let head = self.compiled.head.map_or(bytes.len(), |head| bytes.len().min(head as usize));
         let (bytes, rest) = bytes.split_at(head);
-        // The number of words but one comes first.
+        // The number of words less one comes first.
         let mut words = vec![0, u32::from(*ingress) << 16 | bytes.len() as u32];
         let mut long = |value: u64| words.extend([(value >> 32) as u32, value as u32]);
         if self.compiled.needs.arrival {
@@ -321,8 +320,8 @@ impl Raw {
         self.order.push_back(pending);
     }
 
-    /// Simulates up to the cycle in which the last packet comes that was offered: the next ones may
-    /// come in any cycle after it. Goes on while many packets are inside.
+    /// Simulates up to the cycle in which the last offered packet arrives. The next packets may
+    /// arrive in any cycle after it. Continues while many packets are inside.
     fn work_timed(&mut self, sink: Sink<'_>) -> Result<Settled> {
         let mut settled = Settled::default();
         while self.now() < self.lines.last || self.order.len() > KEPT {
@@ -335,13 +334,14 @@ impl Raw {
         Ok(settled)
     }
 
-    /// Packets in front of the chip and in it.
+    /// Returns the packets in front of the chip and in it.
     fn inside(&self) -> usize {
         self.order.len() + self.lines.coming.len()
     }
 
-    /// Packets for which others are not offered yet: with queues those in front of the chip, as
-    /// packets in a queue hold up no others. There is a limit to these as well.
+    /// Returns the packets that hold up the offer of more. With queues only packets in front of the
+    /// chip count, since packets in a queue hold up no others. The limit on the packets inside
+    /// still applies.
     fn ahead(&self) -> usize {
         let inside = self.inside();
         if self.spec.mapping.queues.is_none() || inside > KEPT {
@@ -350,8 +350,8 @@ impl Raw {
         self.inputs().map(PacketPort::waiting).sum()
     }
 
-    /// Simulates while there are packets, so many by this count, or for a number of cycles, and
-    /// passes on what can be.
+    /// Simulates while `more_than.0` counts more than `more_than.1` packets, for at most `cycles`
+    /// cycles. Passes on packets that are complete.
     fn work(
         &mut self,
         more_than: (fn(&Self) -> usize, usize),
@@ -371,17 +371,16 @@ impl Raw {
         Ok(settled)
     }
 
-    /// Cycles until the next look at what has left: more than [`STEP`] where the chip rests, until a
-    /// packet comes at the most.
+    /// Returns the cycles until the next look at departures. This is more than [`STEP`] where the
+    /// chip rests, but never beyond the next arrival.
     fn step(&self) -> u64 {
         let coming = self.lines.coming.front();
         let next = coming.map_or(u64::MAX, |next| next.at.saturating_sub(self.now()));
         let rest = self.chip.resting().min(next);
-        // A multiple, so that looks are in the same cycles as if all were simulated.
+        // A multiple, so that looks are in the same cycles as without skipping.
         (rest / STEP * STEP).max(STEP)
     }
 
-    /// Simulates some cycles.
     fn run(&mut self, cycles: u64) -> Result {
         let mut left = cycles;
         while left > 0 {
@@ -397,8 +396,8 @@ impl Raw {
     }
 }
 
-/// Makes a chip with the program and the tables, before the packet of that number. The program may
-/// be compiled already, with other tables.
+/// Builds a chip with the program and the tables, before packet `number`. The program may be
+/// compiled already, with other tables.
 fn chip(
     spec: &MachineSpec,
     program: &Program,
@@ -410,7 +409,7 @@ fn chip(
     let failed = |error: crate::Error| Error::new(error.to_string());
     let mut chip = Chip::new(&spec.chip, &compiled.image).map_err(failed)?;
     let placement = spec.placement().map_err(Error::new)?;
-    // Where the card of each chain is.
+    // The port of each chain's card.
     let inputs = placement.inputs();
     let Placement { chains, cards, ports, memory: (place, side), rests: edges, .. } = placement;
     let mut memory = Memory::new(MemorySpec {

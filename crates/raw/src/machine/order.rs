@@ -1,12 +1,15 @@
-//! Proves that the switches of chains that share a line card take its messages in the order in which they come.
+//! Proves that the switches of chains that share a line card take its messages in their order of
+//! arrival.
 //!
-//! The ways of two messages of a card part at the first tile of one chain and meet at its last one. So it is not
-//! enough that wires between switches form no circle: a switch could wait for a message that waits behind one for which this
-//! switch has to come first. If every switch takes the messages in the card's order, the first one that has not
-//! left the chip waits for none after it, and for none before it either, since these have left.
+//! The paths of two messages of a card part at the first tile of one chain and meet again at its
+//! last tile. Therefore an acyclic graph of wires between switches is not enough: a switch could
+//! wait for a message that is blocked by another message which this switch has to take first. If
+//! every switch takes the messages in the card's order, the oldest message in the chip waits for no
+//! later one, and the earlier ones have left.
 //!
-//! The words of the switches say what each does in a round: take a message from a side or its processor, and
-//! send it somewhere. The proof follows each message of a turn by its number, from the card to the last tile.
+//! The words of a switch show what it does in a round: it takes a message from a side or its
+//! processor, and sends it somewhere. The proof follows each message of a turn by its number, from
+//! the card to the last tile.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +29,7 @@ struct Moved {
     to: usize,
 }
 
-/// The messages of a round, in order.
+/// Returns the messages of a round, in order.
 fn round(words: &[u64]) -> Result<Vec<Moved>, String> {
     let decoded = words.iter().map(|word| switch::decode(*word));
     let all: Vec<Instruction> =
@@ -45,7 +48,7 @@ fn round(words: &[u64]) -> Result<Vec<Moved>, String> {
         let from = from.ok_or_else(|| format!("does not take a number of words at {address}"))?;
         let mut next = at(address + 1)?;
         if next.control == Control::Bnez {
-            // The rest of the message that follows.
+            // Streams the tail words that come with the message.
             let streams = at(usize::from(next.constant))?;
             one_way(streams, from)?;
             rest = Some(from);
@@ -70,7 +73,7 @@ fn round(words: &[u64]) -> Result<Vec<Moved>, String> {
     Ok(moved)
 }
 
-/// The only end to which an instruction routes words from a source.
+/// Returns the only end to which an instruction routes words from a source.
 fn one_way(instruction: &Instruction, from: Source) -> Result<usize, String> {
     let [first, second] = &instruction.routes;
     let mut ends = first.iter().enumerate().filter_map(|(end, source)| Some((end, (*source)?)));
@@ -93,7 +96,7 @@ pub fn prove(
     card: &CardAt,
 ) -> Result<(), String> {
     let number = |(x, y): Place| usize::from(y) * layout.columns + usize::from(x);
-    // By tile and end: which messages of a turn come there, in order.
+    // The messages of a turn at each tile and end, in order.
     let mut coming: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     let (first, side) = card.port;
     coming.insert((number(first), side as usize), (0..card.chains.len()).collect());
@@ -166,7 +169,7 @@ mod tests {
     use crate::machine::MachineSpec;
     use wireloom_description::Description;
 
-    /// A switch that takes one message and sends what its processor makes of it.
+    /// A switch that takes one message and sends the message that its processor makes of it.
     const STAGE: &str = "take: recv $1 route $cNi->$swi\nin: bnezd $1, $1, in route $cNi->$csti\n\
                          recv $1 route $csto->$swi, $csto->$c{TO}o\n\
                          out: bnezd $1, $1, out route $csto->$c{TO}o\n";
@@ -182,7 +185,8 @@ mod tests {
         )
     }
 
-    /// Proves two columns of two tiles, whose switches at the card and at the sender have these programs.
+    /// Proves two columns of two tiles. The switches at the card and at the sender have these
+    /// programs.
     fn proved(card: &str, sender: &str) -> Result<(), String> {
         let text = "extends = \"raw\"\nabout = \"a test\"\n[mapping]\noutputs = \"egress\"\ncards = [0]\n\
                     chains = [[[0, 0], [0, 1]], [[1, 0], [1, 1]]]\n\
@@ -210,7 +214,7 @@ mod tests {
         let card = format!("{own}{}", by("on", "W", "cEo"));
         let sender = format!("take: {}{}", by("own", "N", "csti"), by("other", "E", "csti"));
         assert_eq!(proved(&card, &sender), Ok(()));
-        // What leaves of the second chain first, which waits behind a message of the first one.
+        // The second chain's message leaves first, and is blocked by a message of the first chain.
         let turned = format!("take: {}{}", by("other", "E", "csti"), by("own", "N", "csti"));
         let why = proved(&card, &turned).unwrap_err();
         assert!(why.contains("takes message 0 of a line card after message 1"), "{why}");

@@ -1,9 +1,9 @@
 //! The line at the port of a queue, and its card.
 //!
-//! The card has room for two packets: one that is on the line, and the next. Whenever there is room
-//! it says so, and the tile may send a packet. The card takes one word of the packet in each
-//! cycle, and sends it on the line once all of it is there (all assumed; the paper says that the card indicates when it can
-//! take the next packet).
+//! The card has room for two packets: one on the line, and the next. Whenever there is room it
+//! tells the tile, which may then send a packet. The card takes one word of the packet in each
+//! cycle, and sends the packet on the line once it is complete. All of this is assumed: the paper
+//! says only that the card indicates when it can take the next packet.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,6 @@ use crate::device::{LineClock, LineRate, Port};
 use crate::message::Header;
 use crate::tile::kind;
 
-/// Packets in a card.
 const ROOM: usize = 2;
 
 /// A line with its card.
@@ -23,38 +22,38 @@ const ROOM: usize = 2;
 pub struct OutLine {
     clock: LineClock,
     ready: Ready,
-    /// Whether the tile knows that there is room, and has sent nothing since.
+    /// Whether the tile has been told of room and has sent nothing since.
     is_told: bool,
     /// Packets in the card, each with the cycle in which its last byte is on the line.
     leaving: VecDeque<(u64, Left)>,
 }
 
 impl OutLine {
-    /// A line of a rate whose card tells the tile in a way that there is room.
+    /// Creates a line of a rate. `ready` is how its card tells the tile that there is room.
     pub fn new(rate: LineRate, ready: Ready) -> Self {
         Self { clock: LineClock::new(rate), ready, is_told: false, leaving: VecDeque::new() }
     }
 
-    /// The first word of a packet has come.
+    /// Notes that the first word of a packet has come.
     pub fn begins(&mut self) {
         self.is_told = false;
     }
 
-    /// The last word of a packet has come.
+    /// Notes that the last word of a packet has come.
     pub fn takes(&mut self, now: u64, left: Left) {
         let bytes = left.words.first().map_or(0, |first| first & 0xffff);
         self.leaving.push_back((self.clock.take(now, bytes as usize), left));
     }
 
-    /// The next packet that has left.
+    /// Returns the next packet that has left.
     pub fn next_left(&mut self, now: u64) -> Option<Left> {
         self.leaving.front().filter(|(end, _)| *end <= now)?;
         let (cycle, left) = self.leaving.pop_front()?;
         Some(Left { cycle, ..left })
     }
 
-    /// Tells the tile that there is room, if it does not know; returns whether a word went. So many more packets
-    /// are in the card, whose rest is awaited.
+    /// Tells the tile that there is room, if it does not know. Returns whether a word was sent.
+    /// `awaited` packets in the card wait for their tails and take room as well.
     pub fn tell(&mut self, port: &mut Port<'_>, awaited: usize) -> bool {
         if self.is_told || self.leaving.len() + awaited >= ROOM {
             return false;
@@ -71,7 +70,7 @@ impl OutLine {
         self.is_told
     }
 
-    /// The cycle in which the next packet has left.
+    /// Returns the cycle in which the next packet has left.
     pub fn next(&self) -> Option<u64> {
         self.leaving.front().map(|(end, _)| *end)
     }

@@ -1,9 +1,9 @@
-//! Programs of tiles and switches that are written by hand: a `.rasm` or `.robj` file, on a board
-//! that the machine's description has.
+//! Programs of tiles and switches that are written by hand: a `.rasm` or `.robj` file, on the board
+//! of the machine's description.
 //!
-//! The machine does not know which packet that leaves is which that came: a program may change,
-//! drop, copy and reorder packets. So outputs are numbered as they leave, and a run is over once all
-//! packets have been handed to the chip and none is awaited any more.
+//! The machine cannot match outgoing packets to incoming ones: a program may change, drop, copy and
+//! reorder packets. So outputs are numbered as they leave. A run ends when all packets have been
+//! handed to the chip and no more output is expected.
 
 mod program;
 mod record;
@@ -35,14 +35,14 @@ use crate::device::{Delivered, InputCard, OutputCard};
 
 pub use program::is_by_hand;
 
-/// Packets at each card before the machine begins to work on them.
+/// Packets that each card holds before the machine begins to simulate.
 const AHEAD: usize = 16;
-/// Cycles between two looks at what has left.
+/// Cycles between two looks at the packets that have left.
 const STEP: u64 = 64;
-/// Cycles without a word into the chip or out of it, while packets wait at cards, after which the
-/// run ends: more than a program computes for a packet.
+/// The run ends after this many cycles without a word into the chip or out of it while packets wait
+/// at cards. No program computes longer for a packet.
 const PATIENCE: u64 = 1_000_000;
-/// Bytes of the header that [`LinkHeader::Ethernet`] means.
+/// Bytes of the header of [`LinkHeader::Ethernet`].
 const ETHERNET: usize = 14;
 
 /// A chip whose program is written by hand.
@@ -57,36 +57,35 @@ pub struct ByHand {
     lines: Lines,
     metering: Metering,
     series: Option<Series>,
-    /// The time of arrival of the first packet: that of the chip's first cycle.
+    /// The time of arrival of the first packet. The chip's first cycle is at this time.
     begins_ns: u64,
     offered: u64,
-    /// The numbers of packets that each card has and whose first word the chip has not.
+    /// The numbers of packets at each card whose first word has not entered the chip.
     waiting: Vec<VecDeque<u64>>,
-    /// Packets that have left and were not passed on.
+    /// Packets that have left and have not been passed on.
     leaving: VecDeque<(u16, Delivered)>,
     passed_on: u64,
     /// Packets that have left, their bytes, and the packets by output.
     left: u64,
     bytes: u64,
     left_at: Vec<u64>,
-    /// The cycle in which the last of them left.
+    /// The cycle in which the last packet left.
     last: u64,
-    /// Words of the packets that have left, as networks carry them.
+    /// Words of the packets that have left, framed as on networks.
     words_left: u64,
     /// The numbers of packets that cards have lost.
     lost: Vec<u64>,
-    /// Words that have entered and left, and the last cycle in which that was another number.
+    /// Words that have entered and left; `since` is the last cycle in which this number changed.
     words: u64,
     since: u64,
-    /// Whether no packet is awaited any more.
+    /// Whether no more output is expected.
     is_settled: bool,
 }
 
-/// Starts a chip with a program that is written by hand. Returns it with a description of the
-/// program.
+/// Starts a chip with a program that is written by hand. Also returns a description of the program.
 ///
 /// # Errors
-/// If the machine has no board, or a file cannot be read, has a mistake or does not fit the chip.
+/// If the machine has no board, or a file cannot be read, has errors or does not fit the chip.
 pub fn start(
     spec: &MachineSpec,
     source: &Source,
@@ -114,7 +113,7 @@ pub fn start(
     let board = board.map_err(Error::new)?;
     let mut chip = Chip::new(&spec.chip, &program.program).map_err(failed)?;
     board.attach(&mut chip).map_err(failed)?;
-    // No cycle passes: data that no memory holds is found.
+    // Runs for no cycles, which finds data that no memory holds.
     chip.run(0).map_err(failed)?;
     let size = (spec.chip.columns as u8, spec.chip.rows as u8);
     let interval = options.interval_ns.map(Time::nanoseconds);
@@ -166,7 +165,7 @@ impl ByHand {
         self.board.outputs.iter().filter_map(|((tile, side), _)| self.chip.device_at(*tile, *side))
     }
 
-    /// Takes a packet: its card gets it at once, or at its time.
+    /// Takes a packet. Its card gets it at once, or in the cycle of its arrival.
     fn accept(&mut self, frame: &Frame<'_>) -> Result {
         let number = self.offered;
         if number == 0 {
@@ -202,7 +201,7 @@ impl ByHand {
         Ok(())
     }
 
-    /// Tells the cards whether packets will come at times of their own.
+    /// Tells the cards whether more packets will arrive at given times.
     fn await_packets(&mut self, is_awaiting: bool) {
         (0..self.board.inputs.len())
             .for_each(|card| self.input_mut(card).is_awaiting = is_awaiting);
@@ -213,7 +212,7 @@ impl ByHand {
         self.input_mut(coming.card).offer(coming.bytes);
     }
 
-    /// Lets packets come whose time it is: cards get them, or lose them if they are full.
+    /// Hands the packets that have arrived to their cards. A card that is full loses the packet.
     fn arrive(&mut self) {
         let (now, room) = (self.chip.cycles(), self.lines.buffer.unwrap_or(usize::MAX));
         let before = self.lines.coming.len();
@@ -238,12 +237,12 @@ impl ByHand {
         self.lines.coming.is_empty() && self.inputs().all(InputCard::is_done)
     }
 
-    /// Whether an output has a part of a packet.
+    /// Whether an output holds an incomplete packet.
     fn is_within_packet(&self) -> bool {
         self.outputs().any(OutputCard::is_within_packet)
     }
 
-    /// Simulates some cycles, or fewer if no packet is awaited any more.
+    /// Simulates at most `cycles` cycles. Stops earlier once no more output is expected.
     fn run(&mut self, cycles: u64) -> Result {
         let mut left = cycles;
         while left > 0 && !self.is_settled {
@@ -269,7 +268,7 @@ impl ByHand {
         Ok(())
     }
 
-    /// An error of the chip, with what has left until then.
+    /// Returns an error of the chip, with the packets that have left so far.
     fn failure(&self, error: chip::Error) -> Error {
         let Error { message, .. } = located(&self.chip, &self.programs, error);
         let waiting: usize = self.waiting.iter().map(VecDeque::len).sum();
@@ -280,7 +279,7 @@ impl ByHand {
         ))
     }
 
-    /// Takes what has left the chip. Returns the packets that began to enter.
+    /// Takes the packets that have left the chip. Returns the packets that began to enter.
     fn collect_left(&mut self) -> Result<Vec<u64>> {
         let (mut entered, mut words) = (Vec::new(), 0);
         for card in 0..self.board.inputs.len() {
@@ -316,7 +315,7 @@ impl ByHand {
         Ok(entered)
     }
 
-    /// Ends the wait for packets, or the run, after many cycles without a word in or out.
+    /// Stops waiting for output, or ends the run, after many cycles without a word in or out.
     fn look_at_quiet(&mut self) -> Result {
         let quiet = self.chip.cycles() - self.since;
         let is_over = self.is_handed_over() && !self.is_within_packet();
@@ -334,7 +333,7 @@ impl ByHand {
         for (port, packet) in self.leaving.drain(..) {
             sink(Output {
                 sequence: self.passed_on,
-                // The packet that came is not known, so this is the time at which this one left.
+                // The matching incoming packet is unknown, so this is the time of departure.
                 arrival_ns: self.begins_ns.saturating_add(packet.ended * 1000 / mhz),
                 ingress: port,
                 verdict: Verdict::Sent { port },
@@ -344,7 +343,7 @@ impl ByHand {
         }
     }
 
-    /// Simulates while packets are awaited and `goes_on`, for a number of cycles at most.
+    /// Simulates while output is expected and `goes_on` holds, for at most `cycles` cycles.
     fn work(
         &mut self,
         goes_on: impl Fn(&Self) -> bool,
@@ -364,7 +363,7 @@ impl ByHand {
         Ok(settled)
     }
 
-    /// Writes the routes of the store into the tables in memory.
+    /// Writes the store's routes into the tables in memory.
     fn write_tables(&mut self) -> Result {
         let routes = program::routes(&self.store)?;
         for base in self.section.tables.clone() {
@@ -381,7 +380,8 @@ impl ByHand {
     }
 }
 
-/// A packet after a header of Ethernet: no addresses, and the type by the packet's first four bits.
+/// Returns a packet with an Ethernet header: addresses of zeros, and the type by the packet's first
+/// four bits.
 fn with_header(packet: &[u8]) -> Vec<u8> {
     let kind: [u8; 2] = match packet.first().map(|first| first >> 4) {
         Some(6) => [0x86, 0xdd],

@@ -1,4 +1,4 @@
-//! The files of a program that is written by hand, and what others see of it.
+//! Reads the files of programs written by hand, and describes such programs to other crates.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use crate::asm::{Assembled, assemble_whole, read_object};
 use crate::board::BoardSection;
 use crate::dir24::Route;
 
-/// The offload that a program with tables has for the control plane.
+/// The name of the offload through which the control plane writes a program's tables.
 const ROUTES: &str = "routes";
-/// Bits of an address, and of the number of a port.
+/// Bits of an address, and of a port number.
 const KEY: u32 = 32;
 const VALUE: u32 = 16;
 
@@ -25,7 +25,7 @@ pub fn is_by_hand(file: &Path) -> bool {
     matches!(extension, Some("rasm" | "robj"))
 }
 
-/// An error about an option that a program written by hand does not have.
+/// Returns an error about an option that does not apply to programs written by hand.
 pub fn without_effect(file: &Path, option: &str) -> Error {
     let message = format!("{}: {option} has no effect on programs of tiles", file.display());
     Error::new(message).with_help("leave it out; `.equ` in the program names constants")
@@ -39,7 +39,7 @@ fn text(file: &Path) -> Result<String, String> {
 /// Reads a program and assembles it. Returns it with the files of its text.
 ///
 /// # Errors
-/// If a file cannot be read or has a mistake, or there are options that a program does not have.
+/// If a file cannot be read or has errors, or an option does not apply to such programs.
 pub fn read(source: &Source) -> Result<(Assembled, Vec<Text>)> {
     let file = &source.file;
     let name = file.display().to_string();
@@ -74,7 +74,7 @@ pub fn read(source: &Source) -> Result<(Assembled, Vec<Text>)> {
     Ok((assembled, sources))
 }
 
-/// What others see of a program: its name, and an offload for its tables, if it has some.
+/// Describes a program: its name, and an offload for its tables, if it has tables.
 pub fn described(file: &Path, section: &BoardSection) -> Program {
     let routes = ir::Offload {
         name: ROUTES.to_owned(),
@@ -102,10 +102,10 @@ pub fn described(file: &Path, section: &BoardSection) -> Program {
     Program { lowered: program.clone(), optimised: program }
 }
 
-/// The routes of a store.
+/// Returns the routes of a store.
 ///
 /// # Errors
-/// If a route leads to a port that the tables cannot have.
+/// If a route leads to a port that the tables cannot represent.
 pub fn routes(store: &Store) -> Result<Vec<Route>> {
     let Some(slot) = store.find(ROUTES) else { return Ok(Vec::new()) };
     let Content::Kind { instance, .. } = &slot.content else { return Ok(Vec::new()) };

@@ -1,4 +1,4 @@
-//! What a run of a program written by hand measured.
+//! Results of a run of a program written by hand.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,18 +12,18 @@ use crate::device::Memory;
 use crate::energy;
 use crate::machine::report::Tile;
 
-/// The summary of a run. Rates cover the cycles until the last packet left, everything else all of
-/// the chip.
+/// The summary of a run. Rates cover the cycles until the last packet left. All other values cover
+/// the whole run.
 #[derive(Debug, Serialize)]
 struct Values {
     time_us: f64,
     cycles: u64,
     /// The cycle in which the last packet left.
     last_left: u64,
-    /// Packets that came, and that left by a port.
+    /// Packets that arrived; `sent` counts packets that left by a port.
     packets: u64,
     sent: u64,
-    /// Packets that were lost in front of a full buffer.
+    /// Packets that were lost because a buffer was full.
     lost: u64,
     /// Packets that left by each port.
     sent_by_port: Vec<u64>,
@@ -32,14 +32,14 @@ struct Values {
     mpps: f64,
     gbps: f64,
     tile_cycles_a_second: f64,
-    /// The mean power, and the energy of all packets that left shared out to them.
+    /// The mean power, and the total energy divided by the number of packets that left.
     watts: f64,
     nanojoules_a_packet: f64,
     tiles: BTreeMap<String, Tile>,
     power: stats::Record,
 }
 
-/// The record of a run so far.
+/// Returns the record of a run so far.
 pub fn of(machine: &ByHand, work: Duration) -> Record {
     let (chip, spec) = (&machine.chip, &machine.spec.chip);
     let cycles = chip.cycles();

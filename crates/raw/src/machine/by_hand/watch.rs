@@ -1,4 +1,4 @@
-//! The machine for debuggers and monitors.
+//! The interface of hand-written programs to debuggers and monitors.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use crate::machine::mapping::Edge;
 use crate::machine::watch::{self, Events, List, MEMORY, Observed, PORT_PLACES, Programs};
 
 impl ByHand {
-    /// Everything that is measured, with the values of now.
+    /// Returns all measures with their current values.
     fn list(&self) -> List {
         use MeasureKind::{Count, Level};
         let (chip, account) = (&self.chip, self.metering.charged());
@@ -75,8 +75,8 @@ impl Observed for ByHand {
         self.left + self.lines.lost_in_all
     }
 
-    /// Packets that the chip has not begun to take, and one as long as others may leave: how many
-    /// these are only the program knows.
+    /// Counts packets that the chip has not begun to take. Adds one as long as other packets may
+    /// leave: only the program knows their number.
     fn to_come(&self) -> u64 {
         let waiting: usize = self.waiting.iter().map(VecDeque::len).sum();
         (waiting + self.lines.coming.len()) as u64 + u64::from(!self.is_settled)
@@ -116,7 +116,7 @@ impl Watched for ByHand {
         watch::registers(&self.chip, thread)
     }
 
-    /// All addresses are one memory, as the tiles see it.
+    /// Presents all addresses as one memory, as the tiles see it.
     fn memories(&self) -> Vec<Words> {
         vec![Words { name: MEMORY.to_owned(), words: 1, addresses: 1 << 30 }]
     }
