@@ -1,15 +1,15 @@
 //! Messages of the dynamic networks: a header and up to 31 words.
 
-/// A header. In the word, from the top: final side (3 bits; 0 the processor, 1 to 4 north, east,
-/// south, west), length (5), user bits (4), row and column of the origin (5 each), row and column
-/// of the destination (5 each). The fields are public, their places assumed.
+/// A header. Its fields in the word, from the top: final side (3 bits; 0 the processor, 1 to 4
+/// north, east, south, west), length (5), user bits (4), row and column of the origin (5 each), row
+/// and column of the destination (5 each). The fields are public, their places assumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// Where the message leaves its last router: 0 to the processor, else 1 + a side's number.
+    /// Where the message leaves its last router: 0 to the processor, else 1 + the side's number.
     pub last: u8,
     /// The number of words after the header, 0 to 31.
     pub length: u8,
-    /// The kind of the message, to users.
+    /// The kind of the message. Users of the network define it.
     pub user: u8,
     /// Column and row of the sender.
     pub origin: (u8, u8),
@@ -18,7 +18,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// The word of the header.
+    /// Encodes the header.
     pub fn word(self) -> u32 {
         let field = |value: u8, bits: u32, low: u32| (u32::from(value) & ((1 << bits) - 1)) << low;
         field(self.last, 3, 29)
@@ -30,7 +30,7 @@ impl Header {
             | field(self.destination.0, 5, 0)
     }
 
-    /// The header of a word.
+    /// Decodes a header.
     pub fn of(word: u32) -> Self {
         let field = |bits: u32, low: u32| (word >> low & ((1 << bits) - 1)) as u8;
         Self {

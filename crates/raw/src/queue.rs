@@ -1,22 +1,22 @@
 //! Registered queues between units that act in the same cycles.
 //!
-//! A word can be read in the cycles after that in which it is written, and the room that a read
-//! makes can be written likewise: units see a queue as it was before their cycle. Each word carries
-//! the time from which it is there, so nothing is done at the end of a cycle. A queue has one
-//! writer and one reader, and each moves at most one word in a cycle.
+//! A word can be read in the cycle after it was written. The room that a read makes can be written
+//! in the cycle after the read. So units see a queue as it was before their cycle. Each word
+//! carries the time from which it can be read, so queues need no work at the end of a cycle. A
+//! queue has one writer and one reader, and each moves at most one word a cycle.
 
-/// The most words of a queue.
+/// Limit on the words of a queue.
 const SLOTS: usize = 16;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
     words: [u32; SLOTS],
-    /// The cycles in which the words were written; they only grow.
+    /// The cycles after which the words can be read. They increase.
     times: [u64; SLOTS],
     head: u8,
     len: u8,
     capacity: u8,
-    /// The cycle of the last read; cycles begin with 1.
+    /// The cycle of the last read. Cycles begin with 1.
     last_read: u64,
     last_write: u64,
     pub passed: u64,
@@ -57,7 +57,8 @@ impl Queue {
         self.passed += 1;
     }
 
-    /// Writes a word that is ready in a cycle, now or later. Words stay in order.
+    /// Writes a word that can be read after cycle `ready`, which may be in the future. Words stay
+    /// in order.
     #[inline]
     pub fn push(&mut self, word: u32, ready: u64) {
         let slot = usize::from(self.head + self.len) % SLOTS;
@@ -66,19 +67,19 @@ impl Queue {
         self.len += 1;
     }
 
-    /// Whether the queue will be the same after a cycle as before it if nothing is read or written:
-    /// nothing was in that cycle, and no word is on its way.
+    /// Whether the queue stays unchanged until something is read or written: nothing moved in this
+    /// cycle, and no word is in flight.
     pub fn is_steady(&self, now: u64) -> bool {
         self.last_read < now && (self.len == 0 || self.last_write < now)
     }
 
-    /// The number of words that can be read.
+    /// Returns the number of words that can be read.
     pub fn readable(&self, now: u64) -> u32 {
         let place = |number: u8| usize::from(self.head + number) % SLOTS;
         (0..self.len).filter(|number| self.times[place(*number)] < now).count() as u32
     }
 
-    /// The number of words that were written.
+    /// Returns the number of words that were written.
     pub fn written(&self) -> u64 {
         self.passed + u64::from(self.len)
     }

@@ -1,16 +1,16 @@
-//! Cycles in which a chip rests: all units wait, and only a device at a port will act by itself, at
-//! a time that it knows. Such cycles are counted all at once instead of one after the other.
+//! Idle cycles of a chip: all units wait, and only a device at a port will act without input, at a
+//! time that it knows. Such cycles are counted at once instead of being simulated one by one.
 //!
-//! That changes nothing. A cycle in which no unit acted and no queue changed is followed by the same
-//! one again, until a device acts by itself ([`Device::next`](crate::Device::next)): units see
-//! queues as they were before their cycle, and count what they wait for.
+//! This does not change results. A cycle in which no unit acted and no queue changed repeats until
+//! a device acts without input ([`Device::next`](crate::Device::next)): units see queues as they
+//! were before their cycle, and count what they wait for.
 
 use crate::chip::Chip;
 use crate::queue::Queue;
 
 impl Chip {
-    /// Cycles from now on, after the last one that was simulated, in which every unit waits as it
-    /// does now. 0 if any unit may act in the next one.
+    /// Returns the number of cycles after the last simulated one in which every unit keeps waiting
+    /// as it does now. It is 0 if any unit may act in the next cycle.
     pub(crate) fn resting(&self) -> u64 {
         if !self.has_rested || self.simulates_rest {
             return 0;
@@ -19,8 +19,8 @@ impl Chip {
         next.min().unwrap_or(u64::MAX).saturating_sub(self.now + 1)
     }
 
-    /// Whether nothing that units see or are has changed in the cycle that was simulated last, in
-    /// which no unit acted, and none of them waits for a time.
+    /// Whether the last simulated cycle changed nothing that units see, and no unit waits for a
+    /// point in time. No unit acted in that cycle.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.tiles.iter().all(|tile| tile.waits_for_networks())
             && self.routers.iter().flatten().all(|router| router.waits_for_queues(self.now))
@@ -59,7 +59,7 @@ mod tests {
 
     static REGISTRY: Registry = Registry::new(&[crate::KIND]);
 
-    /// All that a run measures, and what left.
+    /// Returns the measurements of a run, and the packets that left.
     fn ran(
         (on, program, tables): (&str, &str, &str),
         options: &Options,
@@ -73,7 +73,7 @@ mod tests {
         let (store, _) = load_store(&program, &[folder.join(tables)], &|_| ()).expect("tables");
         let mut raw = Raw::start(spec, &program, store, options).expect("it starts");
         raw.chip.simulates_rest = simulates_rest;
-        // Long ones where their rests go past the tiles.
+        // Long packets where tails go around the tiles.
         let sizes = Sizes::Fixed(if spec.mapping.rest.is_some() { 300 } else { 64 });
         let traffic = Traffic { count: Some(12), ports: 4, sizes, ..Traffic::default() };
         let packets: Vec<Packet> = Generator::new(&traffic).expect("packets").collect();
@@ -107,12 +107,12 @@ mod tests {
             ("raw-rows", ipv4, at(0.2, None)),
             ("raw-egress", ipv4, over_time),
             ("raw-queues", ipv4, at(0.2, None)),
-            // Rests go from card to card, and through memories, over each network.
+            // Tails go from card to card, and through memories, over each network.
             ("raw-version-4", ipv4, at(0.2, None)),
             ("raw-version-1", ipv4, at(0.2, None)),
             ("raw-version-3", ipv4, at(0.2, None)),
             ("raw-rows", nat, at(0.2, Some(2))),
-            // Cards that lose packets, and lines that stand still.
+            // Cards that lose packets, and lines that stop.
             ("raw-1", ipv4, at(2.0, Some(1))),
             ("raw-1", ipv4, at(2.0, None)),
         ] {
@@ -137,7 +137,7 @@ mod tests {
         assert!(many.2 < few.2 + 1000, "{} and {} were simulated", few.2, many.2);
     }
 
-    /// Something whose word comes in a cycle.
+    /// A device whose word comes in a given cycle.
     struct Late(u64);
 
     impl Device for Late {

@@ -1,4 +1,4 @@
-//! Routers of the dynamic networks: wormhole, by columns first, round robin among inputs.
+//! Routers of the dynamic networks: wormhole, columns first, round robin among inputs.
 
 use wireloom_machine::counted;
 
@@ -16,7 +16,7 @@ struct Message {
     output: usize,
     /// The first cycle in which its header can move.
     ready_at: u64,
-    /// Words after the one that moves next.
+    /// The number of words after the next one to move.
     after: u8,
 }
 
@@ -27,10 +27,10 @@ pub(crate) struct Router {
     messages: [Option<Message>; ENDS],
     /// The input that holds each output until its message has passed.
     holders: [Option<usize>; ENDS],
-    /// The input that is looked at first for each output.
+    /// The input with priority for each output.
     first: [usize; ENDS],
     pub moved: u64,
-    /// Messages that got an output.
+    /// The number of messages that got an output.
     pub granted: u64,
 }
 
@@ -39,10 +39,11 @@ impl Router {
         Self { tile, network, ..Self::default() }
     }
 
-    /// Acts for a cycle; returns whether a word moved. `attached` says which ports have devices.
+    /// Acts for a cycle. Returns whether a word moved. `attached` has the ports with devices.
     ///
     /// # Errors
-    /// If a message goes where nothing is: its words would stay in a queue that nobody reads.
+    /// If the destination of a message does not exist: its words would stay in a queue without a
+    /// reader.
     pub fn cycle(
         &mut self,
         layout: &Layout,
@@ -95,7 +96,7 @@ impl Router {
     }
 
     /// Checks that a message goes to a tile of the chip, and to a device if it leaves there. The
-    /// first router of a message sees a wrong tile: that of its sender.
+    /// first router of a message, at its sender, detects a wrong tile.
     fn check(
         &self,
         layout: &Layout,
@@ -120,12 +121,12 @@ impl Router {
         }
     }
 
-    /// Whether no message at an input waits for its turn to end.
+    /// Whether all messages at inputs wait only for queues: no header is still turning.
     pub fn waits_for_queues(&self, now: u64) -> bool {
         self.messages.iter().flatten().all(|message| message.ready_at <= now)
     }
 
-    /// The input whose message gets a free output.
+    /// Returns the input whose message gets a free output.
     fn grant(&self, output: usize, now: u64) -> Option<usize> {
         let wants = |input: &usize| {
             self.messages[*input]
@@ -134,8 +135,8 @@ impl Router {
         (0..ENDS).map(|number| (self.first[output] + number) % ENDS).find(wants)
     }
 
-    /// Where a message goes: along its row to its column, along that to its tile, then to the
-    /// final side if the chip ends there, else to the processor.
+    /// Returns the end to which a message goes: along its row to its column, then along the column
+    /// to its tile, then to the final side if it is at the edge of the chip, else to the processor.
     pub fn output(&self, layout: &Layout, header: Header) -> usize {
         let (x, y) = (self.tile % layout.columns, self.tile / layout.columns);
         let (to_x, to_y) = header.destination;
@@ -151,8 +152,8 @@ impl Router {
         }
     }
 
-    /// What each waiting message waits for: its input, and a queue or the input that holds its
-    /// output.
+    /// Returns each waiting message as its input, and the queue or input that blocks it. An input
+    /// blocks it by holding its output.
     pub fn blocks(
         &self,
         layout: &Layout,

@@ -1,4 +1,4 @@
-//! The routers of programs/raw, written by hand, with the boards that they are for.
+//! The hand-written routers of programs/raw, with their boards.
 
 use wireloom_isa::raw::Network;
 
@@ -21,7 +21,7 @@ pub const NULL_SWITCHES: &str = include_str!("../../../programs/raw/null-switche
 
 /// Ports of the paper's routers.
 pub const PORTS: u8 = 4;
-/// The board of the null routers. Output lines take what the chip gives.
+/// Returns the board of the null routers. Output lines take packets as fast as the chip sends them.
 pub fn null_board(rate: LineRate, buffer: Buffer) -> BoardSpec {
     let input = |column: u8| {
         let card = InputSpec::new(column.into(), Network::Static1);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::energy::PowerSpec;
 
-/// A chip. machines/raw.toml states every key, with the source of its value.
+/// The parameters of a chip. machines/raw.toml states every key, with the source of its value.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
@@ -18,19 +18,16 @@ pub struct Spec {
     pub columns: u32,
     /// Tiles in a column, 1 to 16.
     pub rows: u32,
-    /// The clock.
+    /// The clock frequency in MHz.
     pub clock_mhz: u32,
     /// Words of each queue, 2 to 16.
     pub queue_words: u32,
-    /// The tile processors.
     pub tile: TileSpec,
-    /// Their data caches.
+    /// The data caches of the tiles.
     pub cache: CacheSpec,
-    /// The switch processors.
     pub switch: SwitchSpec,
-    /// The dynamic networks.
     pub dynamic: DynamicSpec,
-    /// What energies depend on.
+    /// Parameters of the energy models.
     pub power: PowerSpec,
 }
 
@@ -40,13 +37,13 @@ pub struct Spec {
 pub struct TileSpec {
     /// Words of the instruction memory, 1 to 65,536.
     pub instruction_words: u32,
-    /// Cycles from a load to the use of its word, 1 to 100; likewise the next two.
+    /// Cycles from a load to the use of its word, 1 to 100.
     pub load_cycles: u32,
-    /// Cycles of a multiplication.
+    /// Cycles from a multiplication to the use of its result, 1 to 100.
     pub multiply_cycles: u32,
-    /// Cycles of a division.
+    /// Cycles from a division to the use of its result, 1 to 100.
     pub divide_cycles: u32,
-    /// Cycles lost by a wrong prediction, 0 to 100.
+    /// Cycles lost by a misprediction, 0 to 100.
     pub mispredicted_cycles: u32,
 }
 
@@ -54,7 +51,7 @@ pub struct TileSpec {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheSpec {
-    /// The size, a power of two from 1 to 1,024.
+    /// The size in KB, a power of two from 1 to 1,024.
     pub kilobytes: u32,
 }
 
@@ -64,7 +61,7 @@ pub struct CacheSpec {
 pub struct SwitchSpec {
     /// Words of the program memory, 1 to 8,192.
     pub instruction_words: u32,
-    /// Cycles lost by a wrong prediction, 0 to 100.
+    /// Cycles lost by a misprediction, 0 to 100.
     pub mispredicted_cycles: u32,
 }
 
@@ -72,17 +69,17 @@ pub struct SwitchSpec {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DynamicSpec {
-    /// Cycles that a header waits more where it turns, 0 to 100.
+    /// Extra cycles of a header where it turns, 0 to 100.
     pub turn_cycles: u32,
 }
 
-/// The sections of a description that are about what is around the chip.
+/// The sections of a description that describe the surroundings of the chip.
 const AROUND: [&str; 3] = ["memory", "mapping", "board"];
 
-/// Why a description is wrong.
+/// Why a description is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// It does not have the form of one.
+    /// It is not a valid description.
     #[error("{0}")]
     Form(String),
     /// A value is out of its range.
@@ -90,24 +87,23 @@ pub enum SpecError {
     Range {
         /// The key with its section.
         key: &'static str,
-        /// Its value.
         value: u32,
-        /// What it can be.
+        /// The allowed values.
         range: RangeInclusive<u32>,
     },
-    /// The cache's size is no power of two.
+    /// The cache's size is not a power of two.
     #[error("`cache.kilobytes` is {0}; it must be a power of two")]
     Cache(u32),
     /// A number of `power` is out of its range.
     #[error(transparent)]
     Power(#[from] wireloom_sim::SpecError),
-    /// The kind is another.
+    /// `kind` is not `raw`.
     #[error("`kind` is \"{0}\"; it must be \"raw\"")]
     Kind(String),
 }
 
 impl Spec {
-    /// The chip of the paper: machines/raw.toml.
+    /// Returns the chip of the paper: machines/raw.toml.
     ///
     /// # Panics
     /// Never: a test reads the description.
@@ -118,13 +114,13 @@ impl Spec {
     /// Reads a description.
     ///
     /// # Errors
-    /// If a key is missing, unknown, or out of its range.
+    /// If a key is missing, unknown, or out of range.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         let form = |error: toml::de::Error| SpecError::Form(error.to_string().trim().to_owned());
         Self::of(toml::from_str(text).map_err(form)?)
     }
 
-    /// Reads the chip of a description that also says what is around it.
+    /// Reads the chip from a description that may also describe its surroundings.
     pub(crate) fn of(mut table: toml::Table) -> Result<Self, SpecError> {
         AROUND.iter().for_each(|section| _ = table.remove(*section));
         let spec = Self::deserialize(table);
@@ -136,7 +132,7 @@ impl Spec {
     /// Checks all values.
     ///
     /// # Errors
-    /// If one is out of its range.
+    /// If a value is out of range.
     pub fn check(&self) -> Result<(), SpecError> {
         if self.kind != "raw" {
             return Err(SpecError::Kind(self.kind.clone()));

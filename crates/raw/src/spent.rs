@@ -1,4 +1,4 @@
-//! Accounts of cycles: what tile and switch processors did, and on what they waited.
+//! Cycle accounts of tile and switch processors: what they did, and what they waited for.
 
 use wireloom_isa::raw::tile::{Instruction, Op, branches};
 use wireloom_isa::raw::{Network, Register};
@@ -6,35 +6,35 @@ use wireloom_isa::raw::{Network, Register};
 use crate::layout::Layout;
 use crate::switch::Block;
 
-/// Cycles of a tile processor by what it did. They add up to the cycles until it halted.
+/// Cycles of a tile processor by cause. They add up to the cycles until it halted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TileCycles {
-    /// It executed an instruction.
+    /// An instruction was executed.
     pub executed: u64,
-    /// The register that it reads was not ready: a load, a multiplication or a division before.
+    /// An operand was not ready: an earlier load, multiplication or division had not finished.
     pub operands: u64,
-    /// It went on elsewhere than predicted: branches, jumps to registers, begins of interrupts.
+    /// A branch was mispredicted. Jumps to registers and entries of interrupts count too.
     pub branches: u64,
-    /// Its cache waited for a line, or wrote one back.
+    /// The cache waited for a line, or wrote one back.
     pub misses: u64,
-    /// A network had no word for it, by the network's number.
+    /// A network had no word, by the network's number.
     pub empty: [u64; 4],
-    /// A network had no room, likewise.
+    /// A network had no room, by the network's number.
     pub full: [u64; 4],
 }
 
 impl TileCycles {
-    /// Cycles in which a network had no word.
+    /// Returns the cycles in which a network had no word.
     pub fn empty_of(&self, network: Network) -> u64 {
         self.empty[network as usize]
     }
 
-    /// Cycles in which a network had no room.
+    /// Returns the cycles in which a network had no room.
     pub fn full_of(&self, network: Network) -> u64 {
         self.full[network as usize]
     }
 
-    /// All cycles.
+    /// Returns the sum of all cycles.
     pub fn total(&self) -> u64 {
         let networks: u64 = self.empty.iter().chain(&self.full).sum();
         self.executed + self.operands + self.branches + self.misses + networks
@@ -50,22 +50,22 @@ impl TileCycles {
     }
 }
 
-/// Instructions that a tile processor has executed, by what they do. They add up to
+/// Instructions that a tile processor has executed, by kind. They add up to
 /// [`TileCycles::executed`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// They take a word from a network, wherever they put it.
+    /// Instructions that take a word from a network, whatever their destination.
     pub taken: u64,
-    /// They give a word to a network, wherever they have it from.
+    /// Instructions that write a word to a network, whatever its source.
     pub given: u64,
-    /// They branch, or could have.
+    /// Branches, taken or not.
     pub branches: u64,
-    /// All others: they compute, and reach memory.
+    /// All other instructions: computation and memory accesses.
     pub others: u64,
 }
 
 impl Work {
-    /// Counts an instruction that was executed so often.
+    /// Counts an instruction that was executed `times` times.
     pub fn add(&mut self, instruction: &Instruction, times: u64) {
         let network = |register: &Register| register.network().is_some();
         let takes = instruction.read().iter().flatten().any(network);
@@ -84,25 +84,25 @@ impl Work {
     }
 }
 
-/// Cycles of a switch processor by what it did. They add up to the cycles until it halted.
+/// Cycles of a switch processor by cause. They add up to the cycles until it halted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwitchCycles {
-    /// It executed an instruction.
+    /// An instruction was executed.
     pub executed: u64,
-    /// It went on elsewhere than predicted.
+    /// A branch was mispredicted.
     pub branches: u64,
-    /// A word of its tile was missing: one to route, or a count.
+    /// A word from the switch's tile was missing: a word to route, or a count.
     pub empty_tile: u64,
-    /// A word of a neighbour or a device was missing.
+    /// A word from a neighbour or a device was missing.
     pub empty: u64,
-    /// Its tile had no room.
+    /// The switch's tile had no room.
     pub full_tile: u64,
     /// A neighbour or a device had no room.
     pub full: u64,
 }
 
 impl SwitchCycles {
-    /// All cycles.
+    /// Returns the sum of all cycles.
     pub fn total(&self) -> u64 {
         let waited = self.empty_tile + self.empty + self.full_tile + self.full;
         self.executed + self.branches + waited

@@ -14,22 +14,22 @@ pub(crate) enum Block {
     Full(usize),
 }
 
-/// What a processor does in a cycle.
+/// The state of a processor in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
-    /// It has no program, or has halted.
+    /// There is no program, or it has halted.
     Stopped,
-    /// It executes an instruction.
+    /// An instruction executes.
     Running,
-    /// It waits for a result, or goes on elsewhere than predicted.
+    /// The processor waits for a result, or recovers from a misprediction.
     Pipeline,
-    /// It waits for a line, or writes one back.
+    /// The cache waits for a line, or writes one back.
     Memory,
-    /// It waits for a word, or for room.
+    /// The processor waits for a word, or for room.
     Network(Block),
 }
 
-/// An instruction with its queues looked up.
+/// An instruction with its queues resolved.
 #[derive(Clone, Debug)]
 struct Ready {
     control: Control,
@@ -38,12 +38,12 @@ struct Ready {
     constant: u32,
     /// The queues that are read.
     sources: Vec<u32>,
-    /// The place in `sources` and the queue that is written.
+    /// For each move an index into `sources`, and the queue that is written.
     moves: Vec<(u8, u32)>,
-    /// The place in `sources` of the word that the switch takes itself.
+    /// The index into `sources` of the word that the switch itself takes.
     own: usize,
     times: u64,
-    /// Cycles in which the switch stood here.
+    /// Cycles that the switch spent waiting at this instruction.
     waits: u64,
 }
 
@@ -61,19 +61,19 @@ pub(crate) struct Switch {
 }
 
 impl Switch {
-    /// A switch of a tile with its program. One without a program is halted.
+    /// Creates the switch of a tile with its program. Without a program the switch is halted.
     pub fn new(program: &[Instruction], tile: usize, layout: &Layout) -> Self {
         let program: Vec<_> =
             program.iter().map(|instruction| ready(instruction, tile, layout)).collect();
         Self { tile, is_halted: program.is_empty(), program, ..Self::default() }
     }
 
-    /// The control operations that it has executed, each with how often.
+    /// Returns the control operations that the switch has executed, each with its count.
     pub fn operations(&self) -> impl Iterator<Item = (Control, u64)> {
         self.program.iter().map(|instruction| (instruction.control, instruction.times))
     }
 
-    /// The first of its queues for which the switch waits.
+    /// Returns the first queue that the switch waits for.
     pub fn block(&self, queues: &[Queue], now: u64) -> Option<Block> {
         let instruction = self.program.get(self.pc as usize).filter(|_| !self.is_halted)?;
         let is_empty = |queue: &&u32| queues[**queue as usize].front(now).is_none();
@@ -84,7 +84,7 @@ impl Switch {
         instruction.moves.iter().find(is_full).map(|queue| Block::Full(queue.1 as usize))
     }
 
-    /// What the switch does in a cycle to come.
+    /// Returns the state of the switch in cycle `now`, which has not been simulated.
     pub fn doing(&self, queues: &[Queue], now: u64) -> Doing {
         match self.block(queues, now) {
             _ if self.is_halted => Doing::Stopped,
@@ -94,7 +94,7 @@ impl Switch {
         }
     }
 
-    /// Counts cycles in which the switch waits for a queue, if it does.
+    /// Counts cycles in which the switch waits for a queue, if it waits.
     pub fn rest(&mut self, queues: &[Queue], now: u64, cycles: u64) {
         if let Some(block) = self.block(queues, now) {
             self.cycles.blocked(block, self.tile, cycles);
@@ -102,7 +102,7 @@ impl Switch {
         }
     }
 
-    /// Counts cycles in which the switch stands at its next instruction.
+    /// Counts cycles in which the switch waits at its next instruction.
     #[inline]
     fn waits(&mut self, cycles: u64) {
         if let Some(instruction) = self.program.get_mut(self.pc as usize) {
@@ -110,7 +110,7 @@ impl Switch {
         }
     }
 
-    /// What the switch did at each instruction.
+    /// Returns the counts of each instruction.
     pub fn counts(&self) -> impl Iterator<Item = LineCounts> + '_ {
         self.program.iter().map(|instruction| LineCounts {
             instructions: instruction.times,
@@ -119,7 +119,7 @@ impl Switch {
         })
     }
 
-    /// Acts for a cycle; returns whether the switch executed an instruction.
+    /// Acts for a cycle. Returns whether the switch executed an instruction.
     ///
     /// # Errors
     /// If the program has no instruction at its counter.

@@ -1,9 +1,10 @@
-//! Tile processors: one instruction a cycle in order, results forwarded as soon as they are there.
+//! Tile processors. They execute one instruction a cycle in order, and forward results as soon as
+//! they are ready.
 //!
 //! An instruction issues when its registers are ready, its network inputs have a word and its
-//! network output has room; all it does takes effect then, and its result is ready after the cycles
-//! of its class. The stages of the pipeline show as the cycles of a wrong prediction, of a load, of
-//! a multiplication.
+//! network output has room. All its effects happen then, and its result is ready after the latency
+//! of its class. The pipeline stages appear only as the cycles of a misprediction, a load or a
+//! multiplication.
 
 mod memory;
 
@@ -30,22 +31,22 @@ pub(crate) mod kind {
     pub const STREAM_WRITE: u8 = 5;
     pub const DMA_READ: u8 = 6;
     pub const DMA_WRITE: u8 = 7;
-    /// To an output card, on the general network: a packet whose rest is in a memory.
+    /// To an output card, on the general network: a packet whose tail is in a memory.
     pub const FETCH: u8 = 8;
-    /// Likewise, with a rest that another card has kept.
+    /// To an output card, on the general network: a packet whose tail is kept by an input card.
     pub const FETCH_KEPT: u8 = 9;
-    /// To a memory: a message without words under the header that is in this one comes back once
-    /// all lines before are written.
+    /// To a memory: asks for a confirmation once all earlier lines are written. The confirmation is
+    /// a message without words under the header in this message.
     pub const CONFIRM: u8 = 10;
-    /// Between devices, on the general network: asks a line card for the rest of a packet that it keeps.
+    /// Between devices, on the general network: requests a packet tail from a line card.
     pub const REST: u8 = 11;
-    /// The rest that comes back, and the three kinds after this: rests of several packets at a time.
+    /// A reply with a tail. The three kinds after this one allow several tails in flight.
     pub const REST_COMES: u8 = 12;
     /// From a device, on the memory network, without words: interrupts the tile.
     pub const INTERRUPT: u8 = 15;
 }
 
-/// The bit of the timer among the causes of interrupts.
+/// The timer's bit among the causes of interrupts.
 const TIMER: u32 = 1 << 1;
 
 /// A range of addresses and the memory that holds it.
@@ -57,7 +58,7 @@ pub(crate) struct Region {
     pub header: Header,
 }
 
-/// A line that is fetched.
+/// A line that is being fetched.
 #[derive(Clone, Debug)]
 struct Miss {
     address: u32,
@@ -70,11 +71,11 @@ pub(crate) struct Tile {
     pub program: Vec<Instruction>,
     /// How often each instruction of the program was executed.
     pub times: Vec<u64>,
-    /// Cycles in which the processor stood at each.
+    /// Cycles that the processor waited at each instruction.
     waits: Vec<u64>,
     pub pc: u32,
     pub registers: [u32; 32],
-    /// The first cycle in which an instruction that reads the register can issue.
+    /// For each register the first cycle in which an instruction that reads it can issue.
     ready: [u64; 32],
     pub hi_lo: (u32, u32),
     hi_lo_ready: u64,
@@ -90,10 +91,10 @@ pub(crate) struct Tile {
     cache: Cache,
     miss: Option<Miss>,
     to_send: VecDeque<u32>,
-    /// Words that are left of the message at the input of the memory network.
+    /// Words still to come of the message at the input of the memory network.
     memory_left: u8,
     pub executed: u64,
-    /// Lines that were written back.
+    /// The number of lines that were written back.
     pub written_back: u64,
     pub cycles: TileCycles,
 }
@@ -128,12 +129,12 @@ impl Tile {
         }
     }
 
-    /// The word at an address that the cache has changed and memory does not have yet.
+    /// Returns the word at an address if the cache has changed it and memory does not have it yet.
     pub fn changed(&self, address: u32) -> Option<u32> {
         self.cache.changed(address)
     }
 
-    /// All lines that the cache has changed and memory does not have yet.
+    /// Returns all lines that the cache has changed and memory does not have yet.
     pub fn changed_lines(&self) -> impl Iterator<Item = (u32, &[u32; LINE_WORDS])> {
         self.cache.changed_lines()
     }
@@ -142,7 +143,7 @@ impl Tile {
         (self.cache.hits, self.cache.misses)
     }
 
-    /// The queue that the processor waits for, if it waits for one.
+    /// Returns the queue that the processor waits for, if it waits for one.
     pub fn block(&self, layout: &Layout, queues: &[Queue], now: u64) -> Option<Block> {
         if self.is_halted {
             return None;
@@ -158,15 +159,15 @@ impl Tile {
         self.network_block(instruction, layout, queues, now)
     }
 
-    /// Whether a processor that did not act waits for a word or for room, and neither for a line nor
-    /// for its timer; or has halted.
+    /// Whether a processor that did not act has halted, or waits for a word or for room, but not
+    /// for a line or its timer.
     pub fn waits_for_networks(&self) -> bool {
         let waits_for_timer = self.interrupts_on && self.mask & TIMER != 0 && self.timer.is_some();
         let waits_for_line = self.miss.is_some() || !self.to_send.is_empty();
         self.is_halted || !waits_for_line && !waits_for_timer
     }
 
-    /// What the processor does in a cycle to come.
+    /// Returns the state of the processor in cycle `now`, which has not been simulated.
     pub fn doing(&self, layout: &Layout, queues: &[Queue], now: u64) -> Doing {
         if self.is_halted {
             return Doing::Stopped;
@@ -183,7 +184,7 @@ impl Tile {
         self.block(layout, queues, now).map_or(Doing::Running, Doing::Network)
     }
 
-    /// Counts cycles in which the processor stands at its next instruction.
+    /// Counts cycles in which the processor waits at its next instruction.
     #[inline]
     pub fn waits(&mut self, cycles: u64) {
         if let Some(waits) = self.waits.get_mut((self.pc / 4) as usize) {
@@ -191,7 +192,7 @@ impl Tile {
         }
     }
 
-    /// What the processor did at each instruction.
+    /// Returns the counts of each instruction.
     pub fn counts(&self) -> impl Iterator<Item = LineCounts> + '_ {
         let both = self.times.iter().zip(&self.waits);
         both.map(|(times, waits)| LineCounts {
@@ -227,10 +228,10 @@ impl Tile {
         (!queues[queue].has_room(now)).then_some(Block::Full(queue))
     }
 
-    /// Acts for a cycle; returns whether anything happened.
+    /// Acts for a cycle. Returns whether anything happened.
     ///
     /// # Errors
-    /// If the program does what a tile cannot.
+    /// If the program does something that a tile does not support.
     #[inline]
     pub fn cycle(
         &mut self,
@@ -250,7 +251,7 @@ impl Tile {
             return self.memory_cycle(layout, queues, now);
         }
         if now < self.ready_at {
-            // Long operations end by themselves, so waiting for one is no standstill.
+            // Long operations end without input, so waiting for one is progress.
             self.cycles.branches += 1;
             self.waits(1);
             return Ok(true);
@@ -288,7 +289,7 @@ impl Tile {
         }
         let executed = self.executed;
         self.execute(&instruction, spec, layout, regions, queues, now)?;
-        // One whose line must come first is executed again.
+        // An instruction that has to wait for a line is executed again.
         self.cycles.executed += self.executed - executed;
         if self.executed == executed {
             self.cycles.misses += 1;

@@ -1,11 +1,11 @@
-//! Who waits for whom on a chip.
+//! The wait graph of a chip.
 
 use wireloom_sim::wait_graph::WaitGraph;
 
 use crate::chip::Chip;
 use crate::switch::Block;
 
-/// The waits of all units.
+/// Returns the waits of all units.
 pub(crate) fn of(chip: &Chip, now: u64) -> WaitGraph {
     let mut waits = WaitGraph::default();
     let (layout, queues) = (&chip.layout, &chip.queues);

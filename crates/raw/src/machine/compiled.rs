@@ -70,8 +70,8 @@ pub fn compile(
     compile_again(spec, program, store, None)
 }
 
-/// Compiles an engine of which there may be code for the same machine with other contents of its
-/// tables: if all tables stay where they are, that code is kept, with its proof.
+/// Compiles an engine that may have code already, for the same machine with other contents of its
+/// tables. If no table moves, that code is kept, with its proof.
 ///
 /// # Errors
 /// If the engine does not fit: the refusals.

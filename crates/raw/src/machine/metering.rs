@@ -20,7 +20,8 @@ pub struct Metering {
 }
 
 impl Metering {
-    /// Begins with a chip; `interval` is that of the record over time, if there is one.
+    /// Creates the account of a chip. `interval` is the interval of the record over time, if there
+    /// is one.
     ///
     /// # Errors
     /// If a number of the description is out of its range.

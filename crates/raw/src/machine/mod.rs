@@ -477,7 +477,7 @@ impl Machine for Raw {
 
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
         let settled = self.work((Self::inside, 0), u64::MAX, sink)?;
-        // Cards are told of what was dropped last. If one were not, nothing would move any more.
+        // Cards learn of dropped packets last. Without that message nothing would move any more.
         while self.inputs().flat_map(PacketPort::cards).any(|card| card.kept() > 0) {
             self.run(STEP)?;
         }

@@ -11,28 +11,28 @@ use super::rests::{Card, MESSAGE_WORDS, Reference, Rests};
 use crate::device::{Device, Port};
 use crate::message::Header;
 
-/// A packet that has left, or a thread's end without one.
+/// A packet that has left, or the end of a thread without a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// The side word.
     pub side: u32,
-    /// The port on which its packet came, if that may be another than the thread's.
+    /// The port on which its packet came, if it may differ from the thread's.
     pub ingress: Option<u16>,
-    /// The first word and the packet's words, if there is a packet: those that the tiles had.
+    /// The first word and the words of the packet, as far as the tiles had them; empty without a
+    /// packet.
     pub words: Vec<u32>,
-    /// The rest of the packet that went past the tiles, and by what it is known.
+    /// The packet tail that went around the tiles; `reference` names it.
     pub rest: Vec<u8>,
     pub reference: Option<Reference>,
     /// The cycle of the last word.
     pub cycle: u64,
-    /// The tile that sent it over the general network, and its number there, modulo 2^16.
+    /// The tile that sent it over the general network, and its serial number there, modulo 2^16.
     pub sent: Option<(Place, u16)>,
-    /// Whether it found no room in the queue of its port: only its first word is here.
+    /// Whether the queue of its port dropped it. Only the first word is here.
     pub is_dropped: bool,
 }
 
 impl Left {
-    /// What has left, from words that are the side word and what follows it.
+    /// Decodes a departure. `words` are the side word and the words after it.
     fn of(words: &[u32], beside: Beside, cycle: u64, sent: Option<(Place, u16)>) -> Self {
         let word = words.get(1);
         let ingress = word.filter(|_| beside == Beside::Ingress).map(|word| *word as u16);
@@ -40,19 +40,19 @@ impl Left {
         let reference = reference.and_then(|word| Reference::of(*word));
         let side = words[0];
         let is_packet = matches!(Way::of(side), Way::Port | Way::Core);
-        // What has no packet may have a word without meaning: a message has two at least.
+        // Without a packet there may be a meaningless word: a message has at least two.
         let before = 1 + usize::from(beside != Beside::Nothing);
         let words = words[if is_packet { before } else { words.len() }..].to_vec();
         let rest = Vec::new();
         Self { side, ingress, words, rest, reference, cycle, sent, is_dropped: false }
     }
 
-    /// The port in the first word.
+    /// Returns the port in the first word.
     pub fn port(&self) -> u16 {
         self.words.first().map_or(0, |word| (word >> 16) as u16)
     }
 
-    /// The packet's bytes.
+    /// Returns the packet's bytes.
     pub fn bytes(&self) -> Vec<u8> {
         let Some((first, words)) = self.words.split_first() else { return Vec::new() };
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
@@ -64,7 +64,7 @@ impl Left {
     }
 }
 
-/// What goes beside the side word of what leaves.
+/// The word that leaves next to the side word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Beside {
     /// No word.
@@ -72,12 +72,12 @@ pub enum Beside {
     Nothing,
     /// The port on which the packet came.
     Ingress,
-    /// Where the rest of the packet is.
+    /// The reference of the packet's tail.
     Rest,
 }
 
-/// Who sent what comes from a queue, and its number there: the header of its first message, and the
-/// first word of that.
+/// Returns the tile that sent a message from a queue, and its serial number there. These are in the
+/// header of the packet's first message and in that message's first word.
 fn sent(words: &[u32]) -> (Place, u16) {
     (Header::of(words[0]).origin, (words[1] >> 16) as u16)
 }
@@ -87,72 +87,73 @@ fn sent(words: &[u32]) -> (Place, u16) {
 struct Message {
     /// The number of its packet, until its first word has gone.
     number: Option<u64>,
-    /// The cycle in which its packet comes if the line has not stood still.
+    /// The cycle in which its packet arrives if the line has not been stopped.
     at: u64,
     words: VecDeque<u32>,
-    /// Words that go before these: the rest of the packet, with their number but one, or 0, if rests go to memories
-    /// by switches.
+    /// Words that precede `words`. If tails go to memories through switches, these are the tail and
+    /// the number of its words less one, or 0 without a tail.
     before: VecDeque<u32>,
-    /// What does not go into the chip, and the place of the word by which it is known.
+    /// The packet tail, which does not enter the chip, and the index of the word for its reference.
     rest: Option<(usize, Vec<u8>)>,
-    /// The memory to which that is being written.
+    /// The memory that has not confirmed the tail yet.
     waits: Option<Place>,
-    /// Which of the chains that get packets of this card it is for.
+    /// The index of the chain that gets it, among the chains fed by this card.
     turn: usize,
 }
 
-/// Writes packets to the first static network, and reads what leaves. Both are messages: the number
-/// of words but one, then these. Over the general network packets go without that number, in messages of 31 words.
+/// Writes packets to the first static network, and reads departures. Both are messages: the number
+/// of words less one, then the words. Over the general network packets go without that number, in
+/// messages of 31 words.
 #[derive(Clone, Debug, Default)]
 pub struct PacketPort {
-    /// Messages in the order in which they come.
+    /// Messages in their order of arrival.
     to_come: VecDeque<Message>,
-    /// The chains that get packets in turn, and whose turn it is.
+    /// The number of chains that get packets in turn; `turn` is the next of them.
     chains: usize,
     turn: usize,
-    /// The cycle since the start before the chip's first one.
+    /// The cycle since the start before the chip's first cycle.
     pub base: u64,
-    /// The cycles for which the line has stood still: it waits until the packet before has been
-    /// handed over.
+    /// Cycles for which the line was stopped. It stops until the previous packet has been handed
+    /// over.
     pub stood: u64,
-    /// Packets that come and are not among the messages yet.
+    /// Packets that will arrive and are not among the messages yet.
     pub awaited: usize,
-    /// Whether the next message can go, and whether it is a packet whose rest waits for room.
+    /// Whether the next message can go; `is_full` is whether the tail of its packet waits for room.
     is_due: bool,
     is_full: bool,
-    /// The cycles at which packets began to enter, by their numbers.
+    /// Numbers of packets that began to enter, with the cycles.
     pub entered: VecDeque<(u64, u64)>,
-    /// Messages without a packet that follow one that no other follows in time, and those that are
-    /// still to come: tiles that take packets in turn send none on before the others have theirs.
+    /// The number of empty messages after a packet that no other follows in time; `idles_left` are
+    /// still to go. Tiles that take packets in turn forward nothing before the other tiles have
+    /// their packets.
     idles: usize,
     idles_left: usize,
-    /// The header of messages to the chain without a length, if they go over the general network; and how many
-    /// words of the one that goes are missing.
+    /// The header of messages to the chain, without a length, if they go over the general network;
+    /// `hop_left` is the number of words of the current message that are still to be sent.
     hop: Option<Header>,
     hop_left: usize,
-    /// What goes beside the side word of what leaves.
+    /// The word next to the side word of each departure.
     beside: Beside,
-    /// The rests of packets that come or leave here.
+    /// The packet tails that arrive or leave here.
     rests: Rests,
-    /// The message that comes, and how many words of it are missing.
+    /// The incoming message; `missing` is the number of words still to come.
     words: Vec<u32>,
     missing: u32,
-    /// The message of the general network that comes: its header, and how many words are missing;
-    /// and the words from each sender.
+    /// The header of the incoming message of the general network, and the number of its words still
+    /// to come; `parts` has the words from each sender.
     message: Option<(Header, u8)>,
     parts: BTreeMap<Place, Vec<u32>>,
     /// The line, if packets come from a queue.
     line: Option<OutLine>,
-    /// What has left.
     pub left: VecDeque<Left>,
-    /// Words that went into the chip, and that came out of it.
+    /// Words that went into the chip, and words that came out of it.
     words_moved: [u64; 2],
 }
 
 impl PacketPort {
-    /// A port for so many chains that sends so many messages without a packet after one that no other follows in time,
-    /// over a static network or under a header, and takes what leaves, with a word beside it or without. Some packets
-    /// have rests.
+    /// Creates a port of a card that feeds `chains` chains. It sends `idles` empty messages after a
+    /// packet that no other follows in time. Messages go over the first static network or, with
+    /// `hop`, over the general network under that header.
     pub fn new(
         chains: usize,
         idles: usize,
@@ -163,13 +164,14 @@ impl PacketPort {
         Self { chains, idles, hop, beside, rests, ..Self::default() }
     }
 
-    /// A port that takes what leaves from a queue, for a line.
+    /// Creates a port that takes departures from a queue and sends them on a line.
     pub fn of_queue(line: OutLine, beside: Beside, rests: Rests) -> Self {
         Self { line: Some(line), beside, rests, ..Self::default() }
     }
 
-    /// Puts a packet's message into the queue. The packet comes in a cycle since the start. Its rest does
-    /// not go into the chip, but the word by which it is known, which has a place in the message.
+    /// Puts a packet's message into the queue. The packet arrives in cycle `at` since the start.
+    /// `rest` has the index of the message word that will hold the tail's reference, and the tail,
+    /// which does not enter the chip.
     pub fn offer(&mut self, number: u64, at: u64, words: Vec<u32>, rest: Option<(usize, Vec<u8>)>) {
         let (number, words) = (Some(number), words.into());
         let is_told = self.rests.is_switched() && rest.is_none();
@@ -179,17 +181,18 @@ impl PacketPort {
         self.to_come.push_back(Message { number, at, words, before, rest, waits: None, turn });
     }
 
-    /// What the card here keeps for each of its chains, if packets have rests.
+    /// Returns the packet tails on the card here, by chain.
     pub fn cards(&self) -> &[Card] {
         &self.rests.kept
     }
 
-    /// Packets that have not wholly gone into the chip.
+    /// Returns the number of packets that have not entered the chip completely.
     pub fn waiting(&self) -> usize {
         self.to_come.len()
     }
 
-    /// Writes the next word of a message, if one has come; returns whether it did.
+    /// Writes the next word of a message, if its packet has arrived. Returns whether a word was
+    /// written.
     fn send(&mut self, port: &mut Port<'_>) -> bool {
         let now = self.base + port.now;
         let Some(next) = self.to_come.front_mut().filter(|_| self.is_due) else { return false };
@@ -198,11 +201,11 @@ impl PacketPort {
         if let Some(header) = self.hop
             && self.hop_left == 0
         {
-            // Between its messages the port may have begun one for a rest.
+            // Between its messages the port may have begun a message for a tail.
             if !self.rests.is_general_free() || !port.has_room(network) {
                 return false;
             }
-            // The number of words is for switches.
+            // Only switches need the number of words.
             if next.number.is_some() {
                 words.pop_front();
             }
@@ -223,7 +226,7 @@ impl PacketPort {
         }
         if next.words.is_empty() {
             self.to_come.pop_front();
-            // What should have come by now comes now.
+            // The next packet arrives now if it should have arrived earlier.
             if let Some(next) = self.to_come.front() {
                 self.stood = self.stood.max(now.saturating_sub(next.at));
             }
@@ -231,8 +234,8 @@ impl PacketPort {
         true
     }
 
-    /// Keeps the rests of packets that come next, if there is room: of two, if memories have to be told over the memory
-    /// network before their heads go.
+    /// Stores the tails of the packets that arrive next, if there is room: of two packets, if
+    /// memories are told over the memory network before the heads go.
     fn keep_rests(&mut self, port: &Port<'_>) {
         let now = self.base + port.now;
         let ahead = 1 + usize::from(self.rests.tells_memory());
@@ -254,13 +257,14 @@ impl PacketPort {
                 break;
             }
         }
-        // Each memory confirms in order; one may do so before another that was told earlier.
+        // Each memory confirms in order, but one memory may confirm before another that was told
+        // earlier.
         for message in self.to_come.iter_mut().take(ahead) {
             message.waits.take_if(|memory| self.rests.is_confirmed(*memory));
         }
     }
 
-    /// Words that went into the chip, and that came out of it.
+    /// Returns the number of words that went into the chip, and that came out of it.
     pub fn words(&self) -> [u64; 2] {
         self.words_moved
     }
@@ -269,7 +273,7 @@ impl PacketPort {
         let Some(word) = port.read(Network::Static1) else { return false };
         self.words_moved[1] += 1;
         if self.missing == 0 {
-            // A 0 says that more leaves of the packet than the next message.
+            // A 0 says that the packet continues after the next message.
             self.missing = if word == 0 { 0 } else { word + 1 };
             self.line.iter_mut().for_each(OutLine::begins);
             return true;
@@ -289,14 +293,14 @@ impl PacketPort {
         true
     }
 
-    /// Takes a packet of the queue here, all of whose words are there.
+    /// Takes a complete packet of the queue here.
     fn takes_queued(&mut self, port: &Port<'_>) {
         let words = std::mem::take(&mut self.words);
         let left = Left::of(&words[2..], self.beside, port.now, Some(sent(&words)));
         self.rests.take(left, true, port);
     }
 
-    /// Lets what is whole leave, or go to the line; returns whether something did.
+    /// Lets complete packets leave or go to the line. Returns whether there were any.
     fn leave(&mut self, now: u64) -> bool {
         let mut has_left = false;
         while let Some((left, to_line)) = self.rests.next() {
@@ -309,8 +313,8 @@ impl PacketPort {
         has_left
     }
 
-    /// Lets packets leave by the line; returns whether some do, now or later, or the tile is told
-    /// that there is room.
+    /// Lets packets leave by the line. Returns whether some leave, now or later, or whether the
+    /// tile was told that there is room.
     fn cycle_line(&mut self, port: &mut Port<'_>) -> bool {
         let Some(line) = &mut self.line else { return false };
         let before = self.left.len();
@@ -321,9 +325,9 @@ impl PacketPort {
         is_told || self.left.len() > before || line.next().is_some()
     }
 
-    /// Takes a word of the general network. What leaves begins with a word of its number and the
-    /// number of its words; messages of other senders may come before it is over. A message of the
-    /// queue here is the beginning of a packet that found no room.
+    /// Takes a word of the general network. A departure begins with a word of its serial number and
+    /// the number of its words. Messages of other senders may interrupt it. A message from the
+    /// queue here is the beginning of a packet that it dropped.
     fn receive_message(&mut self, port: &mut Port<'_>) -> bool {
         let Some(word) = port.read(Network::General) else { return false };
         let Some((header, missing)) = self.message else {
@@ -338,7 +342,8 @@ impl PacketPort {
         if header.user == QUEUED {
             self.line.iter_mut().for_each(OutLine::begins);
             self.words.push(word);
-            // Header and number of the message to the queue, and the words of which that says how many there are.
+            // The header and number of the message to the queue, then the words. The number has
+            // their count.
             if let [_, number, ..] = self.words[..]
                 && self.words.len() as u32 == 2 + (number & 0xffff)
             {
@@ -386,7 +391,7 @@ impl Device for PacketPort {
             self.to_come.push_front(Message { words: [1, IDLE, 0].into(), ..Message::default() });
             self.is_due = true;
         }
-        // A line on which a packet comes is no standstill.
+        // A line on which a packet is arriving counts as active.
         let is_coming = !self.is_due && !self.is_full && !self.to_come.is_empty();
         let comes = self.awaited > 0 || is_coming;
         let is_sent = self.send(port);
@@ -394,7 +399,7 @@ impl Device for PacketPort {
     }
 
     fn next(&self, _: u64) -> u64 {
-        // One that is due waits for room.
+        // A message that is due waits for room.
         let next = self.to_come.front().filter(|_| !self.is_due && !self.is_full);
         let comes = next.map(|next| next.at.saturating_add(self.stood).saturating_sub(self.base));
         let leaves = self.line.as_ref().and_then(OutLine::next);

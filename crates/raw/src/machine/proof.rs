@@ -1,19 +1,19 @@
-//! Proves of the schedules of all switches, before they run, that no static routes cross and that
-//! no switch can wait for itself.
+//! Proves before the switches run that no static routes of their schedules cross, and that no
+//! switch waits for itself.
 //!
-//! It reads the words of the switches, whatever wrote them, and checks over all instructions that
-//! - a word that is routed to a neighbour is taken by a route of that neighbour, or by a device, and
-//!   a word that is waited for is sent likewise;
-//! - the switches of a chain use the sides of that chain only, and those of other tiles none: so
-//!   words of two chains never share a wire;
-//! - the wires between switches form no circle. Each switch executes its instructions in order and
-//!   waits for its neighbours only, so none waits for itself through others;
+//! The proof reads the words of the switches, from any source, and checks over all instructions
+//! that
+//! - a word that is routed to a neighbour is taken by a route of that neighbour or by a device, and
+//!   a word that is waited for is sent by one;
+//! - the switches of a chain use only the sides of that chain, and the switches of other tiles use
+//!   none, so words of two chains never share a wire;
+//! - the wires between switches form no circle: each switch executes its instructions in order and
+//!   waits only for its neighbours, so none waits for itself through others;
 //! - the switches of chains that share a line card take its messages in their order ([`order`]);
-//! - without a home of state no processor takes words of the general network but those of queues, and
-//!   only these and last tiles of chains write some, if packets leave at the port of their egress; with
-//!   one, tiles of chains and the home do as well and no others, and tiles of chains if these go over that
-//!   network;
-//! - the messages of these tiles wait for each other in no circle ([`messages`]).
+//! - only certain processors use the general network. If packets leave at the port of their egress,
+//!   queues and the last tiles of chains write to it, and queues read it. With a home of state, the
+//!   home and the tiles of chains do both. Tiles of chains also do if chains go over that network;
+//! - the messages of these tiles do not wait for each other in a circle ([`messages`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ use crate::asm::Program as Image;
 use crate::layout::{Layout, PROCESSOR};
 use crate::{Side, Spec};
 
-/// What the program of a switch reads and writes: network and side.
+/// The networks and sides that the program of a switch reads and writes.
 #[derive(Clone, Debug, Default)]
 struct Uses {
     read: BTreeSet<(usize, usize)>,
@@ -60,7 +60,7 @@ impl Uses {
 /// Proves the schedules of chains.
 ///
 /// # Errors
-/// A sentence about the first switch for which one of the rules does not hold.
+/// A sentence about the first switch that breaks one of the rules.
 pub fn prove(
     spec: &Spec,
     image: &Image,
@@ -116,7 +116,7 @@ pub fn prove(
     }
     for (way, memory) in placement.ways.iter().zip(&placement.rests) {
         for (place, from, to) in way {
-            // The proof of ways: what is not of this chain has no other use.
+            // The proof of the tail paths has shown that tiles off the chain have no other use.
             let own = sides.entry(number(*place)).or_default();
             own.extend([*from as usize, *to as usize]);
         }
@@ -146,7 +146,7 @@ pub fn prove(
             }
         }
     }
-    // Tiles whose words come from none that is left are taken away until none is left.
+    // Repeatedly removes tiles that receive no words from remaining tiles.
     let mut left: BTreeSet<usize> = uses.keys().copied().collect();
     loop {
         let waits = |tile: &usize| {
@@ -243,7 +243,7 @@ mod tests {
         let mut ring = chain(&tiles, &sides);
         let why = proved(&text, &[ring.clone()]).unwrap_err();
         assert!(why.contains("waits in a circle"), "{why}");
-        // A chain whose ports are where its tiles say has none.
+        // With its ports where its tiles expect them, the chain has no circle.
         ring.sides[0].0 = West;
         assert!(proved(&text, &[ring]).unwrap_err().contains("where its chain does not go"));
     }

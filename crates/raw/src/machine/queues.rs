@@ -1,4 +1,4 @@
-//! Queues at outputs: the section `mapping.queues` of a description.
+//! Queues at egress ports: the section `mapping.queues` of a description.
 
 use serde::{Deserialize, Serialize};
 use wireloom_codegen_tile::{Link, Queue, Ready};
@@ -7,38 +7,38 @@ use super::mapping::Place;
 use crate::Spec;
 use crate::cache::LINE_BYTES;
 
-/// The bytes that a queue can have.
+/// The range of a queue's size in bytes.
 const BYTES: std::ops::RangeInclusive<u32> = 2048..=64 << 20;
 
-/// Queues at outputs. The port of an egress is the remainder of it and the number of queues.
+/// Queues at egress ports. The queue of a packet is its egress modulo the number of queues.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Queues {
-    /// The tile of each queue, by ports. Its line card is at a free side.
+    /// The tile of each queue, by port. Its line card is at a free side.
     pub tiles: Vec<Place>,
-    /// Where packets wait.
+    /// The memory that holds the queued packets.
     pub memory: QueueMemory,
-    /// The size of each queue, 2,048 bytes to 64 MB, in whole lines of the cache.
+    /// The size of each queue, 2,048 bytes to 64 MB, in whole cache lines.
     pub bytes: u32,
-    /// How a tile learns that its line card takes the next packet.
+    /// How a tile learns that its line card can take the next packet.
     #[serde(with = "ReadyKey")]
     pub ready: Ready,
-    /// The network over which packets go to the line card.
+    /// The network that carries packets to the line card.
     #[serde(default, with = "LinkKey")]
     pub network: Link,
-    /// The rate of each line, in megabits a second of packets' bytes; without it a line takes a
-    /// packet in no time.
+    /// The rate of each line, in megabits of packet bytes a second. Without it a packet takes no
+    /// time on the line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_mbps: Option<u32>,
 }
 
-/// Where packets wait.
+/// The memory that holds queued packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum QueueMemory {
-    /// In the data cache of the tile, which holds the whole queue: a line comes from memory once.
+    /// The tile's data cache. It holds the whole queue, so a line comes from memory once.
     Tile,
-    /// In the memory at a port, through the cache.
+    /// The memory at a port, through the cache.
     Dram,
 }
 
@@ -59,7 +59,7 @@ pub enum LinkKey {
 }
 
 impl Queues {
-    /// Bytes of memory of one queue on a chip.
+    /// Returns the bytes of memory of one queue on a chip.
     pub fn memory(&self, chip: &Spec) -> u32 {
         Queue::memory(chip.rows, self.bytes)
     }

@@ -1,4 +1,4 @@
-//! What a run measured.
+//! The measurements of a run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::port::Left;
 use crate::Chip;
 use crate::energy;
 
-/// Counts of a tile.
+/// Event counts of a tile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Tile {
     instructions: u64,
@@ -24,27 +24,27 @@ pub(super) struct Tile {
     cycles_by: CyclesBy,
 }
 
-/// The cycles of a tile processor by what it did. They add up to those of the chip.
+/// Cycles of a tile processor by cause. They add up to the cycles of the chip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 struct CyclesBy {
     executed: u64,
-    /// A result before was not ready, or the processor went on elsewhere than predicted.
+    /// An earlier result was not ready, or a branch was mispredicted.
     pipeline: u64,
     /// The cache waited for a line, or wrote one back.
     memory: u64,
-    /// A network had no word for it, or no room.
+    /// A network had no word, or no room.
     network: u64,
     /// The tile had halted.
     halted: u64,
 }
 
 impl Tile {
-    /// The cycles in which it executed an instruction.
+    /// Returns the cycles in which it executed an instruction.
     pub fn executed(&self) -> u64 {
         self.cycles_by.executed
     }
 
-    /// Adds what a tile of a chip did.
+    /// Adds the counts of a tile of a chip.
     pub fn add(&mut self, chip: &Chip, place: (u8, u8)) {
         let (instructions, hits, misses) = chip.counts(place);
         self.instructions += instructions;
@@ -61,7 +61,7 @@ impl Tile {
 }
 
 impl Tile {
-    /// The counts since earlier ones.
+    /// Returns the counts since an earlier state.
     fn since(self, earlier: Self) -> Self {
         let (by, before) = (self.cycles_by, earlier.cycles_by);
         Self {
@@ -79,18 +79,19 @@ impl Tile {
     }
 }
 
-/// What lines did.
+/// Counts of lines and output queues.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LineCounts {
-    /// Packets that were lost in front of a full buffer.
+    /// Packets that were lost because a buffer was full.
     pub lost: u64,
-    /// Packets that were dropped in full queues at outputs, if there are queues.
+    /// Packets that full queues at egress ports dropped, if there are queues.
     pub dropped: Option<u64>,
-    /// Cycles for which lines stood still, added up over all, if packets come at times.
+    /// Cycles for which lines were stopped, added up over all lines, if packets arrive at given
+    /// times.
     pub stood: Option<u64>,
 }
 
-/// What had happened when packets began to count.
+/// The counts at the time when the measurement began.
 #[derive(Clone, Debug, Default)]
 struct Baseline {
     cycles: u64,
@@ -102,30 +103,31 @@ struct Baseline {
 #[derive(Clone, Debug)]
 pub struct Measured {
     clock_mhz: u32,
-    /// Packets at the start that do not count, and what had happened when they were done.
+    /// Warm-up packets, which are not measured; `from` has the counts at the end of the warm-up.
     warm: u64,
     from: Option<Baseline>,
-    /// The cycles at which packets began to enter that have not left, by their numbers.
+    /// Packets that have entered and not left, by number, with the cycles in which they began to
+    /// enter.
     pub entered: BTreeMap<u64, u64>,
     /// The cycle in which each packet left by a port, and its bytes.
     pub departures: Vec<(u64, u32)>,
     packets: u64,
     sent: u64,
     bytes: u64,
-    /// Cycles from a packet's first word into the chip to its last word out of it, and the packets that
-    /// entered while packets counted.
+    /// The sum of cycles from a packet's first word into the chip to its last word out of it;
+    /// `longest` is the maximum, `timed` the number of measured packets.
     latency: u64,
     longest: u64,
     timed: u64,
-    /// The time from the arrival of these packets on.
+    /// The times from arrival to departure of these packets.
     stay: Histogram,
-    /// Cycles and counts of the chips before this one: tables that change make a new one.
+    /// Cycles of earlier chips, and counts of their tiles. A table update builds a new chip.
     cycles: u64,
     tiles: BTreeMap<(u8, u8), Tile>,
 }
 
-/// The summary of a run. Everything but the counts of packets covers the cycles from when packets
-/// began to count.
+/// The summary of a run. All values except packet counts cover the cycles since the measurement
+/// began.
 #[derive(Debug, Serialize)]
 struct Values {
     #[serde(flatten)]
@@ -142,7 +144,7 @@ struct Values {
     latency_cycles: f64,
     longest_latency_cycles: u64,
     tile_cycles_a_second: f64,
-    /// The mean power, and the energy of all packets shared out to them.
+    /// The mean power, and the energy divided by the number of packets.
     watts: f64,
     nanojoules_a_packet: f64,
     tiles: BTreeMap<String, Tile>,
@@ -150,8 +152,8 @@ struct Values {
 }
 
 impl Measured {
-    /// Counts of a chip with this clock that has done nothing. Packets count when the first `warm` of
-    /// them are done.
+    /// Creates the counts of an idle chip with this clock. The first `warm` packets are not
+    /// measured.
     pub fn new(clock_mhz: u32, warm: u64) -> Self {
         Self {
             clock_mhz,
@@ -171,12 +173,12 @@ impl Measured {
         }
     }
 
-    /// Mean cycles from a packet's first word into the chip to its last word out of it.
+    /// Returns the mean cycles from a packet's first word into the chip to its last word out of it.
     pub fn mean_latency(&self) -> f64 {
         self.latency as f64 / self.timed.max(1) as f64
     }
 
-    /// Begins to count if the packets that do not count are done; returns whether that is now.
+    /// Begins to measure if the warm-up is over. Returns whether it has just begun.
     pub fn begins_to_count(
         &mut self,
         lost: u64,
@@ -193,7 +195,7 @@ impl Measured {
         true
     }
 
-    /// What has happened so far.
+    /// Returns the counts up to now.
     fn baseline(
         &self,
         lost: u64,
@@ -215,8 +217,8 @@ impl Measured {
         }
     }
 
-    /// Counts what has left of a packet, which came in a cycle since the start, or when it began to
-    /// enter.
+    /// Counts a departure of a packet, which arrived in cycle `came` since the start; without it,
+    /// the packet counts as arrived when it began to enter.
     pub fn leaves(&mut self, number: u64, came: Option<u64>, left: &Left) {
         if left.is_dropped {
             if left.side & LAST != 0 {
@@ -246,7 +248,7 @@ impl Measured {
         }
     }
 
-    /// Keeps the counts of a chip that another one replaces.
+    /// Keeps the counts of a chip that is about to be replaced.
     pub fn add_chip(&mut self, chip: &Chip, placement: &Placement, spec: &MachineSpec) {
         self.tiles = self.tiles_with(chip, placement, spec);
         self.cycles += chip.cycles();
@@ -266,7 +268,7 @@ impl Measured {
         tiles
     }
 
-    /// The record of the run so far.
+    /// Returns the record of the run so far.
     pub fn record(
         &self,
         spec: &MachineSpec,

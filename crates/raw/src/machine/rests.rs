@@ -1,13 +1,17 @@
-//! The rest of long packets, which goes past the tiles: the section `mapping.rest` of a description.
+//! Packet tails, which go around the tiles: the section `mapping.rest` of a description.
 //!
-//! A card hands over the head of a packet with a word by which the rest is known ([`Reference`]), which the
-//! tiles pass on. The device at the port where the packet leaves asks the card for the rest by a message of
-//! the general network, and gets it in messages of up to 31 words; or the card has written it to a memory, over the
-//! memory network or by switches ([`ways`](super::ways)), where the device reads it line by line. A card gives up a
-//! rest when the last that leaves of its packet has been fetched, or nothing leaves.
+//! A card hands over the head of a packet with a reference to its tail ([`Reference`]), which the
+//! tiles pass on. There are two ways to store the tail:
+//! - The card keeps it. The device at the port where the packet leaves requests it from the card by
+//!   a message of the general network, and gets it in messages of up to 31 words.
+//! - The card writes it to a memory, over the memory network or through switches
+//!   ([`ways`](super::ways)). The device reads it there line by line.
 //!
-//! Packets leave a device in the order in which their heads came. It takes each word at once, so it has room for
-//! the heads of all rests that cards keep.
+//! A card frees a tail when the last departure of its packet has fetched it, or when its packet is
+//! dropped.
+//!
+//! Packets leave a device in the order in which their heads came. It takes each word at once, so it
+//! has room for the heads of all packets whose tails cards keep.
 
 mod card;
 mod fetch;
@@ -23,79 +27,79 @@ pub use card::{Card, MESSAGE_WORDS};
 pub use fetch::Rests;
 pub use write::Written;
 
-/// Rests that a card can keep: their numbers have a byte.
+/// Limit on the tails that a card keeps: a reference has a byte for their number.
 const MOST_PACKETS: u32 = 256;
-/// Chains that references can name.
+/// Limit on the chains that references can name.
 const MOST_CHAINS: usize = 128;
 
-/// What stays outside of the tiles.
+/// The key `mapping.rest`: how packet tails go around the tiles.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RestSpec {
-    /// Where it is until the packet leaves.
+    /// The place of a tail until the packet leaves.
     pub keep: Keep,
-    /// The words of a packet's head, two bytes that align among them: 1 to 33. A program whose steps reach farther
-    /// gets as many as these do.
+    /// Words of a packet's head, including two bytes of alignment, 1 to 33. If the steps of a
+    /// program reach farther, the head is as long as they need.
     pub words: u32,
-    /// The rests that a card keeps at most, 1 to 256. The next packet with a rest waits.
+    /// Limit on the tails that a card keeps, 1 to 256. The next packet with a tail waits.
     pub packets: u32,
-    /// The tiles at which memories for rests are, if they are kept there: a card has the one whose number is the
-    /// remainder of its own and their number.
+    /// The tiles of the memories for tails, if tails are in memories. A card uses the memory whose
+    /// index is the card's number modulo their count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memories: Vec<Place>,
     /// The network over which cards write to memories.
     #[serde(default, skip_serializing_if = "is_default")]
     pub network: Carrier,
-    /// How they do.
+    /// The protocol by which cards write to memories.
     #[serde(default, skip_serializing_if = "is_default")]
     pub protocol: Protocol,
-    /// Whether memories take words while they give some.
+    /// Whether memories accept words while they send some.
     #[serde(default, skip_serializing_if = "is_default")]
     pub duplex: Duplex,
-    /// The lines that are on their way to a device at a time, and on which a memory works, or the rests on their way
-    /// from cards.
+    /// Limit on the requests in flight for a device: lines from a memory, or tails from cards. It
+    /// is also the number of lines that a memory works on.
     #[serde(default = "up_to_four", skip_serializing_if = "is_four")]
     pub requests: u32,
 }
 
-/// The network over which cards write rests to memories.
+/// The network over which cards write tails to memories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Carrier {
     /// The memory network.
     #[default]
     Memory,
-    /// The first static network. The switches on the way count the words.
+    /// The first static network. The switches on the path count the words.
     Static,
 }
 
-/// How cards write rests to memories.
+/// The protocol by which cards write tails to memories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
-    /// By lines of the cache.
+    /// Whole cache lines.
     #[default]
     Lines,
-    /// By lines, each with a mask of the bytes that are written.
+    /// Cache lines, each with a mask of the bytes to write.
     Dma,
-    /// As a stream, of which the memory knows address and number of words.
+    /// A stream. The memory knows its address and number of words.
     Stream,
 }
 
-/// Whether a memory reads and writes at a time.
+/// Whether a memory reads and writes at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Duplex {
-    /// It does.
+    /// It reads and writes at the same time.
     #[default]
     Full,
-    /// It takes nothing while it gives words.
+    /// It accepts no words while it sends some.
     Half,
 }
 
 /// "Up to four outstanding" (the paper).
 const FOUR: u32 = 4;
-/// Requests of lines that can be under way.
+/// Limit on the line requests in flight.
 const MOST_REQUESTS: u32 = 64;
 
 fn up_to_four() -> u32 {
@@ -110,18 +114,18 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Where the rest of packets is until they leave.
+/// The place of packet tails until the packets leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Keep {
-    /// In the buffer of the line card by which the packet came.
+    /// The buffer of the line card at which the packet arrived.
     Card,
-    /// In a memory at a port, to which that card writes it.
+    /// A memory at a port. The line card writes tails to it.
     Memory,
 }
 
 impl RestSpec {
-    /// Rests in the cards: heads of 16 words, and 16 packets in each.
+    /// Returns tails in the cards: heads of 16 words, and 16 tails in each card.
     pub fn in_cards() -> Self {
         Self {
             keep: Keep::Card,
@@ -135,18 +139,18 @@ impl RestSpec {
         }
     }
 
-    /// The section of a description.
+    /// Returns the section of a description.
     pub fn section(&self) -> String {
         let text = toml::to_string(self).unwrap_or_default();
         format!("\n[mapping.rest]\n{text}")
     }
 
-    /// Whether rests go to memories by switches.
+    /// Whether tails go to memories through switches.
     pub fn is_switched(&self) -> bool {
         self.keep == Keep::Memory && self.network == Carrier::Static
     }
 
-    /// Checks sizes, for so many chains.
+    /// Checks all sizes, for a machine with `chains` chains.
     ///
     /// # Errors
     /// A sentence that begins with the key.
@@ -222,27 +226,27 @@ impl RestSpec {
     }
 }
 
-/// The word by which a rest is known.
+/// The reference to a packet tail, as it travels with the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// The chain for which a card keeps it.
     card: u8,
-    /// Its number there.
+    /// Its slot in the card.
     slot: u8,
-    /// How many of its bytes belong to the packet.
+    /// The number of its bytes that belong to the packet.
     pub bytes: u16,
 }
 
 impl Reference {
-    /// The bit that says that there is a rest; in requests, that the card can give it up.
+    /// The bit that marks a reference. In requests it means that the card can free the tail.
     const IS: u32 = 1 << 31;
 
-    /// The reference of a word, if there is a rest.
+    /// Decodes a word, if it is a reference.
     pub fn of(word: u32) -> Option<Self> {
         (word & Self::IS != 0).then_some(Self::asked(word))
     }
 
-    /// The reference of a request.
+    /// Decodes the reference in a request.
     fn asked(word: u32) -> Self {
         Self { card: (word >> 24) as u8 & 0x7f, slot: (word >> 16) as u8, bytes: word as u16 }
     }
@@ -252,14 +256,14 @@ impl Reference {
     }
 }
 
-/// The first address of memories for rests.
+/// The first address of memories for tails.
 const FIRST: u32 = 0x8000_0000;
-/// The most bytes of all these memories.
+/// Limit on the bytes of all these memories together.
 const MOST_BYTES: u64 = 128 << 20;
-/// The room of a rest.
+/// The bytes that a memory reserves for a tail.
 const ROOM: u32 = 1 << 16;
 
-/// Memories for rests.
+/// Memories for packet tails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memories {
     spec: RestSpec,
@@ -268,13 +272,13 @@ pub struct Memories {
 }
 
 impl Memories {
-    /// Memories at these ports for so many cards, if rests are there.
+    /// Returns the memories at these ports for `cards` cards, if tails are kept in memories.
     pub fn of(spec: &RestSpec, places: &[Edge], cards: usize) -> Option<Self> {
         let is_there = spec.keep == Keep::Memory;
         is_there.then(|| Self { spec: spec.clone(), places: places.to_vec(), cards: cards as u32 })
     }
 
-    /// The bytes of all memories of a description.
+    /// Returns the bytes of all memories of a description.
     fn bytes_of(spec: &RestSpec, cards: usize) -> u64 {
         let memories = spec.memories.len() as u64;
         if memories == 0 {
@@ -283,12 +287,13 @@ impl Memories {
         memories * (cards as u64).div_ceil(memories) * u64::from(spec.packets) * u64::from(ROOM)
     }
 
-    /// The bytes of each memory: cards have so many places one after the other.
+    /// Returns the bytes of each memory. It has `packets` slots for each of its cards, one card
+    /// after the other.
     fn bytes(&self) -> u32 {
         self.cards.div_ceil(self.places.len() as u32) * self.spec.packets * ROOM
     }
 
-    /// Each memory with its port. Requests wait for so many cycles.
+    /// Returns each memory with its port.
     pub fn all(&self, latency_cycles: u32) -> impl Iterator<Item = (Place, Side, MemorySpec)> + '_ {
         let bytes = self.bytes();
         self.places.iter().zip(0..).map(move |((place, side), number)| {
@@ -304,22 +309,23 @@ impl Memories {
         })
     }
 
-    /// Whether rests come by switches.
+    /// Whether tails go through switches.
     pub fn is_switched(&self) -> bool {
         self.spec.is_switched()
     }
 
-    /// Whether cards send messages over the memory network: with rests, or of streams that come by switches.
+    /// Whether cards send messages over the memory network: tails, or commands for streams that go
+    /// through switches.
     pub fn are_told(&self) -> bool {
         !self.is_switched() || self.spec.protocol == Protocol::Stream
     }
 
-    /// The port of the memory of a card.
+    /// Returns the port of the memory of a card.
     pub fn of_card(&self, card: usize) -> Edge {
         self.places[card % self.places.len()]
     }
 
-    /// The address of a rest.
+    /// Returns the address of a tail.
     fn address(&self, rest: Reference) -> u32 {
         let (card, count) = (u32::from(rest.card), self.places.len() as u32);
         FIRST

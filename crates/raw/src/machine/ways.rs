@@ -1,9 +1,9 @@
-//! The ways of rests of packets by switches, from the first tile of a chain to a memory.
+//! The paths of packet tails through switches, from the first tile of a chain to a memory.
 //!
-//! A way goes along the tiles of its chain, whose switches let a rest pass before the message with its
-//! head, and leaves the chain where a tile that no chain has, or the memory, is a neighbour. Switches off the
-//! chain only hand words on. No two ways share a tile, since a switch cannot wait for whichever of
-//! two words comes first.
+//! A path follows the tiles of its chain. Their switches let a tail pass before the message with
+//! its head. The path leaves the chain where a neighbour is the memory, or a tile that belongs to
+//! no chain. Switches off the chain only pass words on. No two paths share a tile, since a switch
+//! cannot wait for the first of two words.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -13,18 +13,18 @@ use super::mapping::{Edge, Mapping, Place, Placement};
 use crate::Side;
 use crate::layout::Layout;
 
-/// The tiles of a way, with the sides at which rests come and go.
+/// The tiles of a path, with the sides at which tails enter and leave.
 pub type Way = Vec<(Place, Side, Side)>;
 
-/// The shortest ways of all chains, one after the other.
+/// Returns the shortest path of each chain, searched one chain after the other.
 ///
 /// # Errors
-/// A sentence about a chain without one.
+/// A sentence about a chain without a path.
 pub fn of(layout: &Layout, placement: &Placement, mapping: &Mapping) -> Result<Vec<Way>, String> {
     let mut used: BTreeSet<Place> =
         placement.chains.iter().flat_map(|chain| chain.tiles.clone()).collect();
     used.extend(mapping.home);
-    // The switch of a queue is free if packets and the word that there is room go without it.
+    // The switch of a queue is free if neither packets nor the ready word go through it.
     if let Some(queues) = &mapping.queues
         && (queues.network == Link::Static || queues.ready == Ready::Polling)
     {
@@ -57,7 +57,7 @@ fn shortest(
 ) -> Option<Way> {
     let number = |(x, y): Place| usize::from(y) * layout.columns + usize::from(x);
     let place = |tile: usize| ((tile % layout.columns) as u8, (tile / layout.columns) as u8);
-    // By tile: the one before it.
+    // For each tile the previous tile.
     let mut before: BTreeMap<Place, Place> = BTreeMap::new();
     let mut open = VecDeque::from([first]);
     while let Some(tile) = open.pop_front() {

@@ -3,13 +3,13 @@
 use super::Candidate;
 use crate::machine::{MachineSpec, Mapping, Outputs};
 
-/// Tiles of a chain up to which each can be a stage of its own: engines have few steps.
+/// Limit on the tiles of a chain that can each be a stage. Engines have few steps.
 const MOST_STAGES: usize = 8;
 
-/// The mappings of a machine's chip: each has ports for its chains and for the memory.
+/// Returns the mappings of a machine's chip. Each has ports for its chains and for the memory.
 pub fn candidates(spec: &MachineSpec) -> Vec<Candidate> {
     let (columns, rows) = (spec.chip.columns as u8, spec.chip.rows as u8);
-    // What does not depend on the tiles.
+    // These settings do not depend on the tiles.
     let Mapping { outputs, rest, .. } = &spec.mapping;
     let kept = Mapping { outputs: *outputs, rest: rest.clone(), ..Mapping::default() };
     let mut all = Vec::new();
@@ -18,7 +18,7 @@ pub fn candidates(spec: &MachineSpec) -> Vec<Candidate> {
         let chain: Vec<_> = (0..tiles).map(|x| (x, 0)).collect();
         add(&mut all, &[chain], &kept);
     }
-    // Each chain enters at the first column and goes through some rows, there and back.
+    // Each chain enters at the first column and goes back and forth through some rows.
     for together in (1..=rows).filter(|together| rows.is_multiple_of(*together)) {
         let chains: Vec<Vec<_>> = (0..rows / together)
             .map(|number| {
@@ -33,12 +33,12 @@ pub fn candidates(spec: &MachineSpec) -> Vec<Candidate> {
             .collect();
         add(&mut all, &chains, &kept);
     }
-    // Around the chip, each tile by itself.
+    // One chain for each tile on the edge of the chip.
     let edge = (0..rows).flat_map(|y| (0..columns).map(move |x| (x, y)));
     let is_outer = |(x, y): &(u8, u8)| *x == 0 || *y == 0 || *x + 1 == columns || *y + 1 == rows;
     let mut edge: Vec<Vec<_>> = edge.filter(is_outer).map(|tile| vec![tile]).collect();
     if edge.len() > 1 {
-        // The memory needs a port too.
+        // The memory needs a port, too.
         edge.pop();
     }
     add(&mut all, &edge, &kept);
@@ -49,7 +49,7 @@ pub fn candidates(spec: &MachineSpec) -> Vec<Candidate> {
     all
 }
 
-/// Adds chains with each way to cut them into stages.
+/// Adds chains, cut into stages in each possible way.
 fn add(all: &mut Vec<Candidate>, chains: &[Vec<(u8, u8)>], kept: &Mapping) {
     let tiles = chains[0].len();
     let mut ways = vec![vec![tiles]];

@@ -10,25 +10,26 @@ use wireloom_offloads::Store;
 
 use crate::machine::{MachineSpec, Raw};
 
-/// What a mapping reached under full load.
+/// The results of a mapping under full load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Rates {
-    /// Million packets a second that left, in the middle of the run.
+    /// Packets that left, in millions a second, over the middle half of the run.
     pub mpps: f64,
-    /// Gigabits a second of packets that left, likewise.
+    /// Packets that left, in gigabits a second, over the middle half of the run.
     pub gbps: f64,
-    /// Cycles of the chip from a packet to the next, likewise.
+    /// Cycles of the chip from a packet to the next, over the middle half of the run.
     pub cycles: f64,
     /// Mean cycles from a packet's first word into the chip to its last word out of it.
     pub latency: f64,
-    /// Energy of chip and memory over the whole run, shared out to the packets, in nanojoules.
+    /// Energy of chip and memory over the whole run, divided by the number of packets, in
+    /// nanojoules.
     pub nanojoules: f64,
 }
 
-/// Plays packets, all of which wait at the ports from the beginning; returns the machine after them.
+/// Runs packets, which all wait at the ports from the beginning. Returns the machine after the run.
 ///
 /// # Errors
-/// If the engine has no place, or a packet is not sent, or not as golden sends it.
+/// If the engine does not fit, or a packet is not sent, or differs from golden's.
 pub fn play(
     spec: &MachineSpec,
     program: &Program,
@@ -38,7 +39,7 @@ pub fn play(
     let mut machine = Raw::start(spec, program, store.clone(), &Options::default())?;
     let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
     let mut golden = Golden::new(program.clone(), store.clone());
-    // What golden does with the packets before this one, as far as it has not left the machine.
+    // Golden's results for earlier packets that have not left the machine.
     let (mut next, mut wanted) = (0, VecDeque::new());
     let (mut lost, mut wrong) = (0u64, None);
     let mut sink = |output: Output<'_>| {
@@ -50,7 +51,7 @@ pub fn play(
         }
         let number = output.sequence;
         let expected = wanted.pop_front();
-        // The machine does not show the bytes of others.
+        // The machine does not show the bytes of packets that are not sent.
         if !matches!(output.verdict, Verdict::Sent { .. }) {
             lost += 1;
         } else if expected != Some(owned(output)) {
@@ -76,17 +77,17 @@ pub fn play(
     Ok(machine)
 }
 
-/// The number of a packet, and what becomes of it.
+/// Returns the number, the verdict and the bytes of a packet.
 fn owned(output: Output<'_>) -> (u64, Verdict, Vec<u8>) {
     (output.sequence, output.verdict, output.bytes.to_vec())
 }
 
-/// The rates of packets that are [played](play): those from the cycle in which a quarter of the
-/// packets had left to that in which three quarters had, so caches are warm and all tiles have
-/// work.
+/// Returns the rates of packets that are [run](play). They cover the cycles from the departure of
+/// the first quarter of the packets to the departure of three quarters. In that time caches are
+/// warm and all tiles have work.
 ///
 /// # Errors
-/// As [`play`]: rates are those of packets that are sent.
+/// As [`play`]. Only packets that are sent count.
 pub fn measure(
     spec: &MachineSpec,
     program: &Program,
@@ -96,10 +97,11 @@ pub fn measure(
     rates(spec, &play(spec, program, store, packets)?, packets.len())
 }
 
-/// The rates of a machine that has [played](play) so many packets, as [`measure`] has them.
+/// Returns the rates of a machine that has [run](play) `packets` packets, as [`measure`] defines
+/// them.
 ///
 /// # Errors
-/// If they are too few.
+/// If there are too few packets.
 pub fn rates(spec: &MachineSpec, machine: &Raw, packets: usize) -> Result<Rates> {
     let mut departures = machine.departures().to_vec();
     departures.sort_unstable();

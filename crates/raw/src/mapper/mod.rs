@@ -1,10 +1,11 @@
-//! Finds a mapping: which tiles execute which steps of an engine, measured with packets.
+//! Finds a mapping, that is which tiles execute which steps of an engine, by measuring with
+//! packets.
 //!
-//! [`candidates`] lists mappings of a chip: chains in the rows, in several rows each, along the
-//! edge; stages that one tile executes and stages that several execute in turn. [`measure`] plays
-//! packets on one of them. [`search`] measures all, and takes the one with the fewest tiles that
-//! carries a rate, or the fastest. So nothing is estimated; a mapping that the compiler refuses is
-//! left out with its reason.
+//! [`candidates`] lists mappings of a chip: chains in one row, in several rows, or along the edge,
+//! with stages that one tile executes and stages that several tiles execute in turn. [`measure`]
+//! runs packets on one of them. [`search`] measures all, and takes the mapping with the fewest
+//! tiles that reaches a rate, or the fastest. So no rate is estimated. A mapping that the compiler
+//! refuses is listed with the reason.
 
 mod candidates;
 mod measure;
@@ -25,17 +26,16 @@ pub use measure::{Rates, measure, play, rates};
 pub struct Candidate {
     /// The chains, such as "4 chains of 4 tiles".
     pub name: String,
-    /// The mapping.
     pub mapping: Mapping,
 }
 
 impl Candidate {
-    /// The number of tiles that execute the engine.
+    /// Returns the number of tiles that execute the engine.
     pub fn tiles(&self) -> usize {
         self.mapping.chains.iter().map(Vec::len).sum()
     }
 
-    /// The text of a machine description that extends another one.
+    /// Returns the text of a machine description that extends another one.
     pub fn description(&self, extends: &str, about: &str) -> String {
         let Mapping { chains, replicas, outputs, rest, .. } = &self.mapping;
         let rest = rest.as_ref().map(RestSpec::section).unwrap_or_default();
@@ -53,17 +53,16 @@ impl Candidate {
     }
 }
 
-/// A mapping that was tried.
+/// A mapping that was measured or refused.
 #[derive(Clone, Debug)]
 pub struct Tried {
-    /// Which.
     pub candidate: Candidate,
-    /// What it reached, or why it is refused.
+    /// Its rates, or the reason why it is refused.
     pub rates: std::result::Result<Rates, String>,
 }
 
 impl Tried {
-    /// Million packets a second; 0 if it is refused.
+    /// Returns million packets a second; 0 if the mapping is refused.
     pub fn mpps(&self) -> f64 {
         self.rates.as_ref().map_or(0.0, |rates| rates.mpps)
     }
@@ -72,17 +71,18 @@ impl Tried {
 /// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// All that were tried.
+    /// All mappings that were tried.
     pub tried: Vec<Tried>,
-    /// The index of the mapping that is chosen, if there is one.
+    /// The index of the chosen mapping, if there is one.
     pub best: Option<usize>,
 }
 
-/// Measures mappings of a machine's chip with packets. Chooses the one with the fewest tiles that
-/// forwards `wanted` million packets a second, the fastest of those; without a rate the fastest.
+/// Measures mappings of a machine's chip with packets. Chooses the mapping with the fewest tiles
+/// that forwards `wanted` million packets a second, and the fastest of these. Without `wanted` it
+/// chooses the fastest of all.
 ///
 /// # Errors
-/// If the machine has queues, or the chip stops at a fault: a mapping that is refused is no error.
+/// If the machine has queues, or the chip stops at a fault. A refused mapping is not an error.
 pub fn search(
     spec: &MachineSpec,
     program: &Program,

@@ -1,6 +1,6 @@
 //! The files that the programs of programs/raw include.
 
-/// Names and texts.
+/// The names and texts of the files.
 const PARTS: &[(&str, &str)] = &[
     (
         "parts/buffers-columns.rasm",
@@ -69,10 +69,10 @@ const PARTS: &[(&str, &str)] = &[
     ("parts/take-8.rasm", include_str!("../../../../programs/raw/parts/take-8.rasm")),
 ];
 
-/// The text of a file that the programs of programs/raw include.
+/// Returns the text of a file that the programs of programs/raw include.
 ///
 /// # Errors
-/// If there is none of that name.
+/// If there is no such file.
 pub fn part(name: &str) -> Result<String, String> {
     let found = PARTS.iter().find(|part| part.0 == name);
     found.map(|part| part.1.to_owned()).ok_or_else(|| "programs/raw has no such part".to_owned())

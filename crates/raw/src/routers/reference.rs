@@ -1,4 +1,4 @@
-//! What the routers have to do: the golden model of programs/raw/ipv4.loom.
+//! The reference of the routers: the golden model of programs/raw/ipv4.loom.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,13 +16,13 @@ pub struct Reference {
     golden: Golden,
 }
 
-/// Packets that golden sends, by output port and bytes: input and number of each.
+/// Packets that golden sends, by output port and bytes, with the input and number of each.
 type Wanted = BTreeMap<(u16, Vec<u8>), VecDeque<(usize, usize)>>;
 
-/// What a router did, next to the golden model.
+/// The result of a comparison of a router with the golden model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// Packets that left, each as golden sends it.
+    /// Packets that left exactly as golden sends them.
     pub forwarded: usize,
     /// Packets that golden drops.
     pub dropped: usize,
@@ -32,10 +32,10 @@ pub struct Checked {
     pub reordered: usize,
 }
 
-/// The offloads of a program with an offload `routes`.
+/// Returns the offloads of a program that has an offload `routes`.
 ///
 /// # Errors
-/// If it has none, or refuses a route.
+/// If the program has no such offload, or it refuses a route.
 pub fn store(program: &Program, routes: &[Route]) -> Result<Store> {
     let refused = |why| Error::new(format!("{why:?}"));
     let mut store = wireloom_ir::store(&program.optimised).map_err(refused)?;
@@ -55,16 +55,16 @@ pub fn store(program: &Program, routes: &[Route]) -> Result<Store> {
 }
 
 impl Reference {
-    /// The golden model of a program with an offload `routes`.
+    /// Creates the golden model of a program that has an offload `routes`.
     ///
     /// # Errors
-    /// If it has none, or refuses a route.
+    /// If the program has no such offload, or it refuses a route.
     pub fn new(program: &Program, routes: &[Route]) -> Result<Self> {
         Ok(Self { golden: Golden::new(program.optimised.clone(), store(program, routes)?) })
     }
 
-    /// Compares what left a board whose outputs have these ports with what golden makes of the
-    /// packets of each input.
+    /// Compares the packets that left a board with golden's results for the packets of each input.
+    /// `ports` are the ports of the board's outputs.
     ///
     /// # Errors
     /// If a packet left that golden does not send there.

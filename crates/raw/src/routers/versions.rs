@@ -10,55 +10,56 @@ use crate::layout::Side;
 
 use super::{PORTS, part};
 
-/// Where the tables and the queues of ports 0 and 1 are, and of ports 2 and 3.
+/// Addresses of the tables and queues of ports 0 and 1, and of ports 2 and 3.
 const TABLES: [u32; 2] = [0x1000_0000, 0x2000_0000];
 const TABLE_BYTES: u32 = dir24::FIRST_BYTES + dir24::SECOND_BYTES;
 const QUEUES: [u32; 2] = [0x4000_0000, 0x4100_0000];
 const QUEUE_BYTES: u32 = 0x2_0000;
-/// Where the buffers of packets are, by ports: in memories of their own, after the queues, and in
-/// the cards.
+/// Addresses of the packet buffers by port: in separate memories, after the queues, and in the
+/// cards.
 const BUFFERS: [[u32; 4]; 3] = [
     [0x5000_0000, 0x5010_0000, 0x5100_0000, 0x5110_0000],
     [0x5000_0000, 0x4010_0000, 0x4110_0000, 0x5100_0000],
     [0x6000_0000, 0x6010_0000, 0x6020_0000, 0x6030_0000],
 ];
 const BUFFER_BYTES: u32 = 0x10_0000;
-/// No rest begins after this in its buffer.
+/// No tail begins after this offset in its buffer.
 const BUFFER_LAST: u32 = 0xf_f000;
-/// Rests that a card of version IV keeps (assumed).
+/// Limit on the tails in a card of version IV (assumed).
 const KEPT: usize = 16;
 
 /// A version of the router.
 #[derive(Clone, Copy, Debug)]
 pub struct Version {
-    /// The paper's name: I, II, III, III.d, IV, V; those between them have names of ours.
+    /// The paper's name: I, II, III, III.d, IV, V. Intermediate versions have our own names.
     pub name: &'static str,
     /// The file in programs/raw.
     pub file: &'static str,
-    /// Its text.
     pub text: &'static str,
-    /// Whether a port has a row, and the stages are in the columns; otherwise it is turned.
+    /// Whether each port has a row and the stages are in the columns. Otherwise the layout is
+    /// turned.
     is_in_rows: bool,
     /// Words of a packet, after the first, that go to the stages.
     head: usize,
-    /// Lines that a card asks for and a memory works on at a time.
+    /// Lines that a card requests, and that a memory works on, at a time.
     outstanding: usize,
     buffers: Buffers,
 }
 
-/// Where a version has the rests of packets.
+/// The place of packet tails in a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Buffers {
-    /// In two memories, written by lines on the memory network.
+    /// In two memories, written in lines over the memory network.
     Shared { is_half_duplex: bool },
-    /// In a memory for each port, written by lines on the memory network; each with a mask of its
-    /// bytes, as the DMA protocol has it, or without.
+    /// In a memory for each port, written in lines over the memory network. With masks, each line
+    /// has a mask of its bytes, as in the DMA protocol.
     OverMemoryNetwork { has_masks: bool },
-    /// Likewise without masks, and heads come as messages of the general network.
+    /// In a memory for each port, written in lines without masks over the memory network. Heads
+    /// come as messages of the general network.
     Dynamic,
-    /// In a memory for each port, written by lines on the static network.
+    /// In a memory for each port, written in lines over the static network.
     Lines,
-    /// In a memory for each port, streamed.
+    /// In a memory for each port, as a stream.
     Streams { announces: bool },
     /// In the cards.
     Cards,
@@ -97,7 +98,7 @@ pub const VERSIONS: [Version; 6] = [
     version!("V", "version-5.rasm", Columns, 16, 4, Buffers::Streams { announces: true }),
 ];
 
-/// Routers between the paper's versions, which differ from each other in one thing.
+/// Routers between the paper's versions. They differ from each other in one property.
 pub const STEPS: [Version; 9] = [
     version!(
         "I-full-duplex",
@@ -124,21 +125,21 @@ pub const STEPS: [Version; 9] = [
     version!("IV-rows", "step-kept-rows.rasm", Rows, 16, 4, Buffers::Cards),
 ];
 
-/// What is around a router.
+/// The conditions of a run of a router.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// The rate of the input lines.
     pub rate: LineRate,
     /// What input cards do with packets that the chip cannot take.
     pub buffer: Buffer,
     /// The ports that have cards.
     pub ports: Vec<u8>,
-    /// Cycles of the memories from a request to its line, if other than those of the description.
+    /// Cycles of the memories from a request to its line; none for the description's value.
     pub latency_cycles: Option<u32>,
-    /// Lines that a card asks for and a memory works on at a time, if other than the paper's.
+    /// Lines that a card requests, and that a memory works on, at a time; none for the paper's
+    /// value.
     pub outstanding: Option<usize>,
-    /// Whether lookups read both tables from memory each time: the lines that they have read leave
-    /// the cache.
+    /// Whether lookups read both tables from memory each time. If so, the lines that they read
+    /// leave the cache.
     pub reads_tables_from_memory: bool,
 }
 
@@ -156,27 +157,27 @@ impl Default for Setting {
 }
 
 impl Version {
-    /// The version of a name.
+    /// Returns the version with a name.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such version.
     pub fn named(name: &str) -> &'static Self {
         let mut all = VERSIONS.iter().chain(&STEPS);
         all.find(|version| version.name == name).expect("a version of the router")
     }
 
-    /// Assembles its programs.
+    /// Assembles the version's programs.
     ///
     /// # Errors
-    /// If the text is wrong.
+    /// If the text has errors.
     pub fn program(&self) -> Result<Program, Refused> {
         self.program_for(&Setting::default())
     }
 
-    /// Assembles its programs for a setting.
+    /// Assembles the version's programs for a setting.
     ///
     /// # Errors
-    /// If the text is wrong.
+    /// If the text has errors.
     pub fn program_for(&self, setting: &Setting) -> Result<Program, Refused> {
         let read = |name: &str| match name {
             "parts/line-keep.rasm" if setting.reads_tables_from_memory => {
@@ -187,7 +188,7 @@ impl Version {
         assemble_with(self.file, self.text, &read).map(|(program, _)| program)
     }
 
-    /// Its board.
+    /// Returns the version's board.
     pub fn board(&self, setting: &Setting) -> BoardSpec {
         let memories = self.memories(setting);
         let mut places: Vec<Place> = memories.iter().map(place).collect();
@@ -212,10 +213,10 @@ impl Version {
         }
     }
 
-    /// Writes routes into the tables of its board.
+    /// Writes routes into the tables of the version's board.
     ///
     /// # Errors
-    /// If they have no place.
+    /// If they do not fit.
     pub fn write_routes(&self, board: &mut Board, routes: &[Route]) -> Result<(), DirError> {
         for (half, base) in TABLES.into_iter().enumerate() {
             let memory = board.memory(self.table_edge(half)).ok_or(DirError::Memory(base))?;
@@ -224,17 +225,17 @@ impl Version {
         Ok(())
     }
 
-    /// The tile of a stage, 0 to 3, of a port.
+    /// Returns the tile of a stage, 0 to 3, of a port.
     pub fn tile(&self, stage: u8, port: u8) -> (u8, u8) {
         if self.is_in_rows { (stage, port) } else { (port, stage) }
     }
 
-    /// The port of the chip at which packets of a port come.
+    /// Returns the edge of the chip at which packets of a port enter.
     pub fn input_edge(&self, port: u8) -> Edge {
         if self.is_in_rows { ((0, port), Side::West) } else { ((port, 0), Side::North) }
     }
 
-    /// The port of the chip at which packets to a port leave.
+    /// Returns the edge of the chip at which packets to a port leave.
     pub fn output_edge(&self, port: u8) -> Edge {
         if self.is_in_rows { ((3, port), Side::East) } else { ((port, 3), Side::South) }
     }
@@ -257,7 +258,7 @@ impl Version {
         BUFFERS[kind][usize::from(port)]
     }
 
-    /// Lines that a card asks for at a time.
+    /// Returns the number of lines that a card requests at a time.
     fn outstanding(&self, setting: &Setting) -> usize {
         setting.outstanding.unwrap_or(self.outstanding)
     }
@@ -289,8 +290,8 @@ impl Version {
         memories
     }
 
-    /// The memories for packets of a router with its ports in the rows: at tiles 2 and 14, or at 1,
-    /// 2, 13 and 14.
+    /// Returns the packet memories of a router with its ports in the rows: at tiles 2 and 14, or at
+    /// 1, 2, 13 and 14.
     fn buffers_of_rows(
         &self,
         setting: &Setting,

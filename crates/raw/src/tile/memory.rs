@@ -10,8 +10,8 @@ use crate::message::Header;
 use crate::queue::Queue;
 
 impl Tile {
-    /// Takes the interrupt of a device off the memory network. The processor does so at any time, so
-    /// interrupts never hold up lines or messages.
+    /// Takes a device's interrupt off the memory network. The processor does so at any time, so
+    /// interrupts never block lines or messages.
     #[inline]
     pub(super) fn take_interrupt(&mut self, layout: &Layout, queues: &mut [Queue], now: u64) {
         if self.memory_left > 0 {
@@ -28,7 +28,7 @@ impl Tile {
         }
     }
 
-    /// Takes the next word off the memory network; at the first of a message it is the header.
+    /// Takes the next word off the memory network. The first word of a message is its header.
     pub(super) fn pop_memory(&mut self, queue: &mut Queue, now: u64) {
         self.memory_left = match self.memory_left {
             0 => queue.front(now).map_or(0, |word| Header::of(word).length),
@@ -37,7 +37,8 @@ impl Tile {
         queue.pop(now);
     }
 
-    /// Does a load or a store; returns the loaded value, or `None` if the line must come first.
+    /// Executes a load or a store. Returns the loaded value, or `None` if the line has to be
+    /// fetched first.
     pub(super) fn access(
         &mut self,
         op: Op,
@@ -94,7 +95,7 @@ impl Tile {
         Ok(())
     }
 
-    /// A cycle of a miss: a word goes out, or one comes in.
+    /// Simulates a cycle of a miss: a word goes out, or one comes in.
     pub(super) fn memory_cycle(
         &mut self,
         layout: &Layout,

@@ -1,4 +1,4 @@
-//! Rests as the card has them by which their packets came.
+//! Packet tails on the line card at which their packets arrived.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,54 +8,55 @@ use super::{Memories, Reference, Written};
 use crate::device::{Port, words_of};
 use crate::message::Header;
 
-/// The most words of a message.
+/// Limit on the words of a message.
 pub const MESSAGE_WORDS: usize = 31;
 
-/// What a card keeps for a chain, or has written to a memory.
+/// The packet tails that a card keeps for a chain, or has written to a memory.
 #[derive(Clone, Debug, Default)]
 pub struct Card {
     number: u8,
     most: usize,
-    /// The rests, which are empty here if they are in a memory.
+    /// The tails by slot. A tail is empty here if it is in a memory.
     kept: BTreeMap<u8, Vec<u8>>,
-    /// The place where the next rest goes if it is free.
+    /// The slot to try first for the next tail.
     next: u8,
-    /// The memories, if rests go there.
+    /// The memories, if tails go there.
     memories: Option<Memories>,
-    /// Rests that were kept, and how many at a time at most.
+    /// The number of tails kept so far; `largest` is the maximum at a time.
     pub all: u64,
     pub largest: usize,
 }
 
 impl Card {
-    /// A card for a chain by its number, which keeps so many rests, here or in memories.
+    /// Creates a card for chain `number`, which keeps up to `most` tails, here or in memories.
     pub fn new(number: usize, most: u32, memories: Option<Memories>) -> Self {
         Self { number: number as u8, most: most as usize, memories, ..Self::default() }
     }
 
-    /// The number of the chain.
+    /// Returns the number of the chain.
     pub fn number(&self) -> u8 {
         self.number
     }
 
-    /// Whether there is room for a rest.
+    /// Whether there is room for a tail.
     pub fn has_room(&self) -> bool {
         self.kept.len() < self.most
     }
 
-    /// Rests that are kept now.
+    /// Returns the number of tails kept now.
     pub fn kept(&self) -> usize {
         self.kept.len()
     }
 
-    /// Whether rests go to a memory.
+    /// Whether tails go to a memory.
     pub fn writes(&self) -> bool {
         self.memories.is_some()
     }
 
-    /// Keeps a rest; returns the word by which it is known, and what writes it to a memory, if it goes there.
+    /// Keeps a tail. Returns its reference, and the messages and words that write it to a memory,
+    /// if it goes there.
     pub fn keep(&mut self, rest: Vec<u8>, port: &Port<'_>) -> (u32, Written) {
-        // Places are taken in turn, as in a circular buffer.
+        // Slots are used in turn, as in a circular buffer.
         let turn = (0..self.most).map(|ahead| ((usize::from(self.next) + ahead) % self.most) as u8);
         let free = turn.into_iter().find(|slot| !self.kept.contains_key(slot));
         let slot = free.expect("there is room");
@@ -71,7 +72,8 @@ impl Card {
         (reference.word(), written)
     }
 
-    /// The bytes of a rest that belong to a packet, if they are here. Gives it up if nothing else leaves with it.
+    /// Returns the bytes of a tail that belong to a packet, if they are here. Frees the tail after
+    /// the last departure of its packet.
     pub fn give(&mut self, reference: Reference, is_last: bool) -> Vec<u8> {
         let mut bytes = match is_last {
             true => self.kept.remove(&reference.slot),
@@ -81,7 +83,7 @@ impl Card {
         bytes.unwrap_or_default()
     }
 
-    /// Returns the messages that answer a request for a rest, under the header that the request has.
+    /// Returns the reply to a request for a tail, under the header that the request has.
     pub fn answer(&mut self, asked: u32, back: u32, port: &Port<'_>) -> Vec<Vec<u32>> {
         let bytes = self.give(Reference::asked(asked), asked & Reference::IS != 0);
         if back == 0 {
@@ -97,23 +99,23 @@ impl Card {
     }
 }
 
-/// Messages for a network, one after the other.
+/// Outgoing messages for a network.
 #[derive(Clone, Debug, Default)]
 pub struct Outgoing {
-    /// What is left of the message that goes.
+    /// The remaining words of the current message.
     sending: VecDeque<u32>,
-    /// Those that go before all others.
+    /// Messages that go before all others.
     pub first: VecDeque<Vec<u32>>,
     pub others: VecDeque<Vec<u32>>,
 }
 
 impl Outgoing {
-    /// Whether no message has begun and not ended.
+    /// Whether no message is partly sent.
     pub fn is_between(&self) -> bool {
         self.sending.is_empty()
     }
 
-    /// Writes a word of a message; returns whether one went.
+    /// Writes a word of a message. Returns whether a word was written.
     pub fn write(&mut self, network: Network, port: &mut Port<'_>) -> bool {
         if self.sending.is_empty() {
             let next = self.first.pop_front().or_else(|| self.others.pop_front());

@@ -1,4 +1,4 @@
-//! Rests as the device has them at the port where their packets leave.
+//! Packet tails at the device where their packets leave.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use crate::machine::port::Left;
 use crate::message::Header;
 use crate::tile::kind;
 
-/// Kinds of answers with rests: as many can come to a device at a time, at most.
+/// Message kinds of replies with tails. This limits the tails on the way to a device.
 const TAGS: u8 = 4;
 
 /// A packet whose head has left the tiles.
@@ -25,44 +25,45 @@ struct Leaving {
     fetch: Fetch,
 }
 
-/// How far the rest of a packet is.
+/// The progress of a tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fetch {
-    /// It has to be asked for.
+    /// It has not been requested.
     Wanted(Reference),
-    /// It comes, under the kind of answers of this number.
+    /// It is in flight, in replies of the kind with this number.
     Coming(u8),
-    /// Its lines come: the address of the next one, how many are to be asked for, and how many are under way.
+    /// Its lines are in flight: the address of the next line, lines still to request, and lines in
+    /// flight.
     Lines { reference: Reference, next: u32, to_ask: usize, under_way: usize },
-    /// All of it is there.
+    /// It is complete.
     Done,
 }
 
-/// What a device at a port does with rests: it keeps those of a card, and fetches others.
+/// The packet tails of a device at a port: it keeps the tails of a card, and fetches others.
 #[derive(Clone, Debug, Default)]
 pub struct Rests {
-    /// What the card here keeps for each of its chains, if packets come here.
+    /// The tails that the card here keeps, by chain, if packets arrive here.
     pub kept: Vec<Card>,
-    /// The words of the request that comes.
+    /// The words of the incoming request.
     asked: Vec<u32>,
-    /// The port of the card of each chain, and the memories for rests.
+    /// The port of the card of each chain; `memories` are the memories for tails.
     cards: Vec<Edge>,
     memories: Option<Memories>,
-    /// Rests that come from cards at a time, or lines from a memory.
+    /// Limit on the requests in flight: tails from cards, or lines from a memory.
     requests: usize,
     leaving: VecDeque<Leaving>,
-    /// Messages of the general network, requests first, and of the memory network, likewise.
+    /// Outgoing messages of the general network and of the memory network, requests first.
     general: Outgoing,
     memory: Outgoing,
-    /// Words of the memory network's message that comes that are missing, and the memories that have confirmed
-    /// that a rest is written.
+    /// Words still to come of the incoming message of the memory network; `confirmed` lists the
+    /// memories that have confirmed a tail.
     missing: u8,
     confirmed: Vec<Place>,
 }
 
 impl Rests {
-    /// Those of a device, where the cards of chains are at these ports. So many rests, or lines of one, come to it at a
-    /// time.
+    /// Creates the tails of a device. `cards` has the port of each chain's card, and `requests`
+    /// limits the requests in flight.
     pub fn new(
         kept: Vec<Card>,
         cards: Vec<Edge>,
@@ -72,32 +73,33 @@ impl Rests {
         Self { kept, cards, memories, requests: requests as usize, ..Self::default() }
     }
 
-    /// Whether the card here has room for a rest of the chain whose turn it is, and can begin with it now.
+    /// Whether the card here has room for a tail of chain `turn`, and can begin to store it now.
     pub fn has_room(&self, turn: usize) -> bool {
         self.kept.get(turn).is_some_and(Card::has_room) && self.memory.others.is_empty()
     }
 
-    /// Keeps a rest of the chain whose turn it is, or begins to write it to a memory; returns the word by which it is
-    /// known, and the words that write it by switches.
+    /// Keeps a tail of chain `turn`, or begins to write it to a memory. Returns its reference, and
+    /// the words that write it through switches.
     pub fn keep(&mut self, turn: usize, rest: Vec<u8>, port: &Port<'_>) -> (u32, Vec<u32>) {
         let (word, written) = self.kept[turn].keep(rest, port);
         self.memory.others.extend(written.messages);
         (word, written.words)
     }
 
-    /// The tile of the memory for rests of the chain whose turn it is, if there is one.
+    /// Returns the tile of the memory for tails of chain `turn`, if there is one.
     pub fn memory(&self, turn: usize) -> Option<Place> {
         let memories = self.memories.as_ref()?;
         Some(memories.of_card(self.kept[turn].number().into()).0)
     }
 
-    /// Whether the memory at a tile has confirmed the next of its rests.
+    /// Whether the memory at a tile has confirmed its next tail. Consumes the confirmation.
     pub fn is_confirmed(&mut self, memory: Place) -> bool {
         let at = self.confirmed.iter().position(|tile| *tile == memory);
         at.map(|at| self.confirmed.swap_remove(at)).is_some()
     }
 
-    /// Takes the head of a packet that leaves, for the line or not; or what has no packet.
+    /// Takes the head of a departing packet, or a departure without a packet. `to_line` is whether
+    /// it goes to the line.
     pub fn take(&mut self, left: Left, to_line: bool, port: &Port<'_>) {
         let mut leaving = Leaving { left, to_line, fetch: Fetch::Done };
         let left = &mut leaving.left;
@@ -110,21 +112,21 @@ impl Rests {
                     _ => leaving.fetch = Fetch::Wanted(reference),
                 }
             }
-            // What is dropped needs no rest, and the card no longer either.
+            // A dropped packet needs no tail, so its card can free it.
             Some(reference) if is_last => self.give_up(reference, port),
             _ => {}
         }
         self.leaving.push_back(leaving);
     }
 
-    /// The card that keeps a rest, if it is the one here.
+    /// Returns the card that keeps a tail, if it is the card here.
     fn own(&mut self, reference: Reference, port: &Port<'_>) -> Option<&mut Card> {
         let (tile, side) = self.cards[usize::from(reference.card)];
         let is_here = tile == port.tile && 1 + side as u8 == port.last;
         self.kept.iter_mut().find(|card| is_here && card.number() == reference.card)
     }
 
-    /// Tells the card of a rest that nobody needs it any longer.
+    /// Tells the card that it can free a tail.
     fn give_up(&mut self, reference: Reference, port: &Port<'_>) {
         match self.own(reference, port) {
             Some(card) => drop(card.give(reference, true)),
@@ -132,7 +134,8 @@ impl Rests {
         }
     }
 
-    /// Asks a card for a rest, which comes back under a header; or tells the card that nobody needs it.
+    /// Requests a tail from a card. The reply comes under the header `back`; with 0 the card only
+    /// frees the tail.
     fn request(&mut self, reference: Reference, is_last: bool, back: u32, port: &Port<'_>) {
         let (destination, side) = self.cards[usize::from(reference.card)];
         let (last, user) = (1 + side as u8, kind::REST);
@@ -141,7 +144,7 @@ impl Rests {
         self.general.first.push_back(vec![header.word(), word, back]);
     }
 
-    /// Asks for the rests of the packets that leave next.
+    /// Requests the tails of the packets that leave next.
     fn ask(&mut self, port: &Port<'_>) {
         if self.leaving.is_empty() {
             return;
@@ -164,12 +167,12 @@ impl Rests {
         }
     }
 
-    /// The first packet whose rest has to be asked for.
+    /// Returns the first packet whose tail has not been requested.
     fn wanted(&self) -> Option<usize> {
         self.leaving.iter().position(|one| matches!(one.fetch, Fetch::Wanted(_)))
     }
 
-    /// Asks a memory for lines of the rest of the packet that leaves next.
+    /// Requests lines of the tail of the next packet from its memory.
     fn ask_memory(&mut self, port: &Port<'_>) {
         let Some(memories) = &self.memories else { return };
         let is_begun = self.leaving.iter().any(|one| matches!(one.fetch, Fetch::Lines { .. }));
@@ -196,18 +199,18 @@ impl Rests {
         }
     }
 
-    /// The next packet that is whole, and whether it goes to the line.
+    /// Returns the next complete packet, and whether it goes to the line.
     pub fn next(&mut self) -> Option<(Left, bool)> {
         self.leaving.front().filter(|first| first.fetch == Fetch::Done)?;
         self.leaving.pop_front().map(|first| (first.left, first.to_line))
     }
 
-    /// Packets on their way to the line.
+    /// Returns the number of packets on their way to the line.
     pub fn to_line(&self) -> usize {
         self.leaving.iter().filter(|one| one.to_line).count()
     }
 
-    /// The network of a word that is awaited, if one is.
+    /// Returns the network from which the device expects a word, if there is one.
     pub fn awaits(&self) -> Option<Network> {
         let is_line = |one: &Leaving| matches!(one.fetch, Fetch::Lines { .. });
         match self.leaving.iter().any(is_line) || self.kept.iter().any(Card::writes) {
@@ -216,7 +219,8 @@ impl Rests {
         }
     }
 
-    /// Takes a word of a message under a header, if that is a request or an answer; returns whether it is.
+    /// Takes a word of a request for a tail, or of a reply with one. Returns whether it is such a
+    /// word.
     pub fn takes(&mut self, header: Header, word: u32, port: &Port<'_>) -> bool {
         if header.user == kind::REST {
             self.asked.push(word);
@@ -240,7 +244,8 @@ impl Rests {
         true
     }
 
-    /// Takes a word of the memory network: a line of a rest, or that one is written. Returns whether one came.
+    /// Takes a word of the memory network: of a tail's line, or a confirmation. Returns whether
+    /// there was one.
     fn takes_line(&mut self, port: &mut Port<'_>) -> bool {
         let Some(word) = port.read(Network::Memory) else { return false };
         if self.missing == 0 {
@@ -254,7 +259,7 @@ impl Rests {
         let mut given_up = None;
         for one in &mut self.leaving {
             let Fetch::Lines { .. } = one.fetch else { continue };
-            // What follows in the last line is not of the packet.
+            // Words after the tail in its last line are ignored.
             let is_whole = one.add(word);
             let Fetch::Lines { reference, to_ask, under_way, .. } = &mut one.fetch else {
                 continue;
@@ -270,12 +275,13 @@ impl Rests {
         true
     }
 
-    /// Whether no message of the general network has begun and not ended.
+    /// Whether no message of the general network is partly sent.
     pub fn is_general_free(&self) -> bool {
         self.general.is_between()
     }
 
-    /// Moves words of messages, those of the general network only if that is free; returns whether some moved.
+    /// Moves words of messages; on the general network only if `is_free`. Returns whether some
+    /// moved.
     pub fn cycle(&mut self, port: &mut Port<'_>, is_free: bool) -> bool {
         let is_taken = self.uses_memory() && self.takes_line(port);
         self.ask(port);
@@ -283,29 +289,29 @@ impl Rests {
         is_taken | is_written | self.memory.write(Network::Memory, port)
     }
 
-    /// Whether rests are in memories.
+    /// Whether tails are in memories.
     pub fn uses_memory(&self) -> bool {
         self.memories.is_some()
     }
 
-    /// Whether rests go to memories by switches.
+    /// Whether tails go to memories through switches.
     pub fn is_switched(&self) -> bool {
         self.memories.as_ref().is_some_and(Memories::is_switched)
     }
 
-    /// Whether memories are told of rests over the memory network.
+    /// Whether memories are told of tails over the memory network.
     pub fn tells_memory(&self) -> bool {
         self.memories.as_ref().is_some_and(Memories::are_told)
     }
 
-    /// Whether a message of the memory network can begin now that is none of a rest.
+    /// Whether a message other than a tail's can begin on the memory network now.
     pub fn is_between(&self) -> bool {
         self.memory.is_between()
     }
 }
 
 impl Leaving {
-    /// Adds a word of the rest, if it has not all of it; returns whether it has then.
+    /// Adds a word to the tail unless it is complete. Returns whether it is complete now.
     fn add(&mut self, word: u32) -> bool {
         let wanted = self.left.reference.map_or(0, |rest| usize::from(rest.bytes));
         let rest = &mut self.left.rest;

@@ -1,4 +1,4 @@
-//! The words by which a card writes a rest to a memory.
+//! The words by which a card writes a packet tail to a memory.
 
 use super::{Carrier, Memories, Protocol, Reference};
 use crate::cache::{LINE_BYTES, LINE_WORDS};
@@ -6,7 +6,8 @@ use crate::device::{Port, words_of};
 use crate::message::Header;
 use crate::tile::kind;
 
-/// What a card sends to have a rest written. The memory confirms it, before the head goes to the tiles.
+/// The words that a card sends to store a tail. The memory confirms it before the head goes to the
+/// tiles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Messages for the memory network.
@@ -16,7 +17,7 @@ pub struct Written {
 }
 
 impl Memories {
-    /// The words that write a rest of a card at a port.
+    /// Returns the words that write a tail of a card at a port.
     pub(super) fn written(&self, reference: Reference, rest: &[u8], port: &Port<'_>) -> Written {
         let (destination, side) = self.of_card(reference.card.into());
         let to =
@@ -24,7 +25,7 @@ impl Memories {
         let back = Header {
             last: port.last,
             user: kind::CONFIRM,
-            // So that the card knows which memory has confirmed.
+            // Names the memory, so that the card knows which one has confirmed.
             origin: destination,
             destination: port.tile,
             ..Header::default()
@@ -51,7 +52,8 @@ impl Memories {
     }
 }
 
-/// A message that writes bytes from an address on: a line of the cache, or those of it that a mask names.
+/// Returns a message that writes bytes from an address on: a whole cache line, or the bytes that a
+/// mask selects.
 fn line(to: Header, address: u32, bytes: &[u8], has_mask: bool) -> Vec<u32> {
     let (user, mask) = match has_mask {
         true => (kind::DMA_WRITE, Some(!u32::MAX.checked_shr(bytes.len() as u32).unwrap_or(0))),

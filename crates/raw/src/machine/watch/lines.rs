@@ -1,4 +1,4 @@
-//! Errors of a chip, with the lines of the programs at which its units are.
+//! Adds the source lines of the units to errors of a chip.
 
 use wireloom_machine::Error;
 use wireloom_sim::wait_graph::Report;
@@ -7,7 +7,7 @@ use super::{Programs, THREADS};
 use crate::Chip;
 use crate::chip;
 
-/// An error of a chip as one of the machine: it names the lines of the sources.
+/// Turns an error of a chip into an error of the machine that names source lines.
 pub fn located(chip: &Chip, programs: &Programs, error: chip::Error) -> Error {
     let error = match error {
         chip::Error::Fault { unit, at, cycle, why } => {
@@ -27,7 +27,7 @@ pub fn located(chip: &Chip, programs: &Programs, error: chip::Error) -> Error {
     Error::new(error.to_string())
 }
 
-/// A report whose waits of processors and switches say the line at which each waits.
+/// Returns a report in which each waiting processor and switch has its source line.
 fn with_lines(chip: &Chip, programs: &Programs, mut report: Report) -> Report {
     let progress = super::progress(chip);
     let name = |thread: usize| match thread % THREADS {

@@ -1,4 +1,4 @@
-//! The programs of tiles and switches as listings: instructions next to the assembler's source and
+//! Listings of the programs of tiles and switches: instructions next to the assembler's source and
 //! Loom C.
 
 use wireloom_isa::raw::{switch, tile};
@@ -10,10 +10,10 @@ use crate::asm::{Assembled, Program, UnitOf, assemble_whole};
 
 /// The name of the source that the compiler writes.
 const SOURCE: &str = "engine.rasm";
-/// Instructions after which the next one is reached from elsewhere.
+/// Unconditional jumps. The instruction after one is reached only from elsewhere.
 const JUMPS: [&str; 4] = ["j", "jr", "b", "break"];
 
-/// The programs of a machine, each once.
+/// The programs of a machine, without duplicates.
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
     pub listings: Vec<Listing>,
@@ -23,25 +23,25 @@ pub struct Programs {
 
 /// The sources of programs.
 struct Sources {
-    /// Those in assembler first.
+    /// Assembler sources first.
     sources: Vec<Source>,
     /// For each line of the first source the line of Loom C that it comes from.
     loom: Vec<Option<Place>>,
 }
 
 impl Sources {
-    /// Whether the compiler has written the assembler's text.
+    /// Whether the compiler wrote the assembler source.
     fn is_engine(&self) -> bool {
         !self.loom.is_empty()
     }
 
-    /// The number of sources in assembler. An engine has one, and all others are in Loom C.
+    /// Returns the number of assembler sources. An engine has one, and all others are in Loom C.
     fn own(&self) -> usize {
         if self.is_engine() { 1 } else { self.sources.len() }
     }
 }
 
-/// Instructions of a unit as text.
+/// Returns the instructions of a unit as text.
 fn texts(program: &Program, (place, is_switch): UnitOf) -> Vec<String> {
     let (words, switch_words) = program.of(place);
     if is_switch {
@@ -53,7 +53,7 @@ fn texts(program: &Program, (place, is_switch): UnitOf) -> Vec<String> {
     decoded.map(|(index, instruction)| tile::disassemble(&instruction, index)).collect()
 }
 
-/// The text of an instruction with the name of the label that it goes to.
+/// Returns the text of an instruction, with the label of its target.
 fn with_label(text: String, labels: &[(String, u32)]) -> String {
     let last = text
         .split([' ', ','])
@@ -67,10 +67,10 @@ fn with_label(text: String, labels: &[(String, u32)]) -> String {
 }
 
 impl Programs {
-    /// Makes the listings of the programs of an engine, on a chip with so many columns and rows.
-    /// `text` is their source, `files` those in Loom C.
+    /// Makes the listings of an engine's programs, on a chip of `size` columns and rows. `text` is
+    /// their source, `files` are the sources in Loom C.
     pub fn of_engine(program: &Program, text: &str, files: &[String], size: (u8, u8)) -> Self {
-        // The text was assembled before; without it there are no names and lines.
+        // The text was assembled before. If this failed, there would be no names and lines.
         let assembled = assemble_whole(SOURCE, text, &crate::routers::part).unwrap_or_default();
         let own = Source { name: SOURCE.to_owned(), text: Some(text.to_owned()) };
         let others = files.iter().map(|name| Source { name: name.clone(), text: None });
@@ -80,27 +80,27 @@ impl Programs {
         Self::of(program, &assembled, &Sources { sources, loom: loom.collect() }, size)
     }
 
-    /// Makes the listings of programs that are written by hand. `sources` are the files that
+    /// Makes the listings of hand-written programs. `sources` are the files that
     /// [`Assembled::files`] names.
     pub fn by_hand(assembled: &Assembled, sources: Vec<Source>, size: (u8, u8)) -> Self {
         Self::of(&assembled.program, assembled, &Sources { sources, loom: Vec::new() }, size)
     }
 
-    /// Whether the processor of a tile has a program, on a chip with so many columns.
+    /// Whether the processor of a tile has a program, on a chip with `columns` columns.
     pub fn has_processor(&self, (x, y): (u8, u8), columns: usize) -> bool {
         self.of[super::THREADS * (usize::from(y) * columns + usize::from(x))].is_some()
     }
 
-    /// The line of an instruction of a thread, as `FILE:LINE` in the source nearest to people, and
-    /// its text.
+    /// Returns the line of an instruction of a thread, as `FILE:LINE` in the highest-level source,
+    /// and its text.
     pub fn place(&self, thread: usize, address: u64) -> Option<(String, &str)> {
         let listing = &self.listings[self.of.get(thread).copied().flatten()?];
         let line = listing.line_of(address)?;
         Some((line, &listing.instructions.get(usize::try_from(address).ok()?)?.text))
     }
 
-    /// What processors and switches of a chip did at each line; `is_compiled` says whether the
-    /// programs are those of an engine.
+    /// Returns the counts of processors and switches for each line. `is_compiled` is whether the
+    /// programs belong to an engine.
     pub fn profile(&self, chip: &Chip, is_compiled: bool) -> Profile {
         let mut profiler = Profiler::default();
         for (thread, listing) in self.of.iter().enumerate() {
@@ -128,7 +128,8 @@ impl Programs {
                     programs.of.push(None);
                     continue;
                 }
-                // Engines have many tiles with one program; by hand, one program is one section.
+                // In an engine many tiles have the same program. By hand, one section is one
+                // program.
                 let has_same_lines = |other: &UnitOf| {
                     sources.is_engine() || assembled.lines.get(other) == assembled.lines.get(&unit)
                 };
@@ -161,7 +162,7 @@ fn listing(program: &Program, unit: UnitOf, assembled: &Assembled, sources: &Sou
         let mut places = Vec::new();
         if let Some(&(source, line)) = lines.get(number).filter(|(file, _)| *file < sources.own()) {
             places.push(Place { source, line });
-            // Comments of the compiler are in the source itself.
+            // The compiler's comments are part of that source.
             let above = sources.loom.get(line as usize - 1).filter(|_| source == 0);
             places.extend(above.copied().flatten());
         }

@@ -1,4 +1,4 @@
-//! The parts of the machine and what is measured of them.
+//! The parts of the machine and their measures.
 
 use wireloom_isa::raw::Network;
 use wireloom_machine::watch::{Measure, MeasureKind, Part, PartKind};
@@ -14,10 +14,10 @@ use crate::{Chip, SwitchCycles, TileCycles};
 /// Threads of a tile: its processor and its switch.
 pub const THREADS: usize = 2;
 
-/// The part that is the whole machine.
+/// The index of the part that is the whole machine.
 const WHOLE: usize = 0;
 
-/// The names of the networks' parts, and of the queues of a tile.
+/// The names of the networks' parts, which are also the names of a tile's queues.
 pub const NETWORKS: [&str; 4] =
     ["static network 1", "static network 2", "general network", "memory network"];
 
@@ -41,19 +41,19 @@ impl List {
     }
 }
 
-/// The number of the first thread's part: the threads come after the machine and its tiles.
+/// Returns the index of the first thread's part. Threads come after the machine and its tiles.
 pub fn threads(chip: &Chip) -> usize {
     1 + chip.layout.tiles()
 }
 
-/// Energy in picojoules.
+/// Returns an energy in picojoules.
 fn picojoules(energy: wireloom_sim::Energy) -> u64 {
     energy.as_picojoules() as u64
 }
 
 impl List {
-    /// The machine, its tiles, threads, queues and networks, with the values of now. `name` is the
-    /// machine's, and so many packets have left.
+    /// Lists the machine, its tiles, threads, queues and networks, with their current values.
+    /// `left` packets have left.
     pub fn of_chip(name: &str, chip: &Chip, account: &Account, left: u64) -> Self {
         use MeasureKind::{Count, Energy, State};
         let layout = &chip.layout;
@@ -95,7 +95,7 @@ impl List {
         list
     }
 
-    /// The queues of each tile, and the networks.
+    /// Adds the queues of each tile, and the networks.
     fn networks(&mut self, chip: &Chip) {
         use MeasureKind::{Busy, Count, Level};
         let layout = &chip.layout;
@@ -120,30 +120,30 @@ impl List {
         for (name, [held, passed]) in NETWORKS.into_iter().zip(totals) {
             let part = self.part(name, PartKind::Bus, Some(WHOLE));
             let queues = (tiles * (ENDS + 1)) as u64;
-            // The mean over all queues: each passes a word in a cycle at most.
+            // The mean over all queues. A queue passes at most one word a cycle.
             self.measure(part, "busy", Busy, passed / queues);
             self.measure(part, "words", Count, passed);
             self.measure(part, "queue", Level { places: queues * words }, held);
         }
     }
 
-    /// A memory, with the accesses of some.
+    /// Adds a memory, with the counts of all its memory chips.
     pub fn memory(&mut self, name: String, chip: &Chip, accesses: &[Accesses], waiting: usize) {
         use MeasureKind::{Busy, Count, Level};
         let part = self.part(name, PartKind::Memory, Some(WHOLE));
         self.measure(part, "busy", Busy, accesses.iter().map(|accesses| accesses.words).sum());
         self.measure(part, "rows", Count, accesses.iter().map(|accesses| accesses.rows).sum());
-        // Each tile asks for a line at a time.
+        // Each tile asks for one line at a time.
         let places = chip.layout.tiles() as u64;
         self.measure(part, "queue", Level { places }, waiting as u64);
     }
 
-    /// A port of the chip.
+    /// Adds a port of the chip.
     pub fn port(&mut self, name: String) -> usize {
         self.part(name, PartKind::Port, Some(WHOLE))
     }
 
-    /// What the parts of the chip have spent.
+    /// Adds the energy of each part of the chip.
     pub fn energies(&mut self, account: &Account) {
         for (name, energy) in energy::groups(account) {
             let part = self.part(name, PartKind::Unit, Some(WHOLE));
@@ -152,7 +152,7 @@ impl List {
     }
 }
 
-/// Everything of a machine that executes an engine, with the values of now.
+/// Lists all parts of a machine that executes an engine, with their current values.
 pub fn of_engine(machine: &Raw) -> List {
     use MeasureKind::{Count, Level};
     let chip = &machine.chip;
@@ -168,7 +168,7 @@ pub fn of_engine(machine: &Raw) -> List {
     let placement = &machine.placement;
     for (number, card) in placement.cards.iter().enumerate() {
         let waiting = machine.pending[number].len() as u64;
-        // The chain at the card.
+        // The port is named after the first chain of its card.
         let part = list.port(format!("chain {}", card.chains[0]));
         let places = super::PORT_PLACES;
         list.measure(part, "packets", Level { places }, waiting);

@@ -1,4 +1,4 @@
-//! The machine for debuggers and monitors: its parts, what they do, and runs that break.
+//! The machine for debuggers and monitors: its parts, their states, and runs with breakpoints.
 
 mod lines;
 mod listings;
@@ -26,69 +26,68 @@ use crate::device::{Begun, Memory};
 use crate::layout::Layout;
 use crate::switch::{Block, Doing};
 
-/// Packets at a port that fill its bar; more can wait.
+/// Packets that fill the bar of a port. More can wait.
 pub(super) const PORT_PLACES: u64 = 256;
-/// The most events that are kept until they are asked for; the oldest are lost.
+/// Limit on the events that are kept. The oldest are dropped.
 const EVENTS: usize = 1 << 14;
-/// The name of the memory.
+/// The name of the memory that all tiles share.
 pub(super) const MEMORY: &str = "memory";
 
-/// The events that a debugger has not taken yet, if it wants some.
+/// The events that a debugger has not taken yet, if it takes events.
 #[derive(Clone, Debug, Default)]
 pub struct Events {
     events: VecDeque<Event>,
     are_kept: bool,
 }
 
-/// A machine whose chip is watched. Machines differ in what packets are to them.
+/// A machine whose chip is watched. The meaning of a packet depends on the machine.
 pub trait Observed {
-    /// The chip.
+    /// Returns the chip.
     fn chip(&self) -> &Chip;
 
-    /// The chip, to change.
+    /// Returns the chip for changes.
     fn chip_mut(&mut self) -> &mut Chip;
 
-    /// The programs, if they are known.
+    /// Returns the programs, if they are known.
     fn programs(&self) -> Option<&Programs>;
 
-    /// The events for a debugger.
+    /// Returns the events for a debugger.
     fn events(&mut self) -> &mut Events;
 
-    /// The ports with memories.
+    /// Returns the ports with memories.
     fn memory_ports(&self) -> Vec<Edge>;
 
-    /// Simulates some cycles.
     ///
     /// # Errors
-    /// If a program fails, or no unit can go on although one wants to.
+    /// If a program fails, or units wait and none can go on.
     fn simulate(&mut self, cycles: u64) -> Result;
 
-    /// Takes what has left the chip. Returns the packets that began to enter.
+    /// Takes the packets that have left the chip. Returns the packets that began to enter.
     ///
     /// # Errors
-    /// If something left that has no meaning.
+    /// If words that left have no meaning.
     fn take_left(&mut self) -> Result<Vec<u64>>;
 
-    /// Packets that have left.
+    /// Returns the number of packets that have left.
     fn has_left(&self) -> u64;
 
-    /// Packets that were given and have not left.
+    /// Returns the number of packets that were given and have not left.
     fn to_come(&self) -> u64;
 }
 
-/// What is checked after each cycle of a run.
+/// The state that is checked after each cycle of a run.
 struct Watch<'a> {
     goal: Goal,
     breakpoints: &'a [Breakpoint],
-    /// Instructions that each thread had executed, and where it was.
+    /// Instructions that each thread had executed, and its address.
     before: Vec<(u64, u64)>,
     /// Instructions of the run, by thread.
     count: u64,
-    /// Packets that had left.
+    /// The number of packets that had left.
     left: u64,
 }
 
-/// Instructions that each thread has executed, and the number of its next one.
+/// Returns the instructions that each thread has executed, and the number of its next one.
 fn progress(chip: &Chip) -> Vec<(u64, u64)> {
     let both = chip.tiles.iter().zip(&chip.switches);
     both.flat_map(|(tile, switch)| {
@@ -97,7 +96,7 @@ fn progress(chip: &Chip) -> Vec<(u64, u64)> {
     .collect()
 }
 
-/// What a processor does next, and on what it waits, in words.
+/// Returns the state of a processor, and what it waits for, as text.
 fn state(chip: &Chip, thread: usize) -> (&'static str, String) {
     let now = chip.cycles() + 1;
     let tile = thread / THREADS;
@@ -124,12 +123,12 @@ fn state(chip: &Chip, thread: usize) -> (&'static str, String) {
     }
 }
 
-/// The thread of the processor of a tile.
+/// Returns the thread of the processor of a tile.
 fn thread_of(chip: &Chip, (x, y): (u8, u8)) -> usize {
     THREADS * (usize::from(y) * chip.layout.columns + usize::from(x))
 }
 
-/// The threads of a chip: the processor and the switch of each tile.
+/// Returns the threads of a chip: the processor and the switch of each tile.
 pub(super) fn threads(chip: &Chip, programs: Option<&Programs>) -> Vec<Thread> {
     let parts = first_thread(chip);
     let progress = progress(chip).into_iter().enumerate();
@@ -143,7 +142,7 @@ pub(super) fn threads(chip: &Chip, programs: Option<&Programs>) -> Vec<Thread> {
         .collect()
 }
 
-/// The registers of a thread.
+/// Returns the registers of a thread.
 pub(super) fn registers(chip: &Chip, thread: usize) -> Vec<RegisterValue> {
     let (tile, is_switch) = (thread / THREADS, thread % THREADS == 1);
     let value = |register: String, value| RegisterValue { register, names: Vec::new(), value };
@@ -163,7 +162,7 @@ pub(super) fn registers(chip: &Chip, thread: usize) -> Vec<RegisterValue> {
     }
     all.push(value("hi".to_owned(), processor.hi_lo.0));
     all.push(value("lo".to_owned(), processor.hi_lo.1));
-    // Networks that have a word for the processor.
+    // Shows networks that have a word for the processor.
     let now = chip.cycles() + 1;
     for network in Network::ALL {
         let queue = chip.layout.to_processor(tile, network as usize);
@@ -174,7 +173,7 @@ pub(super) fn registers(chip: &Chip, thread: usize) -> Vec<RegisterValue> {
     all
 }
 
-/// Words of memory from the address of a word on, as programs left them.
+/// Returns words of memory from a word's address on, as programs left them.
 pub(super) fn words(chip: &Chip, address: u64, count: usize) -> Vec<u32> {
     let words = (address..).take(count).map_while(|address| {
         let address = u32::try_from(address.checked_mul(4)?).ok()?;
@@ -183,7 +182,7 @@ pub(super) fn words(chip: &Chip, address: u64, count: usize) -> Vec<u32> {
     words.collect()
 }
 
-/// The queues between units of the chip that hold words, with who writes and who reads each.
+/// Returns the queues on the chip that hold words, with the writer and the reader of each.
 pub(super) fn held(chip: &Chip) -> Vec<HeldQueue> {
     let places = u64::from(chip.spec().queue_words);
     let queues = chip.queues.iter().enumerate().filter(|(_, queue)| !queue.is_empty());
@@ -196,7 +195,7 @@ pub(super) fn held(chip: &Chip) -> Vec<HeldQueue> {
 }
 
 impl Events {
-    /// Whether events are kept from now on.
+    /// Sets whether events are kept.
     pub fn keep_from_now(&mut self, keep: bool) {
         self.are_kept = keep;
     }
@@ -221,7 +220,7 @@ fn keep_event(machine: &mut impl Observed, thread: Option<usize>, what: String) 
     machine.events().keep(Event { cycle, thread, what });
 }
 
-/// Runs until the goal or a breakpoint.
+/// Runs until the goal or a breakpoint is reached.
 ///
 /// # Errors
 /// As [`Observed::simulate`] and [`Observed::take_left`].
@@ -263,7 +262,7 @@ pub(super) fn go(
     Ok(Halt { why, thread: None })
 }
 
-/// Looks for a breakpoint, or the goal, after a cycle in which these packets began to enter.
+/// Looks for a breakpoint or the goal, after a cycle in which the packets `entered` began to enter.
 fn check(machine: &mut impl Observed, watch: &mut Watch<'_>, entered: &[u64]) -> Option<Halt> {
     let mut begun = Vec::new();
     for (place, side) in machine.memory_ports() {
@@ -291,7 +290,7 @@ fn check(machine: &mut impl Observed, watch: &mut Watch<'_>, entered: &[u64]) ->
             && addresses.contains(&now.1)
             && machine.programs().is_some_and(|all| all.of[thread] == Some(listing))
     };
-    // The place of a breakpoint that is hit, with its thread.
+    // Returns the place of a breakpoint that is hit, with its thread.
     let hit = |breakpoint: &Breakpoint| match breakpoint {
         Breakpoint::Instruction { listing, addresses, thread } => {
             let all = 0..now.len();
@@ -340,7 +339,7 @@ fn check(machine: &mut impl Observed, watch: &mut Watch<'_>, entered: &[u64]) ->
 }
 
 impl Raw {
-    /// Packets that have left.
+    /// Returns the number of packets that have left.
     pub(super) fn has_left(&self) -> u64 {
         self.accepted - self.pending.iter().map(|pending| pending.len() as u64).sum::<u64>()
     }
@@ -469,7 +468,7 @@ impl Watched for Raw {
     }
 }
 
-/// The programs of a machine's chip.
+/// Returns the programs of a machine's chip.
 pub(super) fn programs(machine: &Raw) -> Programs {
     let Layout { columns, rows, .. } = machine.chip.layout;
     let (compiled, files) = (&machine.compiled, &machine.program.files);
