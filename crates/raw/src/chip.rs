@@ -101,7 +101,7 @@ pub struct Chip {
     data: Vec<(u32, Vec<u32>)>,
     pub(crate) now: u64,
     last_step: u64,
-    /// Whether the last simulated cycle repeats until a device acts by itself.
+    /// Whether the last simulated cycle repeats until a device acts without input.
     pub(crate) has_rested: bool,
     /// Cycles that were simulated one by one, not skipped.
     pub(crate) simulated: u64,

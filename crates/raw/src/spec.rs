@@ -12,7 +12,7 @@ use crate::energy::PowerSpec;
 pub struct Spec {
     /// Always `raw`.
     pub kind: String,
-    /// A description for people.
+    /// A description for users.
     pub about: String,
     /// Tiles in a row, 1 to 16.
     pub columns: u32,
@@ -79,7 +79,7 @@ const AROUND: [&str; 3] = ["memory", "mapping", "board"];
 /// Why a description is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// It is not a valid description.
+    /// The description is malformed.
     #[error("{0}")]
     Form(String),
     /// A value is out of its range.

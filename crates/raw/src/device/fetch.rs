@@ -19,7 +19,7 @@ pub(super) const MESSAGE_WORDS: usize = 31;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     pub base: u32,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub bytes: u32,
     /// Column and row of its tile.
     pub tile: (u8, u8),

@@ -10,7 +10,7 @@ use super::{Device, Port};
 use crate::message::Header;
 use crate::tile::kind;
 
-/// What a card does with packets that the chip cannot take yet.
+/// Policy for packets that the chip cannot take yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
     /// The line stops until the previous packet has been handed over. No packet is lost.
@@ -27,7 +27,7 @@ pub struct InputSpec {
     /// The network on which packets leave the card: a static one, or with `copies` the general one.
     pub network: Network,
     pub rate: LineRate,
-    /// What happens to packets that the chip cannot take.
+    /// The policy for packets that the chip cannot take.
     pub buffer: Buffer,
     /// Minimum words of a packet after the first. Shorter packets are padded with zeros.
     pub least_words: usize,
@@ -71,7 +71,7 @@ impl InputSpec {
 pub struct InputCounts {
     /// Packets that arrived over the line.
     pub received: u64,
-    /// Packets that the chip has taken wholly.
+    /// Packets that have entered the chip completely.
     pub sent: u64,
     /// Packets that were lost because the buffer was full.
     pub lost: u64,

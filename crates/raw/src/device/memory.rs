@@ -30,7 +30,7 @@ use crate::tile::kind;
 pub struct MemorySpec {
     /// The first address of the memory, a multiple of a line's 32 bytes.
     pub base: u32,
-    /// Its size in bytes, a multiple of 32.
+    /// The size in bytes, a multiple of 32.
     pub bytes: u32,
     /// Cycles from a request to the first word of its line.
     pub latency_cycles: u32,

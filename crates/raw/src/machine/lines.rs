@@ -15,7 +15,7 @@ use wireloom_net::Frame;
 pub struct Coming {
     /// The cycle since the start in which its last byte arrives.
     pub at: u64,
-    /// Its number among all packets.
+    /// The packet's number among all packets.
     pub number: u64,
     pub card: usize,
     pub arrival_ns: u64,

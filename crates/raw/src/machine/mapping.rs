@@ -34,7 +34,7 @@ pub struct MachineSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemorySpec {
-    /// Its size in MB, 1 to 1,024.
+    /// The size in MB, 1 to 1,024.
     pub megabytes: u32,
     /// Cycles from a request to the first word of its line, 1 to 1,000.
     pub latency_cycles: u32,

@@ -93,8 +93,8 @@ impl Waits {
         }
     }
 
-    /// Adds the messages that bring packets to a chain and go from tile to tile. Each tile forwards
-    /// what it takes.
+    /// Adds the messages that bring packets to a chain and go from tile to tile. A tile takes the
+    /// next message only after it has forwarded the previous one.
     fn links(&mut self, layout: &Layout, chain: &Chain) {
         let ((x, y), side) = chain.input();
         let tile = usize::from(y) * layout.columns + usize::from(x);
@@ -429,7 +429,7 @@ mod tests {
         waits.message(&layout, (0, 0), to(2));
         waits.message(&layout, (2, 0), to(0));
         assert_eq!(waits.clone().circle(), None);
-        // A tile at each end forwards what it takes.
+        // The tiles at both ends forward their messages.
         for tile in [0, 2] {
             let taken = layout.to_processor(tile, GENERAL);
             waits.add(taken, layout.input(tile, GENERAL, PROCESSOR));

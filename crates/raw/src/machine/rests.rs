@@ -90,10 +90,10 @@ pub enum Protocol {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Duplex {
-    /// It reads and writes at the same time.
+    /// Reads and writes happen at the same time.
     #[default]
     Full,
-    /// It accepts no words while it sends some.
+    /// The memory accepts no words while it sends some.
     Half,
 }
 
@@ -231,7 +231,7 @@ impl RestSpec {
 pub struct Reference {
     /// The chain for which a card keeps it.
     card: u8,
-    /// Its slot in the card.
+    /// The tail's slot in the card.
     slot: u8,
     /// The number of its bytes that belong to the packet.
     pub bytes: u16,

@@ -21,7 +21,7 @@ pub use crate::machine::{
 pub use candidates::candidates;
 pub use measure::{Rates, measure, play, rates};
 
-/// A mapping of a chip, with a name for people.
+/// A mapping of a chip, with a readable name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     /// The chains, such as "4 chains of 4 tiles".
@@ -57,7 +57,7 @@ impl Candidate {
 #[derive(Clone, Debug)]
 pub struct Tried {
     pub candidate: Candidate,
-    /// Its rates, or the reason why it is refused.
+    /// The measured rates, or the reason for a refusal.
     pub rates: std::result::Result<Rates, String>,
 }
 

@@ -129,7 +129,7 @@ pub const STEPS: [Version; 9] = [
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub rate: LineRate,
-    /// What input cards do with packets that the chip cannot take.
+    /// The input cards' policy for packets that the chip cannot take.
     pub buffer: Buffer,
     /// The ports that have cards.
     pub ports: Vec<u8>,

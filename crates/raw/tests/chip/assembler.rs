@@ -1,4 +1,4 @@
-//! The assembler.
+//! Tests of the assembler.
 
 use wireloom_raw::asm::{Program, assemble, assemble_with, listing, read_object, write_object};
 
@@ -161,7 +161,7 @@ fn wrong_sources_are_refused_with_the_reason() {
     }
 }
 
-/// Files of a test by name.
+/// Reads a file of a test by name.
 fn file(name: &str) -> Result<String, String> {
     match name {
         "add.rasm" => Ok("{LABEL}: addiu $t0, $t0, {NUMBER} # twice\n".to_owned()),

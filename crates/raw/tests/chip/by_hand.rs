@@ -1,4 +1,5 @@
-//! Programs written by hand as machines run them: from the files of programs/raw and their boards.
+//! Runs hand-written programs as machines run them: from the files of programs/raw with their
+//! boards.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::versions::{ROUTES, packets};
 
 static REGISTRY: Registry = Registry::new(&[wireloom_raw::KIND]);
 
-/// A file of a text, in a folder of its own.
+/// Writes a text to a file in a separate folder.
 fn file(name: &str, text: &str) -> PathBuf {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -33,13 +34,13 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The machine of a description in the repository.
+/// Returns the machine of a description in the repository.
 fn described(file: &str) -> Arc<dyn Configured> {
     let path = root().join(file);
     REGISTRY.find(path.to_str().unwrap()).unwrap_or_else(|error| panic!("{}", error.message))
 }
 
-/// The machine of a text, which extends `raw`.
+/// Returns the machine of a description that extends `raw`.
 fn machine(text: &str) -> Arc<dyn Configured> {
     let path = file("board.toml", &format!("extends = \"raw\"\n{text}"));
     REGISTRY.find(path.to_str().unwrap()).unwrap_or_else(|error| panic!("{}", error.message))
@@ -51,16 +52,16 @@ fn started(board: &dyn Configured, program: &str, options: &Options) -> Box<dyn 
     own.expect("a program by hand").unwrap_or_else(|error| panic!("{}", error.message)).1
 }
 
-/// Starts a program of a text.
+/// Starts a program from its text.
 fn written(board: &dyn Configured, text: &str, options: &Options) -> Box<dyn Machine> {
     let own = board.start_own(&Source::of(file("test.rasm", text)), options);
     own.expect("a program by hand").unwrap_or_else(|error| panic!("{}", error.message)).1
 }
 
-/// What left, by port and in order, and what settled.
+/// The packets that left, by port and in order, and the packets that settled.
 type Left = (Vec<(u16, Vec<u8>)>, Settled);
 
-/// Runs packets to their end.
+/// Runs a machine until all packets have left.
 fn run(machine: &mut dyn Machine, packets: &[Packet]) -> Result<Left, Error> {
     let mut left = Vec::new();
     let mut sink = |output: Output<'_>| {
@@ -97,7 +98,7 @@ fn the_boards_of_programs_raw_are_those_of_the_routers() {
     assert_eq!(board("programs/raw/null.toml"), null_board(LineRate::UNLIMITED, Buffer::Stall));
 }
 
-/// Every packet that golden sends leaves by the same port as golden sends it, in order.
+/// Checks that every packet that golden sends leaves by the same port as on golden, in order.
 fn forwards_as_golden(file: &str, most_options: usize) {
     let machine = described(&format!("programs/raw/version-{file}.toml"));
     let sent: Vec<Vec<Vec<u8>>> = (0..4).map(|port| packets(port, most_options)).collect();
@@ -108,7 +109,7 @@ fn forwards_as_golden(file: &str, most_options: usize) {
     );
     let program = Source::of(root().join("programs/raw/ipv4.loom")).compiled().unwrap();
     own.restore(&Snapshot::of(&store(&program, &ROUTES).unwrap())).unwrap();
-    // Cards take the header of Ethernet off and put one on.
+    // Cards remove the Ethernet header and put one on.
     let framed = |(port, bytes): (usize, &Vec<u8>)| Packet {
         ingress: port as u16,
         arrival_ns: 0,
@@ -145,7 +146,7 @@ fn the_routers_of_programs_raw_forward_as_golden_by_their_boards() {
     }
 }
 
-/// Packets for the null router: of all rests of words, on four ports.
+/// Returns packets for the null router, on four ports, with every number of bytes in the last word.
 fn plain() -> Vec<Packet> {
     let bytes = |number: u64| (0..1 + number % 99).map(|byte| (byte ^ number) as u8).collect();
     let packet = |number: u64| Packet {
@@ -178,7 +179,7 @@ fn packets_leave_opposite_to_where_they_came_and_at_their_times() {
             let record = json(&machine.record(std::time::Duration::from_secs(1)).unwrap());
             cycles.push(record["last_left"].as_u64().unwrap());
         }
-        // 199 us after the first one the last one comes, 84,575 cycles of 425 MHz.
+        // The last packet comes 199 us after the first, which is 84,575 cycles of 425 MHz.
         assert!(cycles[0] < 10_000 && (84_575..86_000).contains(&cycles[1]), "{cycles:?}");
     }
 }
@@ -227,14 +228,14 @@ fn runs_that_fail_say_which_line_does_what() {
         ),
         // A switch that runs past its end.
         (".switch 0 0\n nop\n", &["switch (0,0) stops in cycle ", "past the program's end"]),
-        // A packet of which the last word is missing.
+        // The last word of a packet is missing.
         (
             ".switch 0 0\n recv $1 route $cNi->$swi, $cNi->$cWo\n\
              more: bnezd $1, $1, more route $cNi->$cWo\n movei $1, 15\n\
              less: bnezd $1, $1, less route $cNi->$cWo\n halt\n",
             &["no step since cycle ", "a word", "1 of 2 packets have left, 0 wait at line cards"],
         ),
-        // Tile and switch wait for each other.
+        // The tile and its switch wait for each other.
         (
             ".tile 0 0\n move $t0, $csti\n move $csto, $t0\n break\n\
              .switch 0 0\n nop route $csto->$csti\n halt\n",
@@ -247,7 +248,7 @@ fn runs_that_fail_say_which_line_does_what() {
                 "0 of 2 packets have left, 1 wait at line cards",
             ],
         ),
-        // A tile that turns in a loop and takes nothing.
+        // The tile loops and reads no words.
         (".tile 0 0\nagain: j again\n", &["0 of 2 packets have left"]),
     ] {
         let mut machine = written(machine(COUNTED).as_ref(), program, &Options::default());

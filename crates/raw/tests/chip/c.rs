@@ -1,4 +1,4 @@
-//! A program in C on a tile, compiled as docs/machines/raw.md says.
+//! Runs C programs on a tile, compiled as docs/machines/raw.md describes.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use wireloom_raw::device::{Memory, MemorySpec};
 use wireloom_raw::mapper::MachineSpec;
 use wireloom_raw::{Chip, Side, Spec};
 
-/// The bytes of a program of programs/raw/c, compiled and linked in a folder of that name.
+/// Compiles and links a program of programs/raw/c in a folder of this name. Returns the ELF file.
 fn compiled(name: &str, file: &str) -> Vec<u8> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/raw/c").join(file);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -17,7 +17,7 @@ fn compiled(name: &str, file: &str) -> Vec<u8> {
     c::compile(&[source], &folder).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The words that the program leaves from 64 KB on, computed here.
+/// Returns the words that the program leaves from 64 KB on, computed here.
 fn wanted() -> Vec<u32> {
     let mut seed = 1u32;
     let mut random = || {
@@ -60,7 +60,7 @@ fn a_program_in_c_computes_what_the_host_does() {
 
 static REGISTRY: Registry = Registry::new(&[wireloom_raw::KIND]);
 
-/// The machine of the description `raw`.
+/// Returns the machine of the description `raw`.
 fn machine() -> MachineSpec {
     let machine = REGISTRY.find("raw").unwrap();
     machine.as_any().downcast_ref::<MachineSpec>().unwrap().clone()
@@ -79,7 +79,7 @@ fn a_program_in_c_runs_on_the_first_tile_of_a_machine() {
     for (number, word) in (0..).zip(wanted()) {
         assert_eq!(chip.word(0x10000 + 4 * number), Some(word), "word {number}");
     }
-    // One cycle less is too few.
+    // A limit of one cycle less is too low.
     let (ran, _) = c::execute(&machine(), &elf, ran.cycles - 1).unwrap();
     assert_eq!(ran.returned, None);
 }
@@ -100,7 +100,7 @@ fn programs_in_c_that_a_tile_cannot_run_are_refused_with_the_reason() {
     assert!(refused("int main(void) { return x; }").contains("main.c:1"));
     let text = "float half(float x) { return x / 2; } int main(int n) { return half(n); }";
     assert!(refused(text).contains("a tile has no library"));
-    // More instructions than a tile has room for.
+    // The program has more instructions than fit on a tile.
     let text = "int main(void) { __asm__(\".rept 9000\\n nop\\n .endr\"); return 0; }";
     let error = c::execute(&machine(), &compile(text).unwrap(), 10).err().unwrap().to_string();
     assert!(error.contains("there is room for 8192"), "{error}");

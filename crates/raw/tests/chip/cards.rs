@@ -11,7 +11,7 @@ use super::chip;
 
 const CLOCK: u64 = 425_000_000;
 
-/// A line on which a byte takes this number of cycles.
+/// Returns a line on which a byte takes this number of cycles.
 fn cycles_a_byte(cycles: u64) -> LineRate {
     LineRate { bits_per_second: 8 * CLOCK / cycles, clock_hertz: CLOCK }
 }
@@ -24,13 +24,13 @@ fn output(rate: LineRate) -> OutputSpec {
     OutputSpec { rate, ..OutputSpec::new(Network::Static1) }
 }
 
-/// A tile whose switch passes words from west to east, one in as many cycles as given.
+/// Returns a tile whose switch passes words from west to east, one word every `interval` cycles.
 fn pipe(interval: usize) -> Chip {
     let wait = " nop\n".repeat(interval - 1);
     chip(1, 1, &format!(".switch 0 0\nagain:\n{wait} j again route $cWi->$cEo"))
 }
 
-/// Packets of different lengths and contents.
+/// Returns packets of different lengths and contents.
 fn packets(count: usize) -> Vec<Vec<u8>> {
     let packet = |number: usize| (0..number % 9 + 60).map(move |byte| (byte * 7 + number) as u8);
     (0..count).map(|number| packet(number).collect()).collect()
@@ -91,7 +91,8 @@ fn a_buffer_that_is_full_loses_packets_and_counts_them() {
     let counts = input.counts();
     assert_eq!((counts.received, counts.stalled), (100, 0));
     assert_eq!(counts.sent + counts.lost, 100);
-    // 6,400 cycles on the line are the time of 37 packets on the chip; 4 are in the buffer then.
+    // The packets take 6,400 cycles on the line. In that time the chip takes 37 of them, and 4 more
+    // are in the buffer at the end.
     assert!((40..=43).contains(&counts.sent), "{counts:?}");
     assert_eq!(output.delivered.len() as u64, counts.sent);
     let numbers: Vec<u8> = output.delivered.iter().map(|packet| packet.bytes[0]).collect();
@@ -113,7 +114,7 @@ fn a_slow_output_line_holds_up_the_chip() {
 
 #[test]
 fn an_output_card_fetches_the_rest_of_a_packet_from_memory() {
-    // The first five words are in the message, the rest from an address in the middle of a line.
+    // The message has the first five words. The tail begins in the middle of a line.
     let packet: Vec<u8> = (0..150u8).collect();
     let words = framed(1, &packet);
     let (first, rest) = words.split_at(6);

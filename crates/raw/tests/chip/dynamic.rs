@@ -33,7 +33,7 @@ fn a_header_takes_a_cycle_a_hop_and_one_more_a_turn() {
         assert_eq!(with_program.register((x, y), 10), 7);
         let hops = u32::from(x + y);
         let turns = u32::from(y > 0);
-        // Written in cycle 1, moved from 2 on, read one cycle after the last move.
+        // Written in cycle 1, moved from cycle 2 on, read one cycle after the last move.
         let read = with_program.register((x, y), 9) - 1;
         assert_eq!(read, 1 + hops + 1 + 1 + turns, "to ({x},{y})");
     }
@@ -53,13 +53,12 @@ fn messages_that_meet_share_a_wire_whole_and_in_turn() {
     let users: Vec<_> = got.chunks(3).map(|words| Header::of(words[0].1).user).collect();
     assert!(got.chunks(3).all(|words| words[1].1 == 10 && words[2].1 == 11));
     assert!(users[4..].windows(2).take(80).all(|pair| pair[0] != pair[1]), "{users:?}");
-    // One word a cycle: the shared wire never rests.
+    // One word a cycle: the shared wire is never idle.
     let (first, last) = (got[0].0, got[299].0);
     assert_eq!(last - first, 299);
 }
 
-/// The fault of a chip whose tile (1,0) sends a message of one word under a header in its first
-/// cycles.
+/// Returns the fault of a chip whose tile (1,0) sends a message of one word in its first cycles.
 fn fault(network: &str, header: u32) -> String {
     let source = format!(
         ".tile 1 0\n li $t0, {header:#x}\n move ${network}, $t0\n move ${network}, $0\n break"
@@ -111,8 +110,8 @@ proptest! {
             sent[from].extend(&words);
             wanted[to][from].extend(words);
         }
-        // Sources and sinks share ports, so a device of each kind stands at a port of its own:
-        // sources enter at the corners of the chip.
+        // Sources and sinks share ports, so each device has its own port: sources enter at the
+        // corners of the chip.
         let corners =
             [((0, 0), Side::West), ((2, 0), Side::North), ((2, 2), Side::East), ((0, 2), Side::South)];
         for (number, ((tile, side), words)) in corners.into_iter().zip(sent).enumerate() {

@@ -1,4 +1,4 @@
-//! Energy: events are counted once each, and all sums are the same.
+//! Energy: events are counted once each, and all sums agree.
 
 use wireloom_isa::raw::Network;
 use wireloom_power::Account;
@@ -9,7 +9,7 @@ use wireloom_sim::Energy;
 
 use super::chip;
 
-/// The events of a class of a part of a tile.
+/// Returns the events of a class of a part of a tile.
 fn events(account: &Account, tile: usize, part: &str, class: &str) -> u64 {
     let place = TILE_PARTS.iter().position(|other| other.name == part).expect(part);
     let number = TILE_PARTS[place].classes.iter().position(|other| *other == class);
@@ -53,12 +53,12 @@ loop: addiu $t1, $t1, 5
     assert_eq!([of("alu", "add"), of("alu", "logic"), of("alu", "idle")], [9, 2, cycles - 11]);
     assert_eq!((of("shifter", "shift"), of("multiplier", "multiply")), (3, 3));
     assert_eq!(of("multiplier", "divide"), 1);
-    // Seven in each round; `$zero` is read as well.
+    // Each round reads seven registers. Reads of `$zero` count as well.
     let reads = 1 + 3 * 7 + 2 + 2;
     assert_eq!(of("registers", "read"), reads);
     assert_eq!(of("registers", "write"), 1 + 3 * 4 + 1);
     assert_eq!(of("registers", "idle"), 3 * cycles - reads - 14);
-    // The last comparison is predicted wrongly: three instructions are fetched for nothing.
+    // The last comparison is mispredicted: three instructions are fetched in vain.
     assert_eq!(of("instruction_memory", "fetch"), 1 + 3 * 5 + 3 + 3);
     assert_eq!(events(&account, 0, "alu", "add"), 0);
     assert_eq!(events(&account, 0, "alu", "idle"), cycles);
@@ -88,7 +88,7 @@ loop: move $t0, $csti
     let left = chip.device::<Source>((0, 0), Side::West).unwrap().left() as u64;
     let came = 200 - left;
     assert_eq!([of(0, "write"), of(0, "read"), of(0, "route"), of(0, "hop")], [came, 100, 100, 0]);
-    // In tile 1 each word comes from the neighbour, and one goes to the processor.
+    // In tile 1 each word comes from the neighbour, and one word goes to the processor.
     assert_eq!([of(1, "write"), of(1, "read")], [200, 200]);
     assert_eq!([of(1, "route"), of(1, "hop")], [200, 100]);
     assert_eq!(around(&account, "pins", "word"), came + 100);
@@ -133,7 +133,7 @@ fn lines_and_streams_open_rows_and_carry_words() {
 again: j again route $cWi->$cNo";
     let mut chip = chip(1, 1, source);
     chip.attach((0, 0), Side::West, Memory::new(MemorySpec::full_duplex(1 << 16))).unwrap();
-    // Two streams of 40 words: one within a row of 4,096 bytes, one over its end.
+    // Two streams of 40 words: one within a row of 4,096 bytes, one across a row boundary.
     let header = Header { last: 4, length: 2, user: 4, ..Header::default() };
     let words = [header.word(), 64, 40, header.word(), 4096 - 80, 40];
     chip.attach((0, 0), Side::East, Source::new(Network::Memory, words, 200, 1)).unwrap();
@@ -143,6 +143,6 @@ again: j again route $cWi->$cNo";
     assert_eq!(around(&account, "dram", "activate"), 3 + 1 + 2);
     assert_eq!(around(&account, "dram", "word"), 3 * 8 + 80);
     let of = |class: &str| events(&account, 0, "data_cache", class);
-    // Two loads and the write-back, and two that missed at first.
+    // Two loads and the write-back, and two accesses that missed at first.
     assert_eq!([of("read"), of("write"), of("line_word")], [3 + 2, 1, 3 * 8]);
 }

@@ -1,4 +1,4 @@
-//! The chip against closed forms, and properties that hold for all programs.
+//! The chip compared with closed forms, and properties that hold for all programs.
 
 mod assembler;
 mod by_hand;
@@ -17,7 +17,7 @@ mod versions;
 use wireloom_raw::asm::assemble;
 use wireloom_raw::{Chip, Spec};
 
-/// A chip of a size that runs a source.
+/// Returns a chip of a size that runs a source.
 fn chip(columns: u32, rows: u32, source: &str) -> Chip {
     let spec = Spec { columns, rows, ..Spec::built_in() };
     let program = assemble("test.raw", source).unwrap_or_else(|error| panic!("{}", error.render()));

@@ -1,4 +1,4 @@
-//! The cache, and memories at ports.
+//! The data cache, and memories at ports.
 
 use wireloom_isa::raw::Network;
 use wireloom_raw::device::{Memory, MemorySpec, Sink, Source};

@@ -10,7 +10,7 @@ fn board() -> BoardSpec {
     null_board(LineRate::UNLIMITED, Buffer::Stall)
 }
 
-/// Packets of lengths that meet every rest of words and of blocks of eight.
+/// Returns packets whose lengths cover every remainder of words and of blocks of eight words.
 fn packets(port: u8) -> Vec<Vec<u8>> {
     let lengths = (1..=100).chain([1500, 1499, 64, 4095]);
     lengths.map(|length| (0..length).map(|byte| (byte % 251) as u8 ^ port << 6).collect()).collect()
@@ -42,7 +42,7 @@ fn switches_alone_carry_a_word_in_every_cycle() {
     assert!((bytes - 4.0 * 4.0 * 375.0 / 376.0).abs() < 0.001, "{bytes}");
 }
 
-/// What tile (1, 2) does for 100 packets of a length, once caches are warm.
+/// Returns the work of tile (1, 2) for 100 packets of a length, once caches are warm.
 fn work(length: usize) -> (Work, u64, u64) {
     let program = assemble("null.rasm", NULL).unwrap();
     let after = |packets| {
@@ -64,21 +64,22 @@ fn work(length: usize) -> (Work, u64, u64) {
 
 #[test]
 fn a_stage_of_the_null_router_does_what_its_program_says() {
-    // A first word and 16 or 375 more come and leave; the switch gets two counts. Words go in
-    // blocks of eight and, if some are left, one at a time.
+    // A first word and 16 or 375 more words enter and leave. The switch gets two counts. Words move
+    // in blocks of eight, and the remaining words one at a time.
     for (length, words, blocks, single) in [(64, 16, 2, 0), (1500, 375, 46, 7)] {
         let (work, executed, wrong) = work(length);
         let is_blockwise = u64::from(single == 0);
         assert_eq!(work.taken, 100 * (1 + words), "{length}");
         assert_eq!(work.given, 100 * (1 + words + 2), "{length}");
-        // Two loops, each entered by a branch and left for single words by another; those end with
-        // a jump back to the first word.
+        // Two loops, each entered by a branch and left for single words by another branch. The
+        // single words end with a jump back to the first word.
         let jump = 1 - is_blockwise;
         assert_eq!(work.branches, 100 * (2 * (blocks + single + 2) + jump), "{length}");
         assert_eq!(work.others, 100 * (10 + 2 * (2 * blocks + single)), "{length}");
         assert_eq!(executed, work.taken + work.given + work.branches + work.others);
-        // The end of each loop is predicted wrongly, and so is the branch that goes round single
-        // words, forward if they are stored and backward if they are sent.
+        // The end of each loop is mispredicted. So is the branch around single words: it is a
+        // forward branch in the loop that stores words, and a backward branch in the loop that
+        // sends them.
         let wrongly = if single == 0 { 3 } else { 5 };
         assert_eq!(wrong, 100 * 3 * wrongly, "{length}");
     }

@@ -1,5 +1,5 @@
-//! Programs whose instructions the compiler has put into another order, next to those in the order
-//! in which they were written.
+//! Compares programs whose instructions the compiler has reordered with the same programs in source
+//! order.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -12,10 +12,10 @@ use wireloom_raw::{Chip, Header, Side, Spec};
 
 /// Registers that hold values.
 const VALUES: std::ops::Range<u8> = 2..12;
-/// Two addresses so close that what they reach overlaps.
+/// Two addresses so close that accesses through them overlap.
 const BASES: [u8; 2] = [28, 29];
 const MEMORY: u32 = 0x1000;
-/// The port that is read and that which is written.
+/// The port that is read, and the port that is written.
 const NETWORKS: [u8; 2] = [25, 24];
 
 fn latencies() -> Latencies {
@@ -27,7 +27,7 @@ fn instruction(op: Op, rd: u8, rs: u8, rt: u8, immediate: u32) -> Instruction {
     Instruction { op, rd: Register(rd), rs: Register(rs), rt: Register(rt), immediate }
 }
 
-/// Any instruction that does not jump.
+/// Returns any instruction that does not jump.
 fn any_instruction() -> impl Strategy<Value = Instruction> {
     let read = || prop_oneof![8 => VALUES, 1 => Just(NETWORKS[0]), 1 => Just(0)];
     let write = || prop_oneof![8 => VALUES, 1 => Just(NETWORKS[1]), 1 => Just(0)];
@@ -62,10 +62,10 @@ fn any_instruction() -> impl Strategy<Value = Instruction> {
     ]
 }
 
-/// What a program leaves: registers with HI and LO, memory, the words that it sent.
+/// Results of a program: registers with HI and LO, memory, and the words that it sent.
 type Left = (Vec<u32>, Vec<u32>, Vec<u32>);
 
-/// Executes instructions; also returns the cycles that they waited for operands.
+/// Executes instructions. Also returns the cycles in which they waited for operands.
 fn executed(instructions: &[Instruction]) -> (Left, u64) {
     let mut begin = format!(".tile 0 0\n li $28, {MEMORY}\n li $29, {}\n", MEMORY + 8);
     for register in VALUES {
@@ -120,7 +120,7 @@ fn instructions_in_another_order_leave_the_same_registers_memory_and_words_of_ne
     assert!(waits[1] * 3 < waits[0] * 2, "{waits:?}");
 }
 
-/// Instructions in the notation of the assembler.
+/// Assembles instructions.
 fn assembled(text: &str) -> Vec<Instruction> {
     let program = assemble("test.raw", &format!(".tile 0 0\n{text}"));
     let program = program.unwrap_or_else(|error| panic!("{}", error.render()));
@@ -145,12 +145,13 @@ fn loads_come_before_what_does_not_need_their_words() {
 #[test]
 fn what_may_meet_in_memory_or_waits_for_a_network_stays_in_its_order() {
     for text in [
-        // Two bases may be the same address, and bytes of a word are part of it.
+        // Two bases may be the same address, and bytes of a word overlap it.
         " sw $v0, 0($gp)\n lw $v1, 0($sp)\n",
         " sb $v0, 3($gp)\n lw $v1, 0($gp)\n",
-        // A base that has changed is another one.
+        // A base register that has changed is another base.
         " sw $v0, 4($gp)\n addiu $gp, $gp, 4\n lw $v1, 0($gp)\n",
-        // An answer comes after its question, and memory is as it was when the question was put.
+        // A reply is read after its request is sent, and accesses to memory stay on their side of
+        // it.
         " move $csto, $v0\n move $v1, $cgni\n",
         " lw $v1, 0($gp)\n move $csto, $v0\n move $csto, $v1\n",
         " move $csto, $v0\n lw $v1, 0($gp)\n addu $v1, $v1, $v1\n",
@@ -161,7 +162,7 @@ fn what_may_meet_in_memory_or_waits_for_a_network_stays_in_its_order() {
         let written = assembled(text);
         assert_eq!(ordered(&written, &latencies()), written, "{text}");
     }
-    // Words of memory that are apart do not meet.
+    // Different words of memory do not overlap.
     let later = assembled(" sw $v0, 0($gp)\n lw $v1, 4($gp)\n addu $v1, $v1, $v1\n");
     assert_eq!(ordered(&later, &latencies())[0], later[1]);
 }

@@ -1,11 +1,11 @@
-//! The time of instructions, and interrupts.
+//! The timing of instructions, and interrupts.
 
 use super::chip;
 use wireloom_isa::raw::Network;
 use wireloom_raw::device::Source;
 use wireloom_raw::{Header, Side};
 
-/// The cycles that a piece of program takes.
+/// Returns the cycles that a piece of program takes.
 fn cycles(piece: &str) -> u32 {
     let source = format!(
         ".tile 0 0\n li $t1, 3\n li $t2, 6\n mfsr $t0, cycle\n{piece}\n mfsr $t3, cycle\n break"
@@ -27,7 +27,7 @@ fn instructions_take_the_cycles_of_their_classes() {
         ("beq $t1, $t2, on\n on:", 1),
         ("beq $t1, $t1, on\n nop\n on:", 4),
         ("j on\n nop\n on:", 1),
-        // Three times taken, as predicted, then once not.
+        // Taken three times as predicted, then not taken.
         ("again: addiu $t1, $t1, -1\n bgez $t1, again", 2 * 4 + 3),
     ] {
         assert_eq!(cycles(piece), wanted, "{piece}");

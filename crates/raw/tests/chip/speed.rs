@@ -1,4 +1,4 @@
-//! How fast the simulator is.
+//! The speed of the simulator.
 
 use std::fmt::Write;
 use std::time::Instant;

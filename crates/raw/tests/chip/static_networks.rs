@@ -9,8 +9,8 @@ use wireloom_raw::{Error, Side};
 
 use super::chip;
 
-/// Sends the cycle of its issue from the first tile of a row to the last; returns the difference to
-/// the cycle in which the word is added there.
+/// Sends the cycle of its issue from the first tile of a row to the last. Returns the cycles until
+/// the word is added there.
 fn latency(hops: u32) -> u32 {
     let mut source = String::from(
         ".tile 0 0\n nop\n nop\n mfsr $csto, cycle\n break\n.switch 0 0\n route $csto->$cEo\n halt\n",
@@ -25,7 +25,7 @@ fn latency(hops: u32) -> u32 {
     );
     let mut chip = chip(hops + 1, 1, &source);
     chip.run(1000).unwrap();
-    // The cycle is read one instruction after the word.
+    // The instruction after the one that reads the word reads the cycle.
     chip.register((hops as u8, 0), 10) - 1
 }
 
@@ -46,7 +46,7 @@ again: j again route $cWi->$cEo, $cW2i->$cE2o";
     let mut chip = chip(2, 1, source);
     chip.attach((0, 0), Side::West, Source::new(Network::Static1, 0..100, 0, 1)).unwrap();
     chip.attach((1, 0), Side::East, Sink::new(Network::Static1, 1)).unwrap();
-    // The other network of the same route has no words, so that none of the first may move.
+    // The other network of the same route has no words, so no word of the first network may move.
     chip.run(500).unwrap();
     assert!(chip.device::<Sink>((1, 0), Side::East).unwrap().words.is_empty());
 

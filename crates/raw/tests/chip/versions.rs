@@ -1,4 +1,4 @@
-//! The paper's IPv4 routers in programs/raw, each packet next to the golden model.
+//! The paper's IPv4 routers in programs/raw, compared with the golden model packet by packet.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ fn sum(header: &[u8]) -> u16 {
     ((sum & 0xffff) + (sum >> 16)) as u16
 }
 
-/// A packet of IPv4 with a correct checksum.
+/// Returns an IPv4 packet with a correct checksum.
 fn packet(number: u32, to: u32, ttl: u8, options: usize, length: usize) -> Vec<u8> {
     let mut bytes = vec![0x45 + options as u8, 0, (length >> 8) as u8, length as u8];
     bytes.extend([(number >> 8) as u8, number as u8, 0, 0, ttl, 17, 0, 0, 192, 168, 0, 1]);
@@ -35,7 +35,7 @@ fn packet(number: u32, to: u32, ttl: u8, options: usize, length: usize) -> Vec<u
     bytes
 }
 
-/// Packets of all kinds, wrong ones among them.
+/// Returns packets of all kinds, including malformed ones.
 pub fn packets(port: u32, most_options: usize) -> Vec<Vec<u8>> {
     let destinations =
         [0x0a02_0304, 0x0a01_0304, 0x0a01_0207, 0x0a01_0281, 0x0a01_0203, 0xc000_0203, 0xc000_0204];
@@ -66,7 +66,7 @@ fn play(version: &Version, setting: &Setting, sent: &[Vec<Vec<u8>>]) -> (Checked
     (checked, played)
 }
 
-/// The same with the board after the run.
+/// Plays packets as `play` does. Also returns the board after the run.
 fn play_on(
     version: &Version,
     setting: &Setting,
@@ -86,17 +86,17 @@ fn play_on(
     (checked, played, board)
 }
 
-/// Every packet that golden sends leaves as golden sends it, in order.
+/// Checks that every packet that golden sends leaves as on golden, in order.
 fn forwards_as_golden(name: &str) {
     let version = Version::named(name);
-    // Where the first three stages see eight words, a header has up to three options.
+    // If the first three stages see eight words, a header has up to three options.
     let has_short_heads = name == "I" || name == "II" || name == "turned" || name.starts_with("I-");
     let most_options = if has_short_heads { 3 } else { 10 };
     let sent: Vec<_> = (0..4).map(|port| packets(port, most_options)).collect();
     let (checked, _) = play(version, &Setting::default(), &sent);
     assert_eq!((checked.lost, checked.reordered), (0, 0), "{name}");
     assert!(checked.forwarded > 400 && checked.dropped > 100, "{name}: {checked:?}");
-    // Long packets under full load: cards fetch over the same wires as others ask.
+    // Long packets under full load: fetches of cards share wires with requests of others.
     let destinations = [0x0a02_0304, 0x0a01_0304, 0x0a01_0207, 0x0a01_0281];
     let to = |number: u32, port: u32| destinations[((number * 7 + port * 3) >> 1) as usize % 4];
     let long = |port| {
@@ -158,7 +158,7 @@ fn versions_3_and_4_with_ports_in_rows_forward_as_golden() {
 fn version_5_gives_columns_without_cards_to_their_neighbours() {
     for ports in [vec![0, 2], vec![1, 3], vec![0, 1, 3], vec![2]] {
         let setting = Setting { ports: ports.clone(), ..Setting::default() };
-        // Routes lead to all ports: those to ports without cards would never be taken.
+        // Routes lead to all ports. Packets to ports without cards would never be taken.
         let to = |number: u32| match ports[number as usize % ports.len()] {
             0 => 0x0a01_0203,
             1 => 0xc000_0201,
@@ -180,7 +180,7 @@ fn version_5_gives_columns_without_cards_to_their_neighbours() {
 /// The paper's lookup is "by cache missing to a forwarding table in an external DRAM".
 #[test]
 fn lookups_read_both_tables_from_memory_if_the_setting_says_so() {
-    // Each packet takes both tables: the route has 32 bits.
+    // Each packet uses both tables: the route has 32 bits.
     let of =
         |port: u32| (0..40).map(move |number| packet(number << 2 | port, 0x0a01_0203, 9, 0, 64));
     let sent: Vec<Vec<_>> = (0..4).map(|port| of(port).collect()).collect();

@@ -37,7 +37,8 @@ fn packets_of_a_card_leave_chains_in_their_order_whatever_cards_there_are() {
         let columns = mapped(&format!("cards = {cards}\n{COLUMNS}{QUEUES}"));
         agree(&columns, &compiled("cut.loom"), &all);
     }
-    // To the ports of the cards, without queues; chains of two tiles; and a home, which all tiles ask.
+    // Packets that leave at the ports of the cards, without queues; chains of two tiles; and a home
+    // that serves all tiles.
     for (mapping, program) in [
         (format!("cards = [2, 0]\n{ROWS}"), "plain.loom"),
         (format!("cards = [1]\n{ROWS}"), "hot.loom"),
@@ -69,7 +70,8 @@ fn each_chain_has_its_rests_whatever_card_brings_them() {
             ),
         ),
         ("[0, 3]", rest("memory", four)),
-        // Four chains of one card and two memories: some chains share a memory, and others have the other one.
+        // Four chains of one card and two memories: some chains share a memory, others use the
+        // other one.
         ("[0]", rest("memory", "memories = [[0, 1], [3, 1]]\nprotocol = \"dma\"\n")),
     ] {
         let machine = mapped(&format!("cards = {cards}\n{COLUMNS}{QUEUES}{rest}"));
@@ -77,7 +79,7 @@ fn each_chain_has_its_rests_whatever_card_brings_them() {
     }
 }
 
-/// The cycle in which the last packet of two lines leaves.
+/// Returns the cycle in which the last packet of two lines leaves.
 fn cycles(name: &str, packets: &[Packet]) -> u64 {
     let machine = programs::machine(name);
     let spec = machine.as_any().downcast_ref::<MachineSpec>().expect("it has tiles");
@@ -113,7 +115,7 @@ fn cards_whose_packets_cannot_be_spread_are_refused_by_key() {
                 .replace(", [3, 2]", ""),
             "leave out `mapping.replicas`",
         ),
-        // Chains that are no neighbours, are so at one end only, or have one tile.
+        // The chains are not neighbours, or only at one end, or have one tile.
         (
             format!("cards = [0]\n{}", two.replace("[[1, 0], [1, 1]]", "[[2, 0], [2, 1]]")),
             "chain 1 has no line card (`mapping.cards`)",

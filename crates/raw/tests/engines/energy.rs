@@ -1,4 +1,4 @@
-//! Energy of engines: the record, over time, and over tables that change.
+//! The energy of engines: in the record, over time, and across tables that change.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn packets() -> Vec<Packet> {
     (0..60).map(packet).collect()
 }
 
-/// Runs packets; returns the values of the record and the power over time.
+/// Runs packets. Returns the values of the record and the power over time.
 fn ran(interval_ns: Option<u64>) -> (serde_json::Value, Option<Series>, Vec<String>) {
     let program = compiled("counted.loom");
     let store = wireloom_ir::store(&program.optimised).expect("a store");
@@ -56,7 +56,7 @@ fn energy_does_not_depend_on_how_often_it_is_recorded() {
     let series = series.expect("a series");
     let power = series.columns().find(|(name, _)| *name == "power_w").expect("power").1.to_vec();
     assert!(power.len() > 10, "{power:?}");
-    // All rows but the last are of a microsecond.
+    // All rows but the last cover a microsecond.
     let joules: f64 = power[..power.len() - 1].iter().sum::<f64>() * 1e-6;
     let total =
         once["watts"].as_f64().expect("a number") * once["time_us"].as_f64().unwrap() * 1e-6;

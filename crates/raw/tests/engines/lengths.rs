@@ -1,4 +1,5 @@
-//! Packets of all lengths: words leave by rows of instructions that are entered at their number.
+//! Packets of all lengths. Words leave through rows of instructions that are entered at a position
+//! which depends on their number.
 
 use std::sync::Arc;
 
@@ -23,12 +24,12 @@ fn packets_of_all_lengths_leave_as_on_golden_wherever_they_begin() {
     let packets = |lengths: &[usize]| lengths.iter().copied().map(packet).collect::<Vec<_>>();
     let [one, chain] = ["chains = [[[0, 0]]]", "chains = [[[0, 0], [1, 0], [2, 0]]]\n"];
     let all = packets(&(0..=262).collect::<Vec<_>>());
-    // Around the ends of rows and of messages of the general network.
+    // Lengths around the ends of rows and of messages of the general network.
     let ends = (0..=6).chain(100..=112).chain(122..=130).chain(250..=258).chain([1500, 9018]);
     let ends = packets(&ends.collect::<Vec<_>>());
     for (mapping, packets) in [
         (one, &all),
-        // Each step on a tile, so pieces of a packet go through the tiles after it.
+        // Each step is on its own tile, so pieces of a packet pass through the tiles after it.
         (chain, &ends),
         (&format!("{chain}replicas = [3]"), &ends),
         (&format!("{chain}replicas = [1, 2]"), &ends),
@@ -45,11 +46,11 @@ fn packets_of_all_lengths_leave_as_on_golden_wherever_they_begin() {
             agree(&mapped(mapping), &compiled(program), packets);
         }
     }
-    // The longest there are: no byte can be put in front of the last one.
+    // The longest packets: no byte can be put in front of the longest one.
     agree(&mapped(one), &compiled("lengths.loom"), &packets(&[65_531, 65_532, 65_535]));
 }
 
-/// Instructions that a tile executes for each packet of a length.
+/// Returns the instructions that a tile executes for each packet of a length.
 fn executed(length: usize) -> u64 {
     const COUNT: usize = 40;
     let machine = mapped("chains = [[[0, 0]]]");
@@ -71,12 +72,13 @@ fn executed(length: usize) -> u64 {
 
 #[test]
 fn a_word_more_of_a_packet_is_two_instructions_more() {
-    // Up to 126 bytes, with the two that align, fill the rows of what comes and of what leaves.
+    // Up to 126 bytes, with two bytes of alignment, fill the rows of incoming and outgoing words.
     let least = executed(0);
     for length in 1..=126 {
         assert_eq!(executed(length), least + 2 * ((length as u64 + 1) / 4), "{length} bytes");
     }
-    // Longer packets loop over more rows, with three instructions each; 16 lead to the two loops.
+    // Longer packets loop over more rows, with three instructions each. 16 instructions lead to the
+    // two loops.
     let [first, second] = [127, 255].map(executed);
     assert_eq!(first - least, 2 * 32 + 16);
     assert_eq!(second - first, 2 * 32 + 6);

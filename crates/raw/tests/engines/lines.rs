@@ -1,4 +1,5 @@
-//! Line cards at the ports of engines: packets at times of their own, lines that wait, and buffers.
+//! Line cards at the ports of engines: packets that arrive at given times, lines that stop, and
+//! buffers.
 
 use wireloom_machine::{Contender, Machine, Options, Program, Rate, load_store};
 use wireloom_net::traffic::{Generator, Spec};
@@ -9,7 +10,7 @@ use wireloom_raw::mapper::MachineSpec;
 
 use super::programs::{folder, forwarded, machine, program};
 
-/// What a run did: packets that were compared with golden, and the lines of its report.
+/// Runs packets. Returns the number of packets compared with golden, and the lines of the report.
 fn ran(
     name: &str,
     (program, store): (&Program, &Store),
@@ -18,7 +19,8 @@ fn ran(
 ) -> (u64, Vec<(String, String)>) {
     let contender = Contender::new(machine(name), program, store, options, &|_| ());
     let mut contender = contender.unwrap_or_else(|error| panic!("{}", error.message));
-    // In batches, as the command reads captures: the machine must not wait for what it has not seen.
+    // Packets come in batches, as the command reads captures: the machine must not wait for packets
+    // that it has not seen.
     for packets in packets.chunks(100) {
         let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
         let offered = contender.offer(&program.optimised, &frames, &mut |_| ());
@@ -36,7 +38,7 @@ fn at(rate: Rate, buffer: Option<u32>) -> Options {
     Options { rate: Some(rate), buffer, ..Options::default() }
 }
 
-/// The departures of a run, in cycles.
+/// Returns the departures of a run, in cycles.
 fn departures(
     name: &str,
     (program, store): (&Program, &Store),
@@ -58,7 +60,7 @@ fn departures(
 fn packets_leave_at_the_rate_at_which_they_come_whatever_the_gaps() {
     let (program, store, packets) = forwarded(200);
     for on in ["raw-1", "raw-3", "raw-rows", "raw-egress", "raw-queues"] {
-        // 4,250 cycles from one to the next: nothing else moves meanwhile.
+        // 4,250 cycles between packets, in which nothing else moves.
         let options = at(Rate::Mpps(0.1), None);
         let cycles = departures(on, (&program, &store), &packets[..40], &options);
         assert_eq!(cycles.len(), 40);
@@ -80,7 +82,7 @@ fn a_line_without_a_buffer_waits_and_loses_nothing() {
             "{text}"
         );
     }
-    // Its packets take as long as those that wait at the port from the beginning.
+    // The packets take as long as packets that wait at the port from the beginning.
     let last = |options: &Options| {
         let cycles = departures("raw-1", (&program, &store), &packets, options);
         cycles.last().copied().unwrap_or_default()
@@ -97,7 +99,8 @@ fn a_card_with_a_buffer_loses_what_finds_no_room_and_the_rest_is_as_on_golden() 
     let (rules, _) = load_store(&nat.optimised, &tables, &|_| ()).expect("its tables");
     let spec = Spec { count: Some(200), ports: 4, ..Spec::default() };
     let others: Vec<Packet> = Generator::new(&spec).expect("it can be generated").collect();
-    // The state of `nat` on `raw-rows` has a home, which takes packets by their numbers.
+    // The state of `nat` on `raw-rows` has a home, which takes packets in the order of their
+    // numbers.
     for (on, of, packets) in
         [("raw-1", (&ipv4, &routes), &packets), ("raw-rows", (&nat, &rules), &others)]
     {
@@ -128,7 +131,7 @@ fn a_buffer_without_a_rate_is_refused() {
 #[test]
 fn profiles_have_each_cycle_of_processors_and_switches_at_a_line() {
     let (program, store, packets) = forwarded(60);
-    // Slowly, so that the chip rests between packets.
+    // At a low rate, so that the chip rests between packets.
     for (on, rate) in [("raw-3", Rate::Max), ("raw-rows", Rate::Mpps(0.1))] {
         let machine = machine(on);
         let spec = machine.as_any().downcast_ref::<MachineSpec>().expect("it has tiles");
@@ -165,7 +168,7 @@ fn code_after_an_update_is_that_of_a_start_with_these_tables() {
     let mut raw = Raw::start(spec, &program.optimised, store.clone(), &Options::default())
         .unwrap_or_else(|error| panic!("{}", error.message));
     assert_eq!(raw.source(), fresh(&store));
-    // Without entries its tables take less memory, so what follows them moves.
+    // Without entries its tables take less memory, so later tables move.
     for other in [&store, &wireloom_ir::store(&program.optimised).expect("a store"), &store] {
         let snapshot = wireloom_machine::Snapshot::of(other);
         raw.restore(&snapshot).unwrap_or_else(|error| panic!("{}", error.message));

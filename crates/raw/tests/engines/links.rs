@@ -25,7 +25,8 @@ fn packets_of_all_lengths_go_from_tile_to_tile_over_the_general_network() {
                 [[3, 2], [2, 2], [1, 2], [0, 2]]]\n";
     let in_memory = rest("memory", "memories = [[0, 1], [3, 1]]\n");
     for (mapping, programs) in [
-        // Whole packets, and what leaves twice; what is dropped or sent at the first tile goes through the others.
+        // Whole packets, and packets that are sent twice. Packets that are dropped or sent at the
+        // first tile pass through the other tiles.
         (ROW.to_owned(), &["stages.loom", "lengths.loom", "keyed.loom", "plain.loom"][..]),
         (format!("{ROW}steps = [[\"count\"], [\"grow\"], [\"send\"]]"), &["spread.loom"]),
         (ROW.replace(", [1, 0], [2, 0]", ""), &["lengths.loom", "cut.loom"]),

@@ -1,4 +1,4 @@
-//! Engines in Loom C on the chip, next to golden.
+//! Engines in Loom C on the chip, compared with golden.
 
 mod cards;
 mod energy;

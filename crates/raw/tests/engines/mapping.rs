@@ -1,4 +1,4 @@
-//! Mappings: which tiles execute which steps, and what is refused.
+//! Mappings: which tiles execute which steps, and which mappings are refused.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use wireloom_net::{Frame, Packet};
 
 const CHIP: &str = "extends = \"raw\"\nabout = \"a test\"\n";
 
-/// The machine of a description.
+/// Returns the machine of a description.
 pub fn machine(text: &str) -> Result<Arc<dyn Configured>, String> {
     let text = format!("{CHIP}{text}");
     let description = Description::parse("test.toml", &text).expect("it is TOML");
@@ -22,7 +22,8 @@ pub fn three(steps: &str) -> Arc<dyn Configured> {
     machine(&text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Four steps in a row, the first of which an array counts in, and the third of which sends twice.
+/// Returns a program of four steps in a row. An array counts in the first step, and the third step
+/// sends twice.
 fn program() -> Program {
     compiled("stages.loom")
 }
@@ -36,7 +37,7 @@ fn refusals(steps: &str, program: &Program) -> Vec<Refusal> {
     three(steps).refusals(program)
 }
 
-/// 200 packets of many lengths.
+/// Returns 200 packets of many lengths.
 pub fn packets() -> Vec<Packet> {
     let packet = |number: u32| {
         let length = [0, 3, 14, 19, 60, 64, 127, 128, 129, 300, 1500][number as usize % 11];
@@ -47,12 +48,12 @@ pub fn packets() -> Vec<Packet> {
     (0..200).map(packet).collect()
 }
 
-/// Runs packets and compares what leaves, and the state, with golden.
+/// Runs packets, and compares the output and the state with golden.
 pub fn agrees(machine: &Arc<dyn Configured>, program: &Program) {
     agree(machine, program, &packets());
 }
 
-/// Runs these packets and compares what leaves, and the state, with golden.
+/// Runs these packets, and compares the output and the state with golden.
 pub fn agree(machine: &Arc<dyn Configured>, program: &Program, packets: &[Packet]) {
     let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
     let store = wireloom_ir::store(&program.optimised).expect("a store");
@@ -74,9 +75,9 @@ fn stages_that_are_named_and_stages_that_are_cut_agree_with_golden() {
     for steps in [
         "",
         "steps = [[\"classify\"], [\"grow\", \"copy\"], [\"rest\"]]",
-        // Packets go through the second tile.
+        // Packets pass through the second tile.
         "steps = [[\"classify\", \"grow\"], [], [\"copy\", \"rest\"]]",
-        // The last tile has no step: what becomes of packets goes through it.
+        // The last tile has no step: verdicts pass through it.
         "steps = [[\"classify\"], [\"grow\", \"copy\", \"rest\"], []]",
     ] {
         agrees(&three(steps), &program);
@@ -121,7 +122,7 @@ fn what_parked_packets_bring_with_them_goes_through_the_stages() {
     for steps in [
         "steps = [[\"classify\"], [\"count\", \"remember\", \"hold\"], [\"show\"]]",
         "steps = [[\"classify\", \"count\", \"remember\"], [\"hold\"], [\"show\"]]",
-        // What becomes of packets goes through the last tile.
+        // Verdicts pass through the last tile.
         "steps = [[\"classify\", \"count\", \"remember\", \"hold\"], [\"show\"], []]",
         "replicas = [1, 2]\n\
          steps = [[\"classify\", \"count\", \"remember\", \"hold\"], [\"show\"]]",
@@ -152,13 +153,13 @@ fn state_with_a_home_changes_as_on_golden_whatever_tiles_ask_for_it() {
     let rows = "[[[0, 0], [1, 0], [2, 0], [3, 0]], [[0, 1], [1, 1], [2, 1], [3, 1]], \
                 [[0, 2], [1, 2], [2, 2], [3, 2]], [[0, 3], [1, 3], [2, 3], [3, 3]]]";
     for (mapping, name) in [
-        // Tiles in turn, of which the home is one, and one that sends to ports.
+        // Tiles in turn, one of which is the home, and one tile that sends to ports.
         (format!("chains = {rows}\nreplicas = [4]\nhome = [0, 3]"), "turns"),
         (
             format!("chains = {rows}\nreplicas = [3, 1]\noutputs = \"egress\"\nhome = [0, 3]"),
             "egress",
         ),
-        // Stages that are cut, of chains that differ in length.
+        // The compiler cuts stages for chains of different lengths.
         (format!("chains = {rows}\nhome = [3, 3]"), "stages"),
         ("chains = [[[0, 0]], [[3, 0]], [[0, 3]]]\nhome = [2, 2]".to_owned(), "corners"),
         ("chains = [[[0, 0], [1, 0], [2, 0]]]\nreplicas = [3]\nhome = [1, 1]".to_owned(), "one"),
@@ -203,14 +204,14 @@ fn packets_leave_at_the_port_of_their_egress() {
                 [[0, 2], [1, 2], [2, 2], [3, 2]], [[0, 3], [1, 3], [2, 3], [3, 3]]]\n";
     let row = "chains = [[[0, 0], [1, 0], [2, 0], [3, 0]]]\n";
     for (chains, program) in [
-        // Tiles in turn, and one that sends.
+        // Tiles in turn, and one tile that sends.
         (format!("{rows}replicas = [3, 1]"), "counted.loom"),
         // The last tile has steps too.
         (
             format!("{rows}replicas = [2, 1, 1]\nsteps = [[\"count\"], [\"grow\"], [\"send\"]]"),
             "spread.loom",
         ),
-        // A number of ports that is no power of two, and tiles that do all.
+        // The number of ports is not a power of two, and each tile executes all steps.
         ("chains = [[[0, 0]], [[3, 0]], [[0, 3]]]".to_owned(), "spread.loom"),
         ("chains = [[[0, 0]], [[3, 0]], [[0, 3]]]".to_owned(), "hot.loom"),
         (format!("{rows}replicas = [3, 1]"), "hot.loom"),

@@ -32,7 +32,7 @@ fn every_program_has_a_place_on_one_tile() {
     }
 }
 
-/// Runs packets on a machine next to golden, and compares the state in the end.
+/// Runs packets on a machine and on golden, and compares their output and final state.
 fn agrees(name: &str, on: &str, tables: &[PathBuf], packets: &[Packet]) {
     let program = program(name);
     let loaded = load_store(&program.optimised, tables, &|_| ());
@@ -61,7 +61,7 @@ fn programs_with_state_do_on_all_tiles_what_they_do_on_golden() {
     }
 }
 
-/// Packets of four ports, and tables that send them to four ports.
+/// Returns packets of four ports, and tables that send them to four ports.
 pub fn forwarded(count: u64) -> (Program, Store, Vec<Packet>) {
     let program = program("ipv4");
     let tables = [folder("tests/engines/four.tables")];
@@ -96,6 +96,6 @@ fn a_router_switches_packets_to_their_ports() {
         .and_then(|()| contender.finish(&program.optimised, &mut count))
         .unwrap_or_else(|error| panic!("{}", error.message));
     assert!(contender.difference.is_none(), "{:?}", contender.difference);
-    // The machine fails if a packet leaves at another port than golden's.
+    // The machine fails if a packet leaves at a port other than golden's.
     assert!(sent.iter().all(|count| *count > 40), "{sent:?}");
 }

@@ -1,4 +1,4 @@
-//! Queues at outputs: order, drops, refusals.
+//! Queues at egress ports: order, drops, refusals.
 
 use std::sync::Arc;
 
@@ -15,12 +15,13 @@ const ROWS: &str = "chains = [[[0, 0], [1, 0], [2, 0]], [[0, 1], [1, 1], [2, 1]]
                     outputs = \"egress\"\n";
 const TILES: &str = "tiles = [[3, 0], [3, 1], [3, 2], [3, 3]]\n";
 
-/// The machine with queues, whose section has more lines.
+/// Returns the machine with queues, with more lines in the section.
 fn queued(mapping: &str, queues: &str) -> Result<Arc<dyn Configured>, String> {
     machine(&format!("[mapping]\n{mapping}\n[mapping.queues]\n{queues}\n"))
 }
 
-/// Runs packets next to golden: those that left, and those that found no room.
+/// Runs packets and compares them with golden. Returns the packets that left, and the packets that
+/// were dropped.
 fn ran(machine: &Arc<dyn Configured>, program: &Program, packets: &[Packet]) -> (u64, u64, Record) {
     let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
     let store = wireloom_ir::store(&program.optimised).expect("a store");
@@ -57,7 +58,7 @@ fn packets_of_all_chains_leave_by_the_queue_of_their_egress_in_order() {
     }
 }
 
-/// A number of the record.
+/// Returns a number of the record.
 fn number(record: &Record, name: &str) -> u64 {
     let values = serde_json::to_value(record).expect("values");
     values[name].as_u64().unwrap_or_else(|| panic!("{name} of {values}"))
@@ -83,7 +84,7 @@ fn what_finds_no_room_is_dropped_and_counted_and_all_else_is_as_on_golden() {
             assert_eq!(number(&record, "dropped_in_queues"), lost, "{what}, {program}");
             let line = record.lines.iter().find(|line| line.name == "dropped in full queues");
             let text = &line.expect("it says where").text;
-            // All of `hot` go to port 1.
+            // All packets of `hot` go to port 1.
             let hot = format!("0: 0, 1: {lost}, 2: 0, 3: 0");
             assert_eq!(*text == hot, program == "hot.loom", "{what}: {text}");
         }
@@ -92,7 +93,8 @@ fn what_finds_no_room_is_dropped_and_counted_and_all_else_is_as_on_golden() {
 
 #[test]
 fn a_longer_queue_loses_less_and_a_faster_line_too() {
-    // Of one length: a queue that has no room for a long packet may have some for many short ones.
+    // All packets have one length: a queue without room for a long packet may have room for many
+    // short ones.
     let mut packets = packets();
     packets.iter_mut().for_each(|packet| packet.bytes.resize(64, 7));
     let lost = |bytes: u32, mbps: u32| {
@@ -117,8 +119,8 @@ fn the_installed_machine_has_queues_and_a_home() {
 
 #[test]
 fn senders_do_not_wait_for_the_line() {
-    // Cycles in which the last tiles of chains found no room on the general network, and what was
-    // dropped.
+    // Cycles in which the last tiles of chains found no room on the general network, and dropped
+    // packets.
     let waited = |line: &str| {
         let queues =
             format!("{TILES}memory = \"tile\"\nbytes = 4096\nready = \"interrupts\"\n{line}");
@@ -138,8 +140,8 @@ fn senders_do_not_wait_for_the_line() {
     let (fast, none, _) = waited("");
     let (slow, dropped, cycles) = waited("line_mbps = 50");
     assert!(none < 50 && dropped > 100, "{none} and {dropped} dropped");
-    // With the slow line the run lasts as long as the line takes, and all four senders together wait
-    // for less than that: for the tile, which has fewer packets to send.
+    // With the slow line the run lasts as long as the line takes. All four senders together wait
+    // for less than that: they wait for the tile, which has fewer packets to send.
     assert!(slow <= fast && 4 * slow < 3 * cycles, "{slow} and {fast} of {cycles} cycles");
 }
 
@@ -155,7 +157,7 @@ fn a_queue_in_tile_memory_takes_its_lines_from_memory_once() {
     // 256 lines, and the state of four senders.
     let tile = misses("tile", 8192);
     assert!((200..=260).contains(&tile), "{tile}");
-    // All packets have 48 KB, which are written once.
+    // All packets together have 48 KB, which are written once.
     let dram = misses("dram", 1 << 20);
     assert!(dram > 1300, "{dram}");
 }
@@ -189,7 +191,7 @@ fn queues_that_cannot_be_are_refused_by_key() {
         let error = queued(&mapping, &queues).err().unwrap_or_else(|| panic!("{why}"));
         assert!(error.contains(why), "{error}");
     }
-    // What is too large for the memory is refused with the engine.
+    // A size that is too large for the memory is refused with the engine.
     let large = changed("\"tile\"", "\"dram\"").replace("16384", "33554432");
     let machine = queued(ROWS, &large).expect("a machine");
     let refused = machine.refusals(&compiled("hot.loom"));
@@ -201,7 +203,7 @@ fn queues_go_with_other_numbers_of_chains_and_with_homes_and_parked_packets() {
     let two = "tiles = [[3, 0], [0, 3]]\nmemory = \"tile\"\nbytes = 8192\nready = \"interrupts\"";
     let row = "outputs = \"egress\"\nchains = [[[0, 0], [1, 0], [2, 0]]]";
     for (mapping, queues, program) in [
-        // One chain and two queues, stages one tile each.
+        // One chain and two queues, with one tile for each stage.
         (format!("{row}\nreplicas = [1, 1, 1]"), two.to_owned(), "stages.loom"),
         (format!("{row}\nreplicas = [1, 1, 1]"), two.to_owned(), "keyed.loom"),
         // Chains of one tile, three queues, a home in the middle.

@@ -12,7 +12,7 @@ fn machine(name: &str) -> Arc<dyn Configured> {
     REGISTRY.find(name).unwrap_or_else(|error| panic!("{}", error.message))
 }
 
-/// Runs the program of a seed; says why if the machine refuses it.
+/// Runs the program of a seed. Returns the reason if the machine refuses it.
 fn agrees(machine: &Arc<dyn Configured>, seed: u64) -> Result<(), String> {
     let (case, compiled) = case(seed);
     let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
@@ -36,7 +36,7 @@ fn agrees(machine: &Arc<dyn Configured>, seed: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs programs of seeds, of which one in so many at most has no place.
+/// Runs programs of seeds. At most one in `one_in` may be refused.
 fn all_agree(name: &str, seeds: std::ops::Range<u64>, one_in: usize) {
     all_agree_on(&machine(name), seeds, one_in);
 }
@@ -73,7 +73,7 @@ fn random_programs_do_over_the_general_network_what_they_do_on_golden() {
 
 #[test]
 fn random_programs_do_on_chains_that_share_a_line_card_what_they_do_on_golden() {
-    // State has a home. Those that send a packet and go on, or park it, are refused.
+    // State has a home. Programs that park a packet, or continue after sending one, are refused.
     let mapping = "[mapping]\noutputs = \"egress\"\ncards = [0]\nhome = [3, 3]\nchains = [[[0, 0], [1, 0], [2, 0]], \
                    [[0, 1], [1, 1], [2, 1]], [[0, 2], [1, 2], [2, 2]]]\n";
     let machine = super::mapping::machine(mapping).unwrap_or_else(|error| panic!("{error}"));
@@ -82,13 +82,14 @@ fn random_programs_do_on_chains_that_share_a_line_card_what_they_do_on_golden() 
 
 #[test]
 fn random_programs_with_state_do_on_all_tiles_what_they_do_on_golden() {
-    // Those that park packets have no place there.
+    // Programs that park packets are refused there.
     all_agree("raw-rows", 76..92, 2);
 }
 
 #[test]
 fn random_programs_do_with_heads_of_packets_what_they_do_with_all_of_them() {
-    // The heads are as long as the programs reach. Those that keep, append or search packets are refused.
+    // The heads are as long as the programs reach. Programs that keep, append or search packets are
+    // refused.
     let rest = "[mapping.rest]\nkeep = \"card\"\nwords = 1\npackets = 3\n";
     let streams = "[mapping.rest]\nkeep = \"memory\"\nwords = 1\npackets = 3\nmemories = [[0, 2]]\n\
                    network = \"static\"\nprotocol = \"stream\"\n";

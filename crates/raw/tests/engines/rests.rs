@@ -1,4 +1,4 @@
-//! Packets whose rest goes past the tiles.
+//! Packets whose tails go around the tiles.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ const ROWS: &str = "chains = [[[0, 0], [1, 0], [2, 0], [3, 0]], [[0, 1], [1, 1],
                     outputs = \"egress\"\n";
 const QUEUES: &str = "[mapping.queues]\ntiles = [[0, 3], [1, 3], [2, 3], [3, 3]]\nbytes = 16384\n";
 
-/// The machine of a mapping whose cards keep the rest of packets.
+/// Returns a machine whose cards keep packet tails.
 fn resting(mapping: &str, words: u32, packets: u32) -> Result<Arc<dyn Configured>, String> {
     let rest = format!("[mapping.rest]\nkeep = \"card\"\nwords = {words}\npackets = {packets}\n");
     machine(&format!("[mapping]\n{mapping}\n{rest}"))
 }
 
-/// The machine of a mapping whose cards keep it in memories at tiles.
+/// Returns a machine that keeps packet tails in memories at tiles.
 fn in_memory(mapping: &str, words: u32, packets: u32, tiles: &str) -> Arc<dyn Configured> {
     let rest = format!(
         "[mapping.rest]\nkeep = \"memory\"\nwords = {words}\npackets = {packets}\nmemories = {tiles}\n"
@@ -34,7 +34,7 @@ fn rests(mapping: &str, words: u32, packets: u32) -> Arc<dyn Configured> {
     resting(mapping, words, packets).unwrap_or_else(|error| panic!("{mapping}: {error}"))
 }
 
-/// A packet of a length whose first bytes are varied.
+/// Returns a packet of a length whose first bytes vary.
 fn packet(number: usize, length: usize) -> Packet {
     let bytes = (0..length).map(|at| (number * 37 + at * 13 + (at >> 8)) as u8).collect();
     Packet { ingress: number as u16 % 5, arrival_ns: 0, bytes }
@@ -44,7 +44,7 @@ pub fn packets(lengths: impl Iterator<Item = usize>) -> Vec<Packet> {
     lengths.enumerate().map(|(number, length)| packet(number, length)).collect()
 }
 
-/// Lengths around those of heads, and long ones.
+/// Returns packets with lengths around the length of a head, and long packets.
 fn some() -> Vec<Packet> {
     let lengths = (0..=8).chain(58..=70).chain(122..=136).chain([300, 1499, 1500, 9000]);
     let lengths: Vec<usize> = lengths.collect();
@@ -64,7 +64,7 @@ fn packets_of_all_lengths_leave_whole_wherever_they_leave() {
             agree(&rests(mapping, 16, 16), &compiled(program), &all);
         }
     }
-    // State with a home, which answers packets in order, while their cards have room for one.
+    // State with a home, which serves packets in order, while each card has room for one tail.
     let homed = "chains = [[[0, 0], [1, 0]], [[0, 3], [1, 3]]]\nhome = [3, 1]\n";
     for replicas in ["replicas = [2]", "replicas = [1, 1]"] {
         agree(&rests(&format!("{homed}{replicas}"), 1, 1), &compiled("homed.loom"), &all);
@@ -84,14 +84,14 @@ fn packets_of_all_lengths_leave_whole_wherever_they_leave() {
 fn packets_whose_rest_is_in_a_memory_leave_whole() {
     let all = packets((0..=140).chain((300..9000).step_by(1211)));
     for (mapping, tiles, programs) in [
-        // A device that is card and output, and a memory for it.
+        // A device that is input and output card, with a memory.
         ("chains = [[[0, 0]]]", "[[3, 3]]", ["lengths.loom", "cut.loom"]),
         (
             "chains = [[[0, 0], [1, 0], [2, 0]]]\nreplicas = [1, 2]",
             "[[0, 1]]",
             ["lengths.loom", "cut.loom"],
         ),
-        // Four cards, and two memories; state with a home.
+        // Four cards and two memories, and state with a home.
         (
             "chains = [[[0, 0], [0, 1]], [[1, 0], [2, 0]], [[3, 0], [3, 1]], [[3, 3], [3, 2]]]\nhome = [1, 1]",
             "[[0, 3], [2, 3]]",
@@ -117,7 +117,7 @@ fn packets_whose_rest_is_in_a_memory_leave_whole() {
     assert!(text.starts_with("80 packets of more than 66 bytes"), "{text}");
 }
 
-/// Runs packets next to golden; returns the line of the report about rests.
+/// Runs packets and compares them with golden. Returns the report line on tails.
 fn line(machine: &Arc<dyn Configured>, program: &Program, packets: &[Packet]) -> String {
     let store = wireloom_ir::store(&program.optimised).expect("a store");
     ran(machine, program, store, packets, &Options::default())
@@ -145,10 +145,10 @@ fn ran(
 
 #[test]
 fn cards_keep_no_more_rests_than_they_may_and_give_all_up() {
-    // The run ends once nothing is kept, whether packets are sent, twice, or dropped.
+    // The run ends once no tail is kept, for packets that are sent, sent twice, or dropped.
     let stages = "chains = [[[0, 0], [1, 0], [2, 0]]]\nreplicas = [1, 2]";
     let queues = format!("{COLUMNS}{QUEUES}memory = \"tile\"\nready = \"polling\"\n");
-    // Queues that lose packets.
+    // Queues that drop packets.
     let full = queues.replace("16384", "2048") + "line_mbps = 100\n";
     for (mapping, program, most) in [
         (stages, "cut.loom", 1),
@@ -175,11 +175,11 @@ fn heads_have_all_that_steps_can_touch() {
     let one = rests("chains = [[[0, 0]]]", 1, 16);
     for (program, head) in [
         ("plain.loom", 2),
-        // The header at the front, wherever in the first bytes that begins.
+        // The header comes first, wherever it begins within the first bytes.
         ("spread.loom", 2),
-        // 60 bytes and a header of 12 after them, of which 8 are taken off.
+        // 60 bytes and then a header of 12 bytes, 8 bytes of which are removed.
         ("windows.loom", 74),
-        // The sum of bytes 15 to 46, after at most 29 are taken off.
+        // The sum of bytes 15 to 46, after at most 29 bytes are removed.
         ("cut.loom", 78),
     ] {
         let text = line(&one, &compiled(program), &some());

@@ -1,4 +1,5 @@
-//! The engine with the tasks of the paper's Table 2 as steps, next to the one with two steps.
+//! The engine with the tasks of the paper's Table 2 as steps, compared with the engine of two
+//! steps.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use super::programs::program;
 const CHAIN: &str = "[mapping]\nchains = [[[3, 3], [2, 3], [1, 3], [0, 3]]]\n\
     steps = [[\"lookup\"], [\"check\", \"options\"], [\"rewrite\"], [\"send\"]]\n";
 
-/// An IPv4 header with words of options and a correct checksum, and some bytes.
+/// Returns an IPv4 header with option words and a correct checksum, and some bytes.
 fn header(number: u8, options: u8, ttl: u8) -> Vec<u8> {
     let length = 20 + 4 * usize::from(options);
     let mut header = vec![0x45 + options, 0, 0, 64 + number, 0, number, 0, 0, ttl, 17, 0, 0];
@@ -81,7 +82,7 @@ fn the_tasks_do_on_a_tile_each_what_they_do_on_golden() {
     agree(machine(CHAIN).unwrap_or_else(|error| panic!("{error}")), &packets());
 }
 
-/// Packets from all ports, and longer ones, whose rest goes past the tiles.
+/// Packets from all ports, and longer packets, whose tails go around the tiles.
 #[test]
 fn the_tasks_do_as_the_papers_stages_what_they_do_on_golden() {
     let mut packets = packets();
@@ -95,14 +96,14 @@ fn the_tasks_do_as_the_papers_stages_what_they_do_on_golden() {
     }
 }
 
-/// The machine of the paper's version, with its stages.
+/// Returns the machine of the paper's version, with its stages.
 fn version(version: &str) -> Arc<dyn Configured> {
     let root = wireloom_install::checkout().expect("tests run in a checkout");
     let file = root.join(format!("programs/raw/tasks-version-{version}.toml"));
     super::programs::machine(&file.to_string_lossy())
 }
 
-/// A table that changes starts another chip, on which it is the turn of the first chain.
+/// A table update starts another chip, which begins with the turn of the first chain.
 #[test]
 fn tables_change_between_packets_whosever_turn_it_is() {
     let program = program("raw/ipv4-tasks");

@@ -1,5 +1,5 @@
-//! Rests in memories as the paper's versions I to III have them: by masks, lines and streams, over the memory network
-//! and by switches; and the machines of these versions.
+//! Packet tails in memories as in the paper's versions I to III: by masks, lines and streams, over
+//! the memory network and through switches. Also the machines of these versions.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const QUEUES: &str = "[mapping.queues]\ntiles = [[0, 3], [1, 3], [2, 3], [3, 3]]
                       bytes = 16384\nready = \"interrupts\"\nnetwork = \"general\"\n";
 const FOUR: &str = "[[0, 1], [0, 3], [3, 3], [3, 1]]";
 
-/// A machine with rests in memories at tiles, whose section has more lines.
+/// Returns a machine with tails in memories at tiles, with more lines in the section.
 fn resting(mapping: &str, tiles: &str, more: &str) -> Result<Arc<dyn Configured>, String> {
     let rest = format!(
         "[mapping.rest]\nkeep = \"memory\"\nwords = 8\npackets = 3\nmemories = {tiles}\n{more}"
@@ -29,7 +29,7 @@ fn rested(mapping: &str, tiles: &str, more: &str) -> Arc<dyn Configured> {
     resting(mapping, tiles, more).unwrap_or_else(|error| panic!("{more}: {error}"))
 }
 
-/// Packets of some lengths from ports in turn.
+/// Returns packets of the given lengths, from the ports in turn.
 fn packets(lengths: impl Iterator<Item = usize>, ports: u16) -> Vec<Packet> {
     let packet = |(number, length): (usize, usize)| {
         let bytes = (0..length).map(|at| (number * 37 + at * 13 + (at >> 8)) as u8).collect();
@@ -58,13 +58,13 @@ fn rests_go_to_memories_by_every_protocol_on_every_network() {
         let columns = rested(&format!("{COLUMNS}{QUEUES}"), FOUR, &more);
         agree(&columns, &compiled("cut.loom"), &packets(lengths(), 4));
         let more = format!("{more}\nduplex = \"half\"");
-        // A way that leaves the chain at its first tile, and one along all of it.
+        // One path leaves the chain at its first tile, another runs along all of it.
         let row = "chains = [[[0, 0], [1, 0], [2, 0]]]";
         for tiles in ["[[0, 3]]", "[[3, 0]]"] {
             agree(&rested(row, tiles, &more), &compiled("plain.loom"), &packets(lengths(), 1));
         }
     }
-    // Ways off the chain from each of its tiles, and chains of one.
+    // Paths off the chain from each of its tiles, and chains of one tile.
     let more = "network = \"static\"\nprotocol = \"stream\"";
     for (mapping, tiles) in [
         ("chains = [[[1, 0], [1, 1], [1, 2], [1, 3]]]\nhome = [2, 3]", "[[3, 1]]"),
@@ -74,7 +74,7 @@ fn rests_go_to_memories_by_every_protocol_on_every_network() {
     }
 }
 
-/// Runs packets on a machine next to golden.
+/// Runs packets on a machine and compares them with golden.
 fn verifies(machine: Arc<dyn Configured>, program: &Program, store: &Store, packets: &[Packet]) {
     let name = machine.name().to_owned();
     let contender = Contender::new(machine, program, store, &Options::default(), &|_| ());
@@ -88,7 +88,7 @@ fn verifies(machine: Arc<dyn Configured>, program: &Program, store: &Store, pack
     assert_eq!(contender.compared, packets.len() as u64, "{name}");
 }
 
-/// A program with its tables, and packets of it from ports: of 64 to 1,500 bytes.
+/// Returns a program with its tables, and packets of 64 to 1,500 bytes for it from several ports.
 fn mixed(name: &str, mix: &str, count: u64, ports: u16) -> (Program, Store, Vec<Packet>) {
     let program = program(name);
     let of = |(kind, file): (&str, &'static str)| mix.contains(kind).then_some(file);
@@ -160,7 +160,7 @@ fn rests_that_have_no_way_are_refused_by_key() {
         (row, "[[3, 3]]", "requests = 65", "`mapping.rest.requests` is 65; it can be 1 to 64"),
         (&replicas, "[[3, 3]]", switched, "leave out `mapping.replicas`"),
         (&columns, "[[0, 1], [3, 1]]", switched, "name 4 tiles in `memories`, and not 2"),
-        // All ways from column 0 to tile 7 cross others.
+        // Every path from column 0 to tile 7 crosses another path.
         (
             &columns,
             "[[3, 1], [0, 3], [3, 3], [0, 1]]",

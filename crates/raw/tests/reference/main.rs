@@ -1,8 +1,8 @@
-//! Random programs on a tile, instruction by instruction next to QEMU's MIPS (Unicorn, from
-//! `make tools-isa`).
+//! Random programs on a tile, compared with QEMU's MIPS (Unicorn, from `make tools-isa`)
+//! instruction by instruction.
 //!
-//! A tile has no delay slots. Each branch is followed by a `nop`, which both may or may not
-//! execute; states that equal the one before them are left out on both sides.
+//! A tile has no delay slots. A `nop` follows each branch, and either side may or may not execute
+//! it. So states that equal the previous one are left out on both sides.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -22,8 +22,8 @@ const PROGRAMS: usize = 60;
 const DATA: Register = Register(28);
 const RANDOM: [u8; 10] = [2, 3, 4, 8, 9, 10, 16, 23, 30, 0];
 
-/// A piece of a program: an instruction with what must stand before or after it. MIPS leaves the
-/// quotient by 0 open, so divisors are odd.
+/// Generates a piece of a program: an instruction with the instructions that it needs before or
+/// after it. MIPS leaves the quotient by 0 undefined, so divisors are odd.
 fn piece() -> impl Strategy<Value = Vec<Instruction>> {
     let register = || prop::sample::select(&RANDOM[..]).prop_map(Register);
     (0..TABLE.len(), register(), register(), register(), any::<u32>()).prop_map(
@@ -35,7 +35,7 @@ fn piece() -> impl Strategy<Value = Vec<Instruction>> {
                 code.rt = rd;
             }
             if has(Slot::Memory) {
-                // Aligned, and in the first kilobyte of the data.
+                // The access is aligned, and in the first kilobyte of the data.
                 (code.rs, code.immediate) = (DATA, bits & 0x3fc);
                 code.immediate |= match row.op {
                     Op::Lb | Op::Lbu | Op::Sb => bits >> 10 & 3,
@@ -51,7 +51,7 @@ fn piece() -> impl Strategy<Value = Vec<Instruction>> {
                 immediate: 0,
             };
             match row.op {
-                // What only one of the two has, and what needs addresses.
+                // Operations that only one side has, and operations that need addresses.
                 Op::Halt | Op::Mfsr | Op::Mtsr | Op::Intoff | Op::Inton | Op::Eret | Op::Wbinv => {
                     vec![]
                 }
@@ -63,8 +63,8 @@ fn piece() -> impl Strategy<Value = Vec<Instruction>> {
                     vec![odd, Instruction { rt, ..code }]
                 }
                 _ if has(Slot::Branch) => {
-                    // Over its `nop`, or also over an instruction of its own: a division must not be
-                    // reached without what makes its divisor odd.
+                    // The branch skips its `nop`, or also the instruction after it. A division must
+                    // not be reached without the instruction that makes its divisor odd.
                     code.immediate = 1 + bits % 2;
                     vec![code, nop, Instruction { op: Op::Addiu, rt: rd, rs, ..code }]
                 }
@@ -89,7 +89,7 @@ fn programs() -> Vec<Vec<u32>> {
         .collect()
 }
 
-/// The states of a tile, and the instruction before each.
+/// Returns the states of a tile, and the instruction before each.
 fn states(words: &[u32]) -> (Vec<Vec<u32>>, Vec<String>) {
     let mut program = Program::default();
     program.set_tile((0, 0), [words, &[0x0000_000d]].concat());

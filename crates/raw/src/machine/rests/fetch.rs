@@ -28,14 +28,14 @@ struct Leaving {
 /// The progress of a tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fetch {
-    /// It has not been requested.
+    /// The tail has not been requested.
     Wanted(Reference),
-    /// It is in flight, in replies of the kind with this number.
+    /// The tail is in flight, in replies of the kind with this number.
     Coming(u8),
-    /// Its lines are in flight: the address of the next line, lines still to request, and lines in
-    /// flight.
+    /// Lines of the tail are in flight: the address of the next line, lines still to request, and
+    /// lines in flight.
     Lines { reference: Reference, next: u32, to_ask: usize, under_way: usize },
-    /// It is complete.
+    /// The tail is complete.
     Done,
 }
 

@@ -57,6 +57,7 @@ pub trait Observed {
     /// Returns the ports with memories.
     fn memory_ports(&self) -> Vec<Edge>;
 
+    /// Simulates `cycles` cycles.
     ///
     /// # Errors
     /// If a program fails, or units wait and none can go on.
@@ -81,7 +82,7 @@ struct Watch<'a> {
     breakpoints: &'a [Breakpoint],
     /// Instructions that each thread had executed, and its address.
     before: Vec<(u64, u64)>,
-    /// Instructions of the run, by thread.
+    /// Instructions that the goal's threads have executed in this run.
     count: u64,
     /// The number of packets that had left.
     left: u64,
@@ -96,7 +97,7 @@ fn progress(chip: &Chip) -> Vec<(u64, u64)> {
     .collect()
 }
 
-/// Returns the state of a processor, and what it waits for, as text.
+/// Returns the state of a processor, and the reason if it waits, as text.
 fn state(chip: &Chip, thread: usize) -> (&'static str, String) {
     let now = chip.cycles() + 1;
     let tile = thread / THREADS;
