@@ -1,8 +1,8 @@
-//! The speed of each instruction set in instructions a second: `cargo run --release -p wireloom-isa
-//! --example instruction_speed`.
+//! Measures the speed of each instruction set in instructions a second: `cargo run --release -p
+//! wireloom-isa --example instruction_speed`.
 //!
-//! The program repeats a bitwise CRC-32 over 1 KiB: loads, logic, shifts, and branches that depend
-//! on data. There is no machine around it: one thread, decoded text, memory that replies at once.
+//! The program repeats a bitwise CRC-32 over 1 KiB: loads, logic, shifts, and data-dependent
+//! branches. No machine surrounds it: one thread, decoded text, and memory that replies at once.
 
 use std::time::Instant;
 
@@ -13,8 +13,8 @@ const TEXT: u32 = 0x1_0000;
 const DATA: u32 = 0x2_0000;
 const BYTES: u32 = 1024;
 
-/// In each the bytes begin at the first argument and end before the second; the third holds the
-/// polynomial.
+/// In each program the bytes begin at the first argument and end before the second. The third
+/// argument is the polynomial.
 const ARM: [u32; 11] = [
     0xe1a0_c000, // mov ip, r0
     0xe4dc_4001, // ldrb r4, [ip], #1
@@ -55,7 +55,7 @@ fn main() {
     }
 }
 
-/// Sorted, in millions of instructions a second.
+/// Returns sorted rates in millions of instructions a second.
 fn rates<S: Compiled>(words: &[u32]) -> Vec<f64> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let text = Text::<S>::new(TEXT, &bytes);

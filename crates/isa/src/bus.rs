@@ -23,13 +23,13 @@ use crate::operands::Operand;
 
 /// The memory and devices of an instruction. A machine creates it for the executing thread.
 pub trait Bus {
-    /// Reads, little-endian; bits above the size are ignored.
+    /// Reads little-endian. Bits above the size are ignored.
     ///
     /// # Errors
     /// See [`Stall`].
     fn load(&mut self, access: Access) -> Result<u32, Stall>;
 
-    /// Writes the low bits of `value`, as many as the size says.
+    /// Writes the low bits of `value`, as many as the size of the access.
     ///
     /// # Errors
     /// See [`Stall`].
@@ -41,10 +41,10 @@ pub trait Bus {
     /// See [`Stall`].
     fn swap(&mut self, access: Access, value: u32) -> Result<u32, Stall>;
 
-    /// Ends the accesses of an instruction: the next access with number 0 is that of another one.
+    /// Ends the accesses of an instruction. The next access with number 0 belongs to another one.
     fn done(&mut self) {}
 
-    /// Peeks at an operand that is a port: the word that is next, or a number of words later.
+    /// Peeks at an operand that is a port: the next word, or the word `number` places after it.
     ///
     /// # Errors
     /// [`Stall::Wait`] if the word is not there yet, [`Stall::Fault`] if there is no such port.
@@ -61,17 +61,17 @@ pub trait Bus {
         Err(Stall::Fault(Fault::Nothing))
     }
 
-    /// The instruction has had its effect: the words that it received are taken, and those that it
-    /// sent leave. Only instructions with ports among their operands call this.
+    /// Called when the instruction has had its effect: takes the words that it received, and lets
+    /// the words that it sent leave. Only instructions with ports among their operands call this.
     fn retire(&mut self) {}
 }
 
-/// A memory space of a processor. An address means another place in each space.
+/// A memory space of a processor. Each space has its own addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Space(pub u8);
 
 impl Space {
-    /// The space of loads and stores, where a set has one such space only.
+    /// The space of loads and stores, in a set with only one such space.
     pub const DATA: Self = Self(0);
     /// The space of instructions: a control store.
     pub const INSTRUCTIONS: Self = Self(1);
@@ -85,15 +85,15 @@ pub struct Access {
     pub size: Size,
     /// The number of the access within its instruction, from 0.
     pub number: u8,
-    /// The total number of accesses of the instruction, 1 to 16: those after the first are words at
-    /// ascending addresses without gaps, so a bus can combine them into one burst.
+    /// The total number of accesses of the instruction, 1 to 16. Accesses after the first are words
+    /// at ascending addresses without gaps, so a bus can combine them into one burst.
     pub count: u8,
     /// The memory that the address belongs to.
     pub space: Space,
 }
 
 impl Access {
-    /// The only access of an instruction, to data.
+    /// Returns the only access of an instruction, to data.
     pub fn single(address: u32, size: Size) -> Self {
         Self { address, size, number: 0, count: 1, space: Space::DATA }
     }
@@ -123,7 +123,7 @@ impl Size {
 /// Why an access is not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stall {
-    /// Its transaction is under way: execute the instruction again when the reply is there.
+    /// The transaction is in flight. Execute the instruction again when the reply has arrived.
     Wait,
     /// The access is impossible.
     Fault(Fault),
@@ -138,9 +138,9 @@ pub enum Fault {
     ReadOnly,
     /// The device cannot be read.
     WriteOnly,
-    /// The device does not support accesses of that size, or swaps.
+    /// The device does not support accesses of this size, or swaps.
     Unsupported,
-    /// A device has refused it.
+    /// The device has refused the access.
     Refused,
 }
 
@@ -156,8 +156,8 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// The replies to the accesses of the instruction that a thread has under way: one for each thread
-/// of a machine whose bus splits transactions.
+/// The replies to the accesses of a thread's current instruction. A machine whose bus splits
+/// transactions has one for each thread.
 ///
 /// The bus passes every access through [`Replies::answer`], calls [`Replies::arrive`] when a reply
 /// comes back, before the machine lets the thread run, and [`Replies::clear`] in its [`Bus::done`].
@@ -169,11 +169,11 @@ pub struct Replies {
 }
 
 impl Replies {
-    /// Returns the reply to an access if it has arrived; a new access is started and has the bus's
-    /// result. The reply to a store is any value.
+    /// Returns the reply to an access if it has arrived. Starts a new access with `begin`, and
+    /// returns the result of that. The reply to a store is any value.
     ///
     /// # Errors
-    /// [`Stall::Wait`] if a reply is still to come, and the errors of `begin`.
+    /// [`Stall::Wait`] if a reply has not arrived, and the errors of `begin`.
     ///
     /// # Panics
     /// If an instruction makes more than 16 accesses.
@@ -200,11 +200,11 @@ impl Replies {
         }
     }
 
-    /// Takes the reply to the access that waits; for a burst that its first access began, all
+    /// Takes the reply to the waiting access. For a burst that the first access began, takes all
     /// values.
     ///
     /// # Panics
-    /// If that makes more than 16 replies.
+    /// If there are more than 16 replies.
     pub fn arrive(&mut self, values: &[u32]) {
         for value in values {
             self.keep(*value);
@@ -212,7 +212,7 @@ impl Replies {
         self.is_waiting = false;
     }
 
-    /// Whether a reply is still to come.
+    /// Whether a reply has not arrived yet.
     pub fn is_waiting(&self) -> bool {
         self.is_waiting
     }

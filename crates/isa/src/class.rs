@@ -1,15 +1,15 @@
 //! Classes of instructions, by their use of a processor's cycles.
 
 /// The class of an instruction for a pipeline model. A jump by an instruction of another class
-/// (ARM's `mov pc, lr`) is known when it is executed: see [`crate::Flow::Taken`].
+/// (ARM's `mov pc, lr`) is known only after execution: see [`crate::Flow::Taken`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// Arithmetic, logic, shifts, moves.
     Alu,
-    /// ARM: an operand shifted by a register, which takes a cycle more on the processors of its
+    /// ARM: an operand shifted by a register, which takes one more cycle on the processors of its
     /// time.
     AluShiftedByRegister,
-    /// A product of 32 bits, perhaps with an addition.
+    /// A product of 32 bits, with or without an addition.
     Multiply,
     /// A product of 64 bits, or its upper half.
     MultiplyLong,
@@ -25,7 +25,7 @@ pub enum Class {
     Swap,
     /// Jumps that leave no return address, taken or not.
     Branch,
-    /// Jumps that leave one.
+    /// Jumps that leave a return address.
     Call,
     /// A request to the run-time or a breakpoint: SWI, ECALL, EBREAK.
     Service,

@@ -7,15 +7,15 @@ use crate::{Fault, InstructionSet, Size, Symbols};
 /// Why an instruction cannot be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// The word is no instruction of the set, or one whose effect the architecture leaves open.
+    /// The word is not an instruction of the set, or the architecture leaves its effect undefined.
     Undefined,
-    /// An access whose address is no multiple of its size.
+    /// The address of an access is not a multiple of its size.
     Misaligned { direction: Direction, address: u32, size: Size },
-    /// The bus cannot do an access.
+    /// The bus cannot perform an access.
     Fault { direction: Direction, address: u32, size: Size, fault: Fault },
-    /// A jump to an address that is no multiple of four.
+    /// The target of a jump is not a multiple of four.
     MisalignedTarget { target: u32 },
-    /// There is no instruction: the program counter is outside the text, or no multiple of four.
+    /// There is no instruction: the program counter is outside the text, or not a multiple of four.
     OutsideText,
 }
 
@@ -32,15 +32,15 @@ pub enum Direction {
 pub struct Exception {
     /// The address of the instruction.
     pub address: u32,
-    /// The instruction; none if the program counter is outside the text.
+    /// The word of the instruction; none if the program counter is outside the text.
     pub word: Option<u32>,
-    /// The instruction as assembly, or nothing.
+    /// The instruction as assembly; empty if there is none.
     pub disassembly: String,
     pub cause: Cause,
 }
 
 impl Exception {
-    /// The exception that the instruction at an address has caused.
+    /// Returns the exception that the instruction at an address has caused.
     pub fn new<S: InstructionSet>(
         address: u32,
         instruction: &S::Instruction,
@@ -52,7 +52,7 @@ impl Exception {
 }
 
 impl Exception {
-    /// The exception with the function that its instruction is in, to be shown.
+    /// Returns the exception with the function of its instruction, for display.
     pub fn within<'a>(&'a self, symbols: &'a Symbols) -> Within<'a> {
         Within { exception: self, symbols }
     }
@@ -71,7 +71,7 @@ impl Exception {
 
 impl std::error::Error for Exception {}
 
-/// A sentence without its full stop.
+/// Writes a sentence without its full stop.
 impl fmt::Display for Exception {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.show(f, None)

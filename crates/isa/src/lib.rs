@@ -6,11 +6,11 @@
 //! memory spaces, and so do operands that are ports. The bus can make the thread wait; the
 //! instruction then has had no effect, and is executed again.
 //!
-//! Microengines ([`microengine`]) are another matter: their instructions take effect over several
-//! cycles and several units, so there is no `execute`, but tables of words and pure functions.
+//! Microengines ([`microengine`]) differ: their instructions take effect over several cycles and
+//! several units. So they have no `execute`, but tables of words and pure functions.
 //!
-//! [docs/instruction-sets.md] lists what is modelled, what is not, and the references that it is
-//! checked against.
+//! [docs/instruction-sets.md] lists what is modelled, what is not, and the references that the
+//! models are checked against.
 
 pub mod arm;
 pub mod bus;

@@ -1,8 +1,8 @@
-//! Memory that does every access at once.
+//! Memory that completes every access at once.
 
 use crate::{Access, Bus, Fault, Size, Space, Stall};
 
-/// A range of bytes as a bus, for every memory space: for tests, and for running programs without a
+/// A range of bytes as a bus, for every memory space. It serves tests, and programs without a
 /// machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
@@ -11,17 +11,16 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Creates a memory of these bytes, which begin at an address.
+    /// Creates a memory of these bytes, from address `base` on.
     pub fn new(base: u32, bytes: Vec<u8>) -> Self {
         Self { base, bytes }
     }
 
-    /// Returns all bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The bytes of an access.
+    /// Returns the bytes of an access.
     #[inline(always)]
     fn place(&mut self, address: u32, size: Size) -> Result<&mut [u8], Stall> {
         let begin = address.wrapping_sub(self.base) as usize;
@@ -55,12 +54,12 @@ impl Bus for Memory {
     }
 }
 
-/// Several memories, each in a space of its own.
+/// Several memories, each in its own space.
 #[derive(Clone, Debug, Default)]
 pub struct Spaces(Vec<(Space, Memory)>);
 
 impl Spaces {
-    /// Adds a memory; one that was in its space before gives way.
+    /// Adds a memory, which replaces an earlier one in its space.
     #[must_use]
     pub fn with(mut self, space: Space, memory: Memory) -> Self {
         self.0.retain(|(other, _)| *other != space);
@@ -68,7 +67,7 @@ impl Spaces {
         self
     }
 
-    /// The memory of a space.
+    /// Returns the memory of a space.
     pub fn memory(&self, space: Space) -> Option<&Memory> {
         self.0.iter().find(|(other, _)| *other == space).map(|(_, memory)| memory)
     }

@@ -16,18 +16,18 @@ pub struct Operand {
     pub number: u8,
 }
 
-/// The other side of the ports: queues, a network, a device.
+/// The other end of the ports: queues, a network, or a device.
 pub trait Ports {
-    /// Peeks at the word at an offset after the next one at a port, if it is there.
+    /// Peeks at a word of a port, `number` words after the next one, if it has arrived.
     ///
     /// # Errors
-    /// A fault, if there is no such port.
+    /// A fault, if the port does not exist.
     fn peek(&self, port: u8, number: u8) -> Result<Option<u32>, Fault>;
 
     /// Returns the number of words that a port accepts now, at most 255.
     ///
     /// # Errors
-    /// A fault, if there is no such port.
+    /// A fault, if the port does not exist.
     fn room(&self, port: u8) -> Result<u8, Fault>;
 
     /// Takes the next word of a port.
@@ -37,7 +37,7 @@ pub trait Ports {
     fn put(&mut self, port: u8, word: u32);
 }
 
-/// The words that the instruction under way has received and sent: one for each thread.
+/// The words that the current instruction has received and sent: one for each thread.
 ///
 /// A bus passes [`Bus::receive`](crate::Bus::receive), [`Bus::send`](crate::Bus::send) and
 /// [`Bus::retire`](crate::Bus::retire) on to this. The machine calls [`Operands::clear`] when an

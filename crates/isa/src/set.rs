@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use crate::program::Machine;
 use crate::{Bus, Cause, Class, Uses};
 
-/// An instruction set: the meaning of instructions, not their time.
+/// An instruction set: the meaning of instructions, not their timing.
 ///
 /// It assumes nothing about the origin of programs, memory spaces, or a stack: see [`Compiled`] for
 /// the sets that a C compiler targets.
@@ -23,19 +23,20 @@ pub trait InstructionSet: Copy + Debug + Default + Send + Sync + 'static {
     /// bytes, 1 where it counts instructions. It is a power of two.
     const PC_STEP: u32 = 4;
 
-    /// Decodes the word at an address. Whatever is no instruction, and whatever the architecture
+    /// Decodes the word at an address. A word that is no instruction, or that the architecture
     /// calls unpredictable, becomes an instruction that raises [`Cause::Undefined`] when it is
     /// executed.
     fn decode(word: u32, address: u32) -> Self::Instruction;
 
-    /// The function that executes an instruction: one for each kind, so that it has nothing to look
-    /// up. It is called with the thread's instruction, which was decoded for its program counter.
+    /// Returns the function that executes an instruction. Each kind has its own, so that it looks
+    /// nothing up. Call it with the thread's instruction, which was decoded for its program
+    /// counter.
     fn meaning<B: Bus>(instruction: &Self::Instruction) -> Meaning<Self, B>;
 
     /// Executes an instruction that was decoded for the thread's program counter.
     ///
     /// # Errors
-    /// See [`Stop`]: the thread is then as it was before.
+    /// See [`Stop`]. The thread is then unchanged.
     #[inline]
     fn execute<B: Bus>(
         thread: &mut Self::Thread,
@@ -52,13 +53,13 @@ pub trait InstructionSet: Copy + Debug + Default + Send + Sync + 'static {
     /// Returns the class of an instruction, which decides its cycles in a pipeline.
     fn class(instruction: &Self::Instruction) -> Class;
 
-    /// Whether an instruction may change a register of the thread: `true` unless it cannot.
+    /// Whether an instruction may change a register of the thread. If in doubt this is `true`.
     fn may_change(instruction: &Self::Instruction, register: usize) -> bool;
 
-    /// The word from which an instruction was decoded.
+    /// Returns the word from which an instruction was decoded.
     fn word(instruction: &Self::Instruction) -> u32;
 
-    /// The word at an address as assembly, as the set's assembler reads it; `undefined` if it is no
+    /// Returns the word at an address as text for the set's assembler; `undefined` if it is no
     /// instruction.
     fn disassemble(word: u32, address: u32) -> String;
 }
@@ -74,10 +75,10 @@ pub trait Compiled: InstructionSet {
     /// The register in which a call leaves its return address.
     const RETURN_ADDRESS: usize;
 
-    /// The registers of the first four arguments and, the first of them, of a result.
+    /// The registers of the first four arguments. The first one also holds a result.
     const ARGUMENTS: [usize; 4];
 
-    /// Returns what an instruction uses of its processor.
+    /// Returns the parts of the processor that an instruction uses.
     fn uses(instruction: &Self::Instruction) -> Uses;
 }
 
@@ -91,51 +92,52 @@ pub type Meaning<S, B> = fn(
 
 /// The state of one hardware thread.
 pub trait Thread: Clone + Debug + PartialEq + Eq + Send {
-    /// Creates a thread with all registers 0, about to execute the instruction at this address.
+    /// Creates a thread with all registers 0. It executes the instruction at this address next.
     fn new(pc: u32) -> Self;
 
-    /// The address of the next instruction to be executed.
+    /// Returns the address of the next instruction.
     fn pc(&self) -> u32;
 
     /// Continues at another address.
     fn set_pc(&mut self, pc: u32);
 
-    /// The value of a register.
+    /// Returns the value of a register.
     ///
     /// # Panics
-    /// If there is no register of that number (ARM: 0 to 14; RISC-V: 0 to 31).
+    /// If the register does not exist (ARM: 0 to 14; RISC-V: 0 to 31).
     fn register(&self, number: usize) -> u32;
 
-    /// Sets a register; writes to RISC-V's `x0` are ignored.
+    /// Sets a register. Writes to RISC-V's `x0` are ignored.
     ///
     /// # Panics
     /// As [`Thread::register`].
     fn set_register(&mut self, number: usize, value: u32);
 }
 
-/// The next instruction of a thread; its program counter is already there.
+/// The next instruction of a thread. The program counter already points to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// To the next instruction.
+    /// The next instruction in memory.
     Next,
-    /// To the next instruction, and this one did nothing: its condition did not hold (ARM).
+    /// The next instruction in memory. This instruction did nothing: its condition did not hold
+    /// (ARM).
     Skipped,
-    /// To another instruction: a jump, a call, a return, a taken branch.
+    /// Another instruction: this is a jump, a call, a return or a taken branch.
     Taken,
-    /// Continues with the next instruction after the run-time has served ARM's SWI or RISC-V's
-    /// ECALL: see [`InstructionSet::service`].
+    /// The next instruction in memory, after the run-time has served ARM's SWI or RISC-V's ECALL:
+    /// see [`InstructionSet::service`].
     Service,
-    /// To the next instruction, when the debugger has seen it (EBREAK).
+    /// The next instruction in memory, once the debugger has handled the breakpoint (EBREAK).
     Breakpoint,
 }
 
-/// Why an instruction was not executed. Its thread has not changed.
+/// Why an instruction was not executed. Its thread is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// A reply of the bus is to come, or an operand is not ready: execute the same instruction
-    /// again when it may be there.
+    /// A reply of the bus has not arrived, or an operand is not ready. Execute the same instruction
+    /// again later.
     Wait,
-    /// The program has failed.
+    /// The program has caused an exception.
     Raise(Cause),
 }
 

@@ -1,4 +1,4 @@
-//! Single accesses as instructions make them: they check alignment and turn faults into exceptions.
+//! Single accesses of instructions: checks alignment, and turns faults into exceptions.
 
 use crate::exception::Direction;
 use crate::{Access, Bus, Cause, Size, Stall, Stop};
@@ -21,7 +21,7 @@ pub(crate) fn store<B: Bus>(bus: &mut B, address: u32, size: Size, value: u32) -
     Ok(())
 }
 
-/// Refuses an access at an address that is no multiple of its size.
+/// Refuses an access at an address that is not a multiple of its size.
 #[inline(always)]
 pub(crate) fn aligned(direction: Direction, address: u32, size: Size) -> Result<(), Stop> {
     if size.is_aligned(address) {
@@ -31,7 +31,7 @@ pub(crate) fn aligned(direction: Direction, address: u32, size: Size) -> Result<
     }
 }
 
-/// Returns the result of an instruction whose access is not done.
+/// Returns the result of an instruction whose access did not complete.
 #[cold]
 pub(crate) fn stop<B: Bus>(
     bus: &mut B,

@@ -1,10 +1,10 @@
-//! An instruction changes only the registers that it declares.
+//! Checks that an instruction changes only the registers that it declares.
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use wireloom_isa::{Access, Arm, Bus, InstructionSet, Riscv, Stall, Thread as _};
 
-/// Returns every access with a number of its own.
+/// Returns a different number for every access.
 struct Anything(u32);
 
 impl Bus for Anything {

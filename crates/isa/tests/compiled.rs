@@ -1,4 +1,5 @@
-//! A C program from Debian's cross compilers to its result: compiled, linked, loaded, run.
+//! Takes a C program from Debian's cross compilers to its result: compiles, links, loads and runs
+//! it.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,8 +16,8 @@ const FILE_HEADER: usize = 52;
 /// Flags of both compilers: no library but the compiler's own, no start files.
 const FLAGS: [&str; 4] = ["-ffreestanding", "-nostdlib", "-static", "-O2"];
 
-/// `-march=armv4` also makes the compiler tell the linker to replace BX, which is in its library
-/// but not in ARMv4.
+/// `-march=armv4` also makes the compiler tell the linker to replace BX, which occurs in the
+/// compiler's library but not in ARMv4.
 const ARM: (&str, &[&str]) = ("arm-none-eabi-gcc", &["-march=armv4", "-marm", "-mfloat-abi=soft"]);
 const RISCV: (&str, &[&str]) = ("riscv64-unknown-elf-gcc", &["-march=rv32im", "-mabi=ilp32"]);
 
@@ -39,7 +40,7 @@ fn compile((compiler, flags): (&str, &[&str]), more: &[&str]) -> Vec<u8> {
     std::fs::read(&output).expect("the program")
 }
 
-/// Runs it until it ends; compares the results, and finds the time of `sort` by the symbols.
+/// Runs the program to its end. Compares the results, and finds the time of `sort` by the symbols.
 fn runs<S: Compiled>(program: &Program) {
     let text = program.text::<S>().expect("of this machine");
     let base = program.segments[0].address;

@@ -1,8 +1,8 @@
-//! Disassembly compared with GNU's objdump over random words: every instruction must have the same
-//! text.
+//! Compares the disassembly with GNU's objdump over random words. Every instruction must have the
+//! same text.
 //!
-//! objdump also accepts words that are refused here, such as extensions and unpredictable forms;
-//! these are left out.
+//! objdump also accepts words that are refused here, such as extensions and unpredictable forms.
+//! These are left out.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,10 +11,11 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use wireloom_isa::{Arm, Class, InstructionSet, Riscv};
 
-/// Where the words begin.
+/// The address of the first word.
 const BASE: u32 = 0x10000;
 
-/// Returns objdump's text for words, a line each, without its comments and with single blanks.
+/// Returns objdump's text for words, one line for each, without its comments and with single
+/// blanks.
 fn objdump(program: &str, options: &[&str], words: &[u32]) -> Vec<String> {
     let file: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{program}.bin"));
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -45,7 +46,7 @@ fn objdump(program: &str, options: &[&str], words: &[u32]) -> Vec<String> {
         .collect()
 }
 
-/// Compares the words that are instructions here, at least this number.
+/// Compares the words that are instructions here. There must be at least `least`.
 fn compare<S: InstructionSet>(words: &[u32], theirs: &[String], least: usize) {
     assert_eq!(words.len(), theirs.len());
     let mut compared = 0;
@@ -102,7 +103,7 @@ fn riscv_reads_as_objdump_writes_it() {
             let word =
                 random.random::<u32>() & !0x7f | opcodes[random.random_range(0..opcodes.len())];
             match random.random_range(0..3) {
-                // The other fields of a fence are to be ignored, but not by objdump.
+                // objdump, unlike a processor, does not ignore the other fields of a fence.
                 _ if word & 0x7f == 0x0f => word & 0x0ff0_707f,
                 0 => word & 0x01ff_ffff,
                 1 => word & 0x43ff_ffff,

@@ -1,5 +1,5 @@
-//! An instruction set without a stack, an address space or a compiler: its words come from a
-//! control store, it has a scratch memory besides data, and some of its registers are ports.
+//! An instruction set without a stack, an address space or a compiler. Its words come from a
+//! control store, it has a scratch memory besides data memory, and some of its registers are ports.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use wireloom_isa::{
     Ports, Size, Space, Spaces, Stall, Stop, Text,
 };
 
-/// Instructions `operation d a b`, a byte each. Registers 0 to 7 are plain; 16 to 18 are ports.
+/// Instructions `operation d a b`, one byte each. Registers 0 to 7 are plain, 16 to 18 are ports.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tile;
 
@@ -58,7 +58,7 @@ fn word(operation: u8, d: u8, a: u8, b: u8) -> u32 {
     u32::from_le_bytes([operation, d, a, b])
 }
 
-/// The operands of one execution, with how often each port was used.
+/// The operands of one execution, with the number of uses of each port.
 struct Uses<'a, B> {
     thread: &'a Thread,
     bus: &'a mut B,
@@ -172,7 +172,7 @@ impl InstructionSet for Tile {
     }
 }
 
-/// Three queues in each direction, of some room.
+/// Three queues in each direction, with limited room.
 #[derive(Clone, Debug, Default)]
 struct Queues {
     inputs: [VecDeque<u32>; 3],
@@ -267,7 +267,7 @@ fn an_address_means_another_word_in_each_space() {
     assert_eq!(thread.registers[1..5], [4, 2, 20, program[2]]);
     assert_eq!(world.spaces.memory(SCRATCH), Some(&memory(&[10, 20, 2])));
     assert_eq!(world.spaces.memory(Space::DATA), Some(&memory(&[1, 2, 3])));
-    // The program counter counts instructions: the one after the last is outside.
+    // The program counter counts instructions. The one after the last is outside.
     assert_eq!(
         (thread.pc, text.fetch(5).is_ok(), text.fetch(6)),
         (6, true, Err(Cause::OutsideText))
@@ -294,10 +294,10 @@ fn an_instruction_takes_all_its_operands_or_none() {
     };
     assert_eq!(attempt(&mut world), Ok((0, End::Waits)));
     world.queues.inputs[0].push_back(5);
-    // The first operand is there, the second is not: it stays.
+    // The first operand has arrived, the second has not. The first stays in its queue.
     assert_eq!(attempt(&mut world), Ok((0, End::Waits)));
     world.queues.inputs[0].push_back(6);
-    // Both are there, and there is no room for the result.
+    // Both have arrived, and there is no room for the result.
     assert_eq!(attempt(&mut world), Ok((0, End::Waits)));
     assert_eq!(world.queues.inputs[0], [5, 6]);
     world.queues.room[2] = 1;
@@ -321,8 +321,8 @@ proptest! {
         ..Default::default()
     })]
 
-    /// The timing of arrivals does not matter: a program behaves as if all words were there from
-    /// the beginning.
+    /// The timing of arrivals does not matter: a program behaves as if all words had been there
+    /// from the beginning.
     #[test]
     fn stalls_do_not_change_what_a_program_does(
         program in prop::collection::vec((0u8..6, 0u8..6, 0u8..6), 1..20),
@@ -345,7 +345,7 @@ proptest! {
             match text.runner().run(&mut thread, &mut world, 1).unwrap() {
                 (0, End::Waits) => {
                     world.operands.clear();
-                    // After the random arrivals all comes.
+                    // After the random arrivals all words come.
                     let all = [(true, 0), (true, 1), (true, 2), (false, 0), (false, 1), (false, 2)];
                     let some = arrivals.next().map_or(all.to_vec(), |arrival| vec![arrival]);
                     for (is_word, port) in some {

@@ -84,7 +84,7 @@ fn data_processing(plain: Instruction) -> Option<Instruction> {
     Some(Instruction { op: if sets_flags { with_flags } else { op }, ..it })
 }
 
-/// By bits 24 to 21; comparisons without flags are other instructions.
+/// Operations by bits 24 to 21. Comparisons without flags are other instructions.
 const OPERATIONS: [(Op, Op); 16] = [
     (Op::And, Op::Ands),
     (Op::Eor, Op::Eors),
@@ -187,13 +187,14 @@ fn multiply_or_swap(plain: Instruction) -> Option<Instruction> {
 fn status(plain: Instruction) -> Option<Instruction> {
     let word = plain.word;
     if bit(word, 22) {
-        return None; // the saved status, which user mode has none of
+        return None; // the saved status, which user mode does not have
     }
     if !bit(word, 21) {
         return (word & 0x0fff_0fff == 0x010f_0000 && plain.rd != PC)
             .then_some(Instruction { op: Op::Mrs, ..plain });
     }
-    // Of the four selectable fields, status and extension are reserved.
+    // Only the flags field and the control field can be selected; the status and extension fields
+    // are reserved.
     if plain.rd != 15 || plain.rn & 0b0110 != 0 {
         return None;
     }
@@ -207,8 +208,8 @@ fn status(plain: Instruction) -> Option<Instruction> {
     })
 }
 
-/// LDR, STR, LDRB, STRB and their forms for the user's view of memory, which in user mode are no
-/// different (section A5.2).
+/// LDR, STR, LDRB, STRB, and their forms for the user's view of memory, which behave the same in
+/// user mode (section A5.2).
 fn transfer(plain: Instruction) -> Option<Instruction> {
     let word = plain.word;
     let is_byte = bit(word, 22);
@@ -280,8 +281,8 @@ fn indexed(it: Instruction) -> Option<Instruction> {
     Some(Instruction { indexing: Indexing(indexing), ..it })
 }
 
-/// LDM and STM (section A5.4). The first address is the base and `rm` more, the changed base is the
-/// base and `rs` more; both are signed.
+/// LDM and STM (section A5.4). The first address is the base plus `rm`, the changed base is the
+/// base plus `rs`. Both are signed.
 fn transfer_of_several(plain: Instruction) -> Option<Instruction> {
     let word = plain.word;
     let list = word & 0xffff;

@@ -51,7 +51,7 @@ const REGISTERS: [&str; 16] = [
     "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "sl", "fp", "ip", "sp", "lr", "pc",
 ];
 
-/// Formats a move; a shift without another operation has a name of its own.
+/// Formats a move. A shift without another operation has its own mnemonic.
 fn moved(it: &Instruction, name: &str, condition: &str) -> String {
     let [rd, rm, rs] = [it.rd, it.rm, it.rs].map(|register| REGISTERS[usize::from(register & 15)]);
     let s = if it.op == Op::Movs { "s" } else { "" };
@@ -92,8 +92,8 @@ fn operand(it: &Instruction) -> String {
     }
 }
 
-/// Formats an immediate; if its rotation is not the smallest possible, as the eight bits and their
-/// rotation.
+/// Formats an immediate. If its rotation is not the smallest possible, writes the eight bits and
+/// their rotation.
 fn immediate(it: &Instruction) -> String {
     let (bits, rotation) = (it.word & 0xff, it.word >> 7 & 0x1e);
     let least = (0..32).step_by(2).find(|by| it.immediate.rotate_left(*by) <= 0xff);
@@ -107,7 +107,7 @@ fn transfer(it: &Instruction, name: &str, condition: &str) -> String {
     let [rd, rn] = [it.rd, it.rn].map(|register| REGISTERS[usize::from(register & 15)]);
     let is_pre = it.indexing.has(Indexing::PRE);
     let writes_back = it.indexing.has(Indexing::WRITE_BACK);
-    // The forms for the user's view of memory.
+    // These are the forms for the user's view of memory.
     let t = if !is_pre && it.word >> 21 & 1 != 0 { "t" } else { "" };
     let is_down = it.word >> 23 & 1 == 0;
     let minus = if is_down { "-" } else { "" };
@@ -125,7 +125,7 @@ fn transfer(it: &Instruction, name: &str, condition: &str) -> String {
     format!("{name}{t}{condition} {rd}, {place}")
 }
 
-/// Transfers to and from a descending stack have names of their own.
+/// Formats LDM and STM. Transfers to and from a descending stack have their own mnemonics.
 fn transfer_of_several(it: &Instruction, name: &str, condition: &str) -> String {
     let list: Vec<_> = (0..=PC)
         .filter(|at| it.immediate >> at & 1 != 0)

@@ -67,7 +67,7 @@ fn execute<const OP: u8, O: SecondOperand, C: Condition, B: Bus>(
         Op::Movs => logical::<O>(thread, it, |operand| operand),
         Op::Bics => logical::<O>(thread, it, |operand| rn & !operand),
         Op::Mvns => logical::<O>(thread, it, |operand| !operand),
-        // A difference is the sum with the complement and a carry, which so is "no borrow".
+        // A difference is a sum with the complement and a carry, so the carry means "no borrow".
         Op::Subs => sum(thread, rn, !value(thread), true),
         Op::Rsbs => sum(thread, value(thread), !rn, true),
         Op::Adds => sum(thread, rn, value(thread), false),
@@ -175,7 +175,7 @@ impl Condition for Perhaps {
     }
 }
 
-/// For each condition a mask of the values of the flags with which it holds (section A3.2).
+/// For each condition a mask of the flag values for which it holds (section A3.2).
 const HOLDS: [u16; 16] = {
     let mut table = [0; 16];
     let mut flags = 0;
@@ -235,7 +235,7 @@ fn advance(thread: &mut Thread) {
     thread.registers[15] = thread.registers[15].wrapping_add(4);
 }
 
-/// Returns an address that is a valid jump target; others are unpredictable without Thumb.
+/// Returns an address that is a valid jump target. Other targets are unpredictable without Thumb.
 #[inline(always)]
 fn target(address: u32) -> Result<u32, Stop> {
     match address.is_multiple_of(4) {
@@ -244,7 +244,7 @@ fn target(address: u32) -> Result<u32, Stop> {
     }
 }
 
-/// N and Z of the result, C from the shifter.
+/// Sets N and Z from the result, and C from the shifter.
 #[inline(always)]
 fn logical<O: SecondOperand>(
     thread: &mut Thread,
@@ -277,7 +277,8 @@ fn product(thread: &Thread, it: &Instruction) -> u32 {
     thread.read(it.rm).wrapping_mul(thread.read(it.rs))
 }
 
-/// Leaves 64 bits in `rn` (upper) and `rd`. Flags C and V, which ARMv4 leaves open, stay.
+/// Leaves 64 bits in `rn` (upper) and `rd`. Flags C and V, which ARMv4 leaves undefined, keep their
+/// values.
 #[inline(always)]
 fn long_product(thread: &mut Thread, op: Op, it: &Instruction) -> u64 {
     let (a, b) = (thread.read(it.rm), thread.read(it.rs));
@@ -295,7 +296,7 @@ fn long_product(thread: &mut Thread, op: Op, it: &Instruction) -> u64 {
     result
 }
 
-/// Only the flags change.
+/// Changes only the flags.
 #[inline(always)]
 fn compare(thread: &mut Thread, with: impl FnOnce(&mut Thread) -> u32) -> Result<Flow, Stop> {
     with(thread);
@@ -359,7 +360,8 @@ fn swap<B: Bus>(thread: &Thread, it: &Instruction, bus: &mut B, size: Size) -> R
     Ok(old)
 }
 
-/// The registers of a list with the access of each; the lowest register has the lowest address.
+/// Returns the registers of a list with the access of each. The lowest register has the lowest
+/// address.
 fn accesses(thread: &Thread, it: &Instruction) -> impl Iterator<Item = (u8, Access)> + use<> {
     let mut left = it.immediate;
     let first = thread.read(it.rn).wrapping_add(it.rm as i8 as u32);
@@ -372,7 +374,7 @@ fn accesses(thread: &Thread, it: &Instruction) -> impl Iterator<Item = (u8, Acce
     })
 }
 
-/// Loads several registers; none changes before the last word has arrived.
+/// Loads several registers. None changes before the last word has arrived.
 fn load_several<B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mut B) -> Result<Flow, Stop> {
     let base = thread.read(it.rn);
     aligned(Direction::Load, base, Size::Word)?;

@@ -19,7 +19,8 @@ pub struct Arm;
 /// A hardware thread: `r0` to `r15`, and the flags.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// `r15` reads as the instruction's address and 8 more (section A2.4.3): so it is kept.
+    /// `r15` reads as the instruction's address plus 8 (section A2.4.3), and is stored in this
+    /// form.
     registers: [u32; 16],
     /// N, Z, C and V, from bit 3 to bit 0.
     flags: u8,
@@ -35,7 +36,7 @@ const PC: u8 = 15;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
     op: Op,
-    /// Bits 31 to 28 of the word; always true if it is undefined.
+    /// Bits 31 to 28 of the word; always true for an undefined instruction.
     condition: u8,
     operand: Operand,
     /// The indexing of loads and stores.
@@ -43,11 +44,11 @@ pub struct Instruction {
     rd: u8,
     rn: u8,
     rm: u8,
-    /// The register with the shift distance; the distance itself; for an immediate operand, 1 if it
-    /// was rotated; for transfers of several words, the change of the base.
+    /// The register with the shift distance, or the distance itself. For an immediate operand, 1 if
+    /// it was rotated. For transfers of several words, the change of the base.
     rs: u8,
-    /// An operand, an offset with its sign, the target of a branch, a list of registers, the number
-    /// of a service; 0 with [`Operand::Register`].
+    /// An operand, an offset with its sign, a branch target, a register list, or a service number;
+    /// 0 with [`Operand::Register`].
     immediate: u32,
     word: u32,
 }
@@ -62,7 +63,7 @@ macro_rules! operations {
         }
 
         impl Op {
-            /// All, by their numbers.
+            /// All operations, by their numbers.
             const ALL: &'static [Op] = &[$(Op::$name),*];
         }
     };
@@ -81,7 +82,7 @@ operations! {
     Mov,
     Bic,
     Mvn,
-    // The operations that set flags, and comparisons.
+    // The operations that set flags, and the comparisons.
     Ands,
     Eors,
     Subs,
@@ -136,13 +137,13 @@ operations! {
 enum Operand {
     Immediate,
     Register,
-    // By a distance of 1 to 32.
+    // Shifts by a distance of 1 to 32.
     Lsl,
     Lsr,
     Asr,
     Ror,
     Rrx,
-    // By the low byte of a register.
+    // Shifts by the low byte of a register.
     LslBy,
     LsrBy,
     AsrBy,
@@ -270,13 +271,13 @@ impl crate::Thread for Thread {
 }
 
 impl Thread {
-    /// The current program status register: N, Z, C and V in bits 31 to 28, user mode in bits 4 to
-    /// 0.
+    /// Returns the current program status register: N, Z, C and V in bits 31 to 28, user mode in
+    /// bits 4 to 0.
     pub fn status(&self) -> u32 {
         u32::from(self.flags) << 28 | USER_MODE
     }
 
-    /// Sets N, Z, C and V from bits 31 to 28; nothing else of it can be changed in user mode.
+    /// Sets N, Z, C and V from bits 31 to 28. User mode cannot change the other bits.
     pub fn set_status(&mut self, status: u32) {
         self.flags = (status >> 28) as u8;
     }

@@ -5,23 +5,23 @@ use super::{Instruction, Operand, Thread};
 
 /// A kind of second operand.
 pub(super) trait SecondOperand {
-    /// The operand, and the carry that the shifter leaves.
+    /// Returns the operand, and the carry out of the shifter.
     fn with_carry(thread: &Thread, it: &Instruction) -> (u32, bool);
 
-    /// The operand without the carry.
+    /// Returns the operand without the carry.
     #[inline(always)]
     fn value(thread: &Thread, it: &Instruction) -> u32 {
         Self::with_carry(thread, it).0
     }
 }
 
-/// [`Operand::Immediate`].
+/// The second operand [`Operand::Immediate`].
 pub(super) struct Immediate;
 
-/// [`Operand::Register`].
+/// The second operand [`Operand::Register`].
 pub(super) struct Register;
 
-/// All others.
+/// All other second operands.
 pub(super) struct Shifted;
 
 impl SecondOperand for Immediate {
@@ -70,7 +70,7 @@ fn shifted(thread: &Thread, it: &Instruction, rm: u32) -> (u32, bool) {
     }
 }
 
-// Distances are 1 to 255; the carry is the last bit that was shifted out.
+// Distances are 1 to 255. The carry is the last bit that was shifted out.
 
 #[inline(always)]
 fn left(rm: u32, distance: u32) -> (u32, bool) {

@@ -1,5 +1,5 @@
-//! Cases that no random program covers: exceptions, services, waiting, refused words. The rest is
-//! compared with an independent implementation in tests/random_programs.
+//! Cases that no random program covers: exceptions, services, waiting, refused words.
+//! tests/random_programs compares all other cases with an independent implementation.
 
 use super::Thread;
 use crate::exception::Direction;
@@ -26,7 +26,7 @@ fn run(word: u32, registers: &[(usize, u32)]) -> (Result<Flow, Stop>, Thread, Me
     (result, thread, memory)
 }
 
-/// A word that must raise that; nothing may have changed.
+/// Checks that a word raises this exception, and that nothing has changed.
 #[track_caller]
 fn raises(word: u32, registers: &[(usize, u32)], cause: Cause) {
     let (result, after, memory) = run(word, registers);
@@ -153,7 +153,7 @@ fn the_status_is_that_of_user_mode_and_only_its_flags_can_be_set() {
     assert_eq!(run(0xe121_f000, &[(0, u32::MAX)]).1.status(), 0x10); // msr CPSR_c, r0
 }
 
-/// A bus on which every access is a transaction that `reply` ends; it logs new transactions.
+/// A bus on which every access is a transaction that ends with `reply`. It logs new transactions.
 #[derive(Default)]
 struct Split {
     replies: Replies,
@@ -187,7 +187,7 @@ impl Bus for Split {
     }
 }
 
-/// Executes a word until it is over, with these replies; nothing may change before.
+/// Executes a word until it is complete, with these replies. Nothing may change before.
 #[track_caller]
 fn in_pieces(word: u32, before: &Thread, replies: &[u32]) -> (Thread, Split) {
     let (mut after, mut bus) = (before.clone(), Split::default());

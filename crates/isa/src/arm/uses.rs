@@ -1,18 +1,18 @@
-//! What instructions use of a processor.
+//! Counts the parts of a processor that an instruction uses.
 
 use super::{Arm, Indexing, Instruction, Op, Operand, PC};
 use crate::{Class, InstructionSet, Uses};
 
-/// Whether a number is that of a register of the register file, as one of a port's accesses.
+/// Returns 1 if the register is in the register file, and so needs a port, else 0.
 fn port(register: u8) -> u8 {
     u8::from(register != PC)
 }
 
-/// The registers and the shift of a second operand, or of an offset.
+/// Counts the registers and the shift of a second operand or of an offset.
 fn operand(instruction: &Instruction) -> Uses {
     let Instruction { operand, rm, rs, .. } = *instruction;
     match operand {
-        // A rotated constant goes through the shifter.
+        // The rotation of a constant does not count as a shift.
         Operand::Immediate => Uses::default(),
         Operand::Register => Uses { reads: port(rm), ..Uses::default() },
         Operand::Lsl | Operand::Lsr | Operand::Asr | Operand::Ror | Operand::Rrx => {
@@ -27,7 +27,7 @@ fn operand(instruction: &Instruction) -> Uses {
 pub(super) fn uses(instruction: &Instruction) -> Uses {
     let Instruction { op, rd, rn, rm, indexing, .. } = *instruction;
     let base = u8::from(indexing.has(Indexing::WRITE_BACK));
-    // Transfers of several words have the change of their base instead.
+    // For transfers of several words, `rs` is the change of the base.
     let moves_base = u8::from(instruction.rs != 0);
     match Arm::class(instruction) {
         Class::Alu | Class::AluShiftedByRegister => arithmetic(instruction),
@@ -73,7 +73,7 @@ pub(super) fn uses(instruction: &Instruction) -> Uses {
     }
 }
 
-/// Data processing.
+/// Counts the uses of data processing.
 fn arithmetic(instruction: &Instruction) -> Uses {
     let Instruction { op, rd, rn, .. } = *instruction;
     let is_logic =

@@ -16,13 +16,14 @@ use super::{AluOperation, Version, table};
 use Index::{Absolute, Relative};
 use TransferFile::{Sdram, Sram};
 
-/// A field has no code for an operand.
+/// The error of a field that has no code for an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoCode;
 
 type Code<T> = Result<T, NoCode>;
 
-/// Registers of each kind that a version 2 field counts before the constants.
+/// The first codes, in wide fields of version 2, of local memory, local memory with a step, indexed
+/// transfer registers, the next-neighbour ring, and no operand.
 const LOCAL: u32 = 64;
 const LOCAL_STEP: u32 = 96;
 const INDEXED: u32 = 100;
@@ -50,7 +51,7 @@ fn local_code(pointer: u8, offset: u8, step: Step) -> Code<u32> {
     }
 }
 
-/// A local memory operand or an index of these codes.
+/// Decodes these codes to a local memory operand or an index.
 fn local_of(code: u32) -> Option<(u8, u8, Step)> {
     match code {
         LOCAL..LOCAL_STEP => {
@@ -74,7 +75,7 @@ fn step_of(code: u32) -> Step {
     }
 }
 
-/// The code of a source in a field of as many bits, without its bank.
+/// Returns the code of a source in a field of `width` bits, without its bank.
 pub fn source(version: Version, width: u32, source: Source) -> Code<u32> {
     match (version, source) {
         (_, Source::Gpr(_, Relative(number))) => low(number, 16, 0),
@@ -104,12 +105,12 @@ pub fn source(version: Version, width: u32, source: Source) -> Code<u32> {
     }
 }
 
-/// An operand that is left out has the code of the constant 0.
+/// Returns the code of a missing operand, which is the code of the constant 0.
 fn source_constant_0(width: u32) -> Code<u32> {
     source(Version::Two, width, Source::Constant(0))
 }
 
-/// The source of a code; `bank` holds if it is a general-purpose register.
+/// Returns the source of a code. `bank` applies if it is a general-purpose register.
 pub fn source_of(version: Version, width: u32, code: u32, bank: Bank) -> Option<Source> {
     let number = |base: u32| Relative((code - base) as u8);
     Some(match version {
@@ -140,7 +141,7 @@ pub fn source_of(version: Version, width: u32, code: u32, bank: Bank) -> Option<
     })
 }
 
-/// The code of a destination in a field of as many bits, with its bank.
+/// Returns the code of a destination in a field of `width` bits, with its bank.
 pub fn destination(version: Version, width: u32, destination: Destination) -> Code<u32> {
     let bank = match destination.bank() {
         Some(Bank::B) => 1,
@@ -179,7 +180,7 @@ pub fn destination(version: Version, width: u32, destination: Destination) -> Co
     Ok(bank << (width - 1) | code)
 }
 
-/// The destination of a code.
+/// Returns the destination of a code.
 pub fn destination_of(version: Version, width: u32, code: u32) -> Option<Destination> {
     let number = |code: u32, base: u32| Relative((code - base) as u8);
     if version == Version::One && width == 6 {
@@ -220,7 +221,7 @@ pub fn destination_of(version: Version, width: u32, code: u32) -> Option<Destina
     })
 }
 
-/// The code of a shift, in seven bits.
+/// Returns the code of a shift, in seven bits.
 pub fn shift(shift: Shift) -> Code<u32> {
     Ok(match shift {
         Shift::None => 0,
@@ -233,7 +234,7 @@ pub fn shift(shift: Shift) -> Code<u32> {
     })
 }
 
-/// The shift of a code.
+/// Returns the shift of a code.
 pub fn shift_of(code: u32) -> Option<Shift> {
     Some(match code {
         0 => Shift::None,
@@ -246,14 +247,14 @@ pub fn shift_of(code: u32) -> Option<Shift> {
     })
 }
 
-/// The code of an operation in `alu` or, with a field of three bits, in `alu_shf`.
+/// Returns the code of an operation in `alu` or, for a field of three bits, in `alu_shf`.
 pub fn operation(version: Version, width: u32, operation: AluOperation) -> Code<u32> {
     let row = table::OPERATIONS.iter().find(|row| row.1 == operation).ok_or(NoCode)?;
     let code = if width == 3 { row.3 } else { row.2[version as usize] };
     code.map(u32::from).ok_or(NoCode)
 }
 
-/// The operation of a code.
+/// Returns the operation of a code.
 pub fn operation_of(version: Version, width: u32, code: u32) -> Option<AluOperation> {
     let row = table::OPERATIONS.iter().find(|row| match width {
         3 => row.3.map(u32::from) == Some(code),
@@ -262,8 +263,9 @@ pub fn operation_of(version: Version, width: u32, code: u32) -> Option<AluOperat
     row.map(|row| row.1)
 }
 
-/// The code of a constant in an `immed`: inversion, shift in bytes, sixteen bits. Of several codes
-/// for a value the one without inversion is taken, and then the one with the least shift.
+/// Returns the code of a constant in an `immed`: inversion, shift in bytes, sixteen bits. If a
+/// value has several codes, the code without inversion and then the code with the least shift is
+/// taken.
 pub fn immediate(value: u32) -> Code<u32> {
     for invert in [0, 1] {
         let bits = if invert == 1 { !value } else { value };
@@ -277,7 +279,7 @@ pub fn immediate(value: u32) -> Code<u32> {
     Err(NoCode)
 }
 
-/// The constant of a code.
+/// Returns the constant of a code.
 pub fn immediate_of(code: u32) -> Option<u32> {
     let bytes = code >> 16 & 3;
     let bits = (code & 0xffff).checked_shl(8 * bytes).filter(|_| bytes < 3)?;

@@ -1,4 +1,4 @@
-//! Instructions to words and back.
+//! Encodes and decodes instructions.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use super::{
     Unit, Version, Wait, bits, version1, version2,
 };
 
-/// Why there is no word for an instruction.
+/// Why an instruction has no encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unencodable {
     /// The version does not have the instruction.
@@ -23,15 +23,15 @@ pub enum Unencodable {
     /// An instruction that changes a part of its destination reads another register of its bank,
     /// or has no destination that it could read.
     Partial,
-    /// The field has no code for what it should hold.
+    /// The field has no code for the operand.
     Field(Field),
-    /// The target is further away than the instruction reaches: so many words.
+    /// The target is out of reach. Both numbers are words.
     Far { distance: i32, reach: i32 },
     /// More instructions are deferred than the branch aborts.
     Defer { most: u8 },
     /// `defer[]` without `ctx_swap`.
     DeferWithoutSwap,
-    /// A context waits for no signal, or a unit of version 1 for one that is not its own.
+    /// A context waits for no signal, or a command of version 1 names a signal of another unit.
     Signal,
 }
 
@@ -40,7 +40,7 @@ static PARSED: LazyLock<[Vec<Parsed>; 2]> = LazyLock::new(|| {
         .map(|(version, rows)| rows.iter().map(|row| Parsed::new(version, row)).collect())
 });
 
-/// The rows by the first eight bits of the words that can be theirs.
+/// For each value of the first eight bits, the rows whose words can begin with it.
 static BY_TOP: LazyLock<[Vec<Vec<usize>>; 2]> = LazyLock::new(|| {
     [Version::One, Version::Two].map(|version| {
         let low = version.word_bits() - 8;
@@ -54,18 +54,18 @@ static BY_TOP: LazyLock<[Vec<Vec<usize>>; 2]> = LazyLock::new(|| {
 });
 
 impl Version {
-    /// The table of the version's instructions.
+    /// Returns the table of the version's instructions.
     pub fn rows(self) -> &'static [Parsed] {
         &PARSED[self as usize]
     }
 
-    /// The row of a form.
+    /// Returns the row of a form.
     pub fn row(self, form: Form) -> Option<&'static Parsed> {
         self.rows().iter().find(|row| row.row.form == form)
     }
 }
 
-/// The signal by which a unit of version 1 says that it is done.
+/// Returns the signal by which a unit of version 1 reports completion.
 pub fn unit_signal(unit: Unit) -> Signal {
     match unit {
         Unit::Sram => Signal::SRAM,
@@ -75,7 +75,7 @@ pub fn unit_signal(unit: Unit) -> Signal {
     }
 }
 
-/// The word of an instruction at an address.
+/// Returns the word of an instruction at an address.
 pub fn encode(
     version: Version,
     instruction: &Instruction,
@@ -97,8 +97,8 @@ pub fn encode(
     Ok(word)
 }
 
-/// The instruction of a word at an address; `None` if there is none. A word that is not the one
-/// that [`encode`] makes of the instruction is none.
+/// Returns the instruction of a word at an address, or `None`. A word is valid only if [`encode`]
+/// makes it of the instruction.
 pub fn decode(version: Version, word: u64, address: u16) -> Option<Instruction> {
     if word > ones(version.word_bits()) {
         return None;
@@ -112,7 +112,7 @@ pub fn decode(version: Version, word: u64, address: u16) -> Option<Instruction> 
     })
 }
 
-/// Checks what hangs on several operands.
+/// Checks rules that involve several operands.
 fn check(row: &Parsed, parts: &Parts) -> Result<(), Unencodable> {
     match (parts.a, parts.b) {
         (Source::Gpr(a, _), Source::Gpr(b, _)) if a == b => return Err(Unencodable::Bank(a)),
@@ -163,7 +163,7 @@ fn is_swapped(parts: &Parts) -> bool {
     parts.a.bank() == Some(Bank::B) || parts.b.bank() == Some(Bank::A)
 }
 
-/// What a field holds for an instruction.
+/// Returns the code of a field for an instruction.
 fn field_code(
     version: Version,
     row: &Parsed,
@@ -182,7 +182,7 @@ fn field_code(
         Field::A => match parts.a {
             Source::None if takes_nothing(row, parts) => source(Source::None),
             Source::None => Err(bits::NoCode),
-            // With a unary operation an operand A is of no use.
+            // A unary operation ignores operand A.
             _ if takes_nothing(row, parts) => Err(bits::NoCode),
             other => source(other),
         },
@@ -238,7 +238,7 @@ fn takes_nothing(row: &Parsed, parts: &Parts) -> bool {
     row.width(Field::Operation) > 0 && parts.operation.is_unary()
 }
 
-/// A command whose operand B is the number of a CSR.
+/// Whether this is a command whose operand B is the number of a CSR.
 fn is_fast(row: &Parsed) -> bool {
     matches!(row.row.form, Form::Command(_, Operation::FastWrite))
 }
@@ -253,7 +253,7 @@ fn distance(width: u32, target: u16, address: u16) -> Result<u32, Unencodable> {
     }
 }
 
-/// The number of signals, which are numbered from 1.
+/// Returns the number of signals. They are numbered from 1.
 fn signals(version: Version) -> u8 {
     match version {
         Version::One => Signal::NAMES.len() as u8,
@@ -264,7 +264,8 @@ fn signals(version: Version) -> u8 {
 /// The code of `ctx_arb[bpt]`.
 const BREAKPOINT: u32 = 4;
 
-/// Voluntary: 0, kill: 1, all of the signals: 2, one of them: 3; then one bit for each signal.
+/// Returns the code of a wait. Voluntary is 0, kill 1, all of the signals 2, one of them 3. A bit
+/// for each signal follows.
 fn wait_code(version: Version, wait: Wait) -> Result<u32, Unencodable> {
     match wait {
         Wait::Voluntary => Ok(0),
@@ -283,7 +284,8 @@ fn wait_code(version: Version, wait: Wait) -> Result<u32, Unencodable> {
     }
 }
 
-/// Version 1: nothing, `sig_done`, `ctx_swap`; version 2: a bit for `ctx_swap`, then the signal.
+/// Returns the code of a completion. Version 1: nothing, `sig_done`, `ctx_swap`. Version 2: a bit
+/// for `ctx_swap`, then the signal.
 fn completion_code(
     version: Version,
     row: &Parsed,
@@ -394,12 +396,13 @@ fn completion_of(version: Version, row: &Parsed, code: u32) -> Option<Completion
 }
 
 impl Command {
-    /// Words of transfer registers that the command takes and gives, with its own count.
+    /// Returns the number of words that the command reads from and writes to transfer registers,
+    /// with its own count.
     pub fn words(&self) -> (u8, u8) {
         (self.words_out(self.count), self.words_in(self.count))
     }
 
-    /// The first transfer register and its file.
+    /// Returns the first transfer register and its file.
     pub fn transfer(&self) -> Option<(TransferFile, u8)> {
         self.transfer.map(|register| (self.file(), register))
     }

@@ -24,82 +24,82 @@ pub enum Unit {
 pub enum BitOperation {
     Set,
     Clear,
-    /// As `Set`; the word before comes back into the read transfer register.
+    /// As `Set`. The old word comes back into the read transfer register.
     TestAndSet,
-    /// As `Clear`; the word before comes back into the read transfer register.
+    /// As `Clear`. The old word comes back into the read transfer register.
     TestAndClear,
 }
 
-/// An operation on a queue, whose descriptor is in an entry of the Q_array of a channel of SRAM
-/// (version 2). The address has the channel in bits 31 and 30, the entry in bits 29 to 24, and an
-/// address in words in the others (assumed).
+/// An operation on a queue (version 2). An entry of the Q_array of an SRAM channel holds the
+/// queue's descriptor. The address has the channel in bits 31 and 30, the entry in bits 29 to 24,
+/// and an address in words in the other bits (assumed).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QueueOperation {
     /// Reads words of a descriptor, and puts its head and count into the entry.
     ReadHead,
     /// Reads words of a descriptor, and puts its tail and count into the entry.
     ReadTail,
-    /// Reads that pointer of a descriptor which the command before has not put into the entry.
+    /// Reads the pointer of a descriptor that the previous command did not put into the entry.
     ReadOther,
     /// Writes the entry into a descriptor.
     Write,
     /// Writes the count of the entry into a descriptor.
     WriteCount,
-    /// Puts a buffer at the end of the queue: the last one gets a link to it.
+    /// Puts a buffer at the end of the queue. The previous last buffer gets a link to it.
     Enqueue,
     /// Takes the first buffer from the queue: its address, or 0.
     Dequeue,
 }
 
-/// What the unit does.
+/// The operation of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Memory to read transfer registers.
+    /// Transfers memory to read transfer registers.
     Read,
-    /// Write transfer registers to memory.
+    /// Transfers write transfer registers to memory.
     Write,
-    /// SRAM: locks the address in the CAM of locks, waits for it if need be, and reads.
+    /// SRAM: locks the address in the CAM of locks, waiting if necessary, and reads.
     ReadLock,
     /// SRAM: writes and unlocks.
     WriteUnlock,
     /// SRAM: unlocks.
     Unlock,
     Bits(BitOperation),
-    /// SRAM: puts the address on one of the lists, or (version 2: ring) words on a ring.
+    /// SRAM: puts the address on a list (version 1), or words on a ring (version 2).
     Push,
-    /// SRAM: takes an address from one of the lists; 0 if it is empty.
+    /// SRAM: takes an address from a list; 0 if it is empty.
     Pop,
     /// Scratchpad: adds 1 to a word.
     Increment,
     /// Scratchpad and SRAM of version 2: adds the word in the write transfer register.
     Add,
-    /// As `Add`; the word before comes back.
+    /// As `Add`. The old word comes back.
     TestAndAdd,
     /// Exchanges the word with the transfer register (version 2).
     Swap,
-    /// Takes words from a ring: all 0 if it holds fewer (version 2).
+    /// Takes words from a ring; all are 0 if it holds fewer (version 2).
     Get,
     /// Puts words on a ring (version 2).
     Put,
-    /// A queue of buffers in SRAM (version 2).
+    /// Operates on a queue of buffers in SRAM (version 2).
     Queue(QueueOperation),
-    /// Hashes of 1 to 3 keys, 48, 64 or 128 bits each. Key `i` is in the transfer registers from
-    /// `2 i` (`4 i` for 128 bits) on, low word first, and so is its hash.
+    /// Hashes 1 to 3 keys of 48, 64 or 128 bits each. Key `i` and its hash are in the transfer
+    /// registers from `2 i` (`4 i` for 128 bits) on, low word first.
     Hash {
         keys: u8,
         bits: u8,
     },
-    /// An element of the receive FIFO to SRAM transfer registers (FBI) or to SDRAM. The address
-    /// counts quad words of the FIFO. Over SDRAM, operand A is that in the FIFO, unless the
-    /// indirect reference gives it, and operand B is the address in the SDRAM.
+    /// Transfers an element of the receive FIFO to SRAM transfer registers (FBI) or to SDRAM. The
+    /// address counts quad words of the FIFO. For SDRAM, operand A is the address in the FIFO,
+    /// unless the indirect reference gives it, and operand B is the address in the SDRAM.
     ReceiveFifoRead,
-    /// The same into an element of the transmit FIFO.
+    /// Transfers to an element of the transmit FIFO, with operands as for the receive FIFO.
     TransmitFifoWrite,
-    /// A CSR of the unit to a read transfer register.
+    /// Copies a CSR of the unit to a read transfer register.
     CsrRead,
-    /// A write transfer register to a CSR of the unit.
+    /// Copies a write transfer register to a CSR of the unit.
     CsrWrite,
-    /// `fast_wr[value, csr]`: operand A, which is a constant or a register, to a CSR.
+    /// `fast_wr[value, csr]`: copies operand A, a constant or a register, to a CSR.
     FastWrite,
     /// `pci_dma`.
     Dma,
@@ -108,30 +108,29 @@ pub enum Operation {
 /// The order in which a unit serves its commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// The unit's habit.
+    /// The unit's default order.
     #[default]
     Default,
     /// `optimize_mem`: the unit may reorder, by bank and direction.
     Optimize,
-    /// `ordered`: after all ordered commands of before.
+    /// `ordered`: after all earlier ordered commands.
     Ordered,
-    /// `priority`: before the others.
+    /// `priority`: before all other commands.
     Priority,
 }
 
-/// What happens when the unit is done.
+/// The notification when the unit is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Completion {
-    /// Nobody hears of it.
+    /// There is no notification.
     #[default]
     None,
-    /// `sig_done`: the signal is set; the context goes on.
+    /// `sig_done`: the signal is set, and the context continues.
     Signal(Signal),
     /// `ctx_swap`: the context gives up the engine until the signal comes.
     Swap(Signal),
 }
 
-/// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Command {
     pub unit: Unit,
@@ -144,20 +143,20 @@ pub struct Command {
     /// bytes everywhere.
     pub a: Source,
     pub b: Source,
-    /// Granules to transfer: words, or 8 bytes for SDRAM; the number of the list for `Push` and
-    /// `Pop` of version 1 (0 to 7).
+    /// Granules to transfer: words, or 8 bytes for SDRAM. For `Push` and `Pop` of version 1, the
+    /// number of the list (0 to 7).
     pub count: u8,
-    /// `indirect_ref`: the result of the instruction before overrides parts of the command, see
+    /// `indirect_ref`: the result of the previous instruction overrides parts of the command, see
     /// [`Override`].
     pub indirect: bool,
     pub order: Order,
     pub completion: Completion,
-    /// Instructions after it that are executed before the context is swapped out.
+    /// The number of later instructions that execute before the context is swapped out.
     pub defer: u8,
 }
 
 impl Command {
-    /// The transfer registers that the unit uses.
+    /// Returns the file of transfer registers that the unit uses.
     pub fn file(&self) -> TransferFile {
         match self.unit {
             Unit::Sdram => TransferFile::Sdram,
@@ -165,7 +164,7 @@ impl Command {
         }
     }
 
-    /// Words that the unit pulls from write transfer registers.
+    /// Returns the words that the unit pulls from write transfer registers.
     pub fn words_out(&self, count: u8) -> u8 {
         let granule = if self.unit == Unit::Sdram { 2 } else { 1 };
         match self.operation {
@@ -184,7 +183,7 @@ impl Command {
         }
     }
 
-    /// Words that the unit pushes into read transfer registers.
+    /// Returns the words that the unit pushes into read transfer registers.
     pub fn words_in(&self, count: u8) -> u8 {
         let granule = if self.unit == Unit::Sdram { 2 } else { 1 };
         match self.operation {
@@ -203,7 +202,7 @@ impl Command {
     }
 }
 
-/// What the word before a command with `indirect_ref` overrides. The layout is assumed:
+/// The overrides in the word before a command with `indirect_ref`. The layout is assumed:
 ///
 /// | bits | meaning |
 /// |---|---|
@@ -237,7 +236,7 @@ impl Override {
         }
     }
 
-    /// The word that says so. Numbers that are too large for their fields are cut.
+    /// Encodes the overrides. Numbers that are too large for their fields are truncated.
     pub fn word(&self) -> u32 {
         let field = |value: Option<u32>, valid: u32, low: u32, width: u32| match value {
             Some(value) => 1 << valid | (value & ((1 << width) - 1)) << low,

@@ -1,4 +1,4 @@
-//! What instructions compute, apart from state.
+//! The results of instructions, as pure functions.
 
 use super::operand::{Destination, Shift, Source};
 use super::table::Form;
@@ -13,19 +13,19 @@ pub struct Flags {
     pub negative: bool,
     /// The result is 0.
     pub zero: bool,
-    /// A sum or difference does not fit into 32 bits with sign.
+    /// A sum or difference does not fit into a signed 32-bit number.
     pub overflow: bool,
-    /// The carry out: of a difference, 1 if there was no borrow.
+    /// The carry out. After a difference, 1 means no borrow.
     pub carry: bool,
 }
 
 impl Flags {
-    /// The flags of a result that is neither sum nor difference: V and C are 0.
+    /// Returns the flags of a result that is neither sum nor difference: V and C are 0.
     pub fn of(value: u32) -> Self {
         Self { negative: value >> 31 != 0, zero: value == 0, overflow: false, carry: false }
     }
 
-    /// N, Z, C and V in bits 3 to 0.
+    /// Returns N, Z, C and V in bits 3 to 0.
     pub fn bits(self) -> u32 {
         u32::from(self.negative) << 3
             | u32::from(self.zero) << 2
@@ -34,7 +34,7 @@ impl Flags {
     }
 }
 
-/// What an instruction reads besides its registers.
+/// Inputs of an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
     /// The first operand of [`Instruction::operands`].
@@ -43,7 +43,7 @@ pub struct Inputs {
     pub b: u32,
     /// The carry of the condition codes.
     pub carry: bool,
-    /// The operand A of the instruction executed before, for indirect shifts and `byte_align_le`.
+    /// Operand A of the previous instruction, for indirect shifts and `byte_align_le`.
     pub previous_a: u32,
     /// Operand B of the previous instruction, for `byte_align_be`.
     pub previous_b: u32,
@@ -51,7 +51,7 @@ pub struct Inputs {
     pub byte_index: u32,
 }
 
-/// What an instruction computes.
+/// Results of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The value for the destination.
@@ -60,7 +60,7 @@ pub struct Outcome {
     pub flags: Option<Flags>,
 }
 
-/// The result of the ALU.
+/// Returns the result and flags of the ALU.
 #[inline]
 pub fn alu(operation: AluOperation, a: u32, b: u32, carry: bool) -> (u32, Flags) {
     match operation {
@@ -92,8 +92,8 @@ fn add(a: u32, b: u32, carry: bool) -> (u32, Flags) {
     (sum, Flags { overflow, carry: over || over_carry, ..Flags::of(sum) })
 }
 
-/// The result of the shifter; `indirect` gives the amount of an indirect shift in its low five
-/// bits.
+/// Returns the result of the shifter. `indirect` gives the amount of an indirect shift in its low
+/// five bits.
 #[inline]
 pub fn shift(value: u32, shift: Shift, indirect: u32) -> u32 {
     match shift {
@@ -106,29 +106,30 @@ pub fn shift(value: u32, shift: Shift, indirect: u32) -> u32 {
     }
 }
 
-/// The low word of `high`:`low` shifted right by the low five bits of `amount`.
+/// Returns the low word of `high`:`low` shifted right by the low five bits of `amount`.
 pub fn double_shift(high: u32, low: u32, amount: u32) -> u32 {
     ((u64::from(high) << 32 | u64::from(low)) >> (amount & 31)) as u32
 }
 
-/// The bits of the bytes that a mask of four bits selects.
+/// Returns the bits of the bytes that a mask of four bits selects.
 pub fn byte_mask(mask: u8) -> u32 {
     (0..4).filter(|byte| mask >> byte & 1 != 0).map(|byte| 0xff << (8 * byte)).sum()
 }
 
-/// What `find_bset` finds in a shifted source: the lowest bit of its low half, 16 if there is none.
+/// Returns the number of the lowest set bit in the low half of a shifted source, or 16 if there is
+/// none, as `find_bset` does.
 pub fn find_bit(value: u32) -> u32 {
     (value & 0xffff | 1 << 16).trailing_zeros()
 }
 
-/// The step of a product: what is added to it.
+/// Returns the addend of a step of a product.
 pub fn multiply_step(a: u32, b: u32, step: u8) -> u64 {
     let by = 8 * u32::from(step & 3);
     (u64::from(a) * u64::from(b >> by & 0xff)) << by
 }
 
 impl Condition {
-    /// Whether it holds.
+    /// Whether the condition holds.
     #[inline]
     pub fn holds(self, flags: Flags) -> bool {
         let less = flags.negative != flags.overflow;
@@ -151,9 +152,9 @@ impl Condition {
 }
 
 impl Instruction {
-    /// The operands A and B that it reads from registers. Instructions that change a part of their
-    /// destination read that as A. An indirect shift of the next instruction takes its amount from
-    /// the value of A.
+    /// Returns the operands A and B that the instruction reads from registers. If it changes a part
+    /// of its destination, A is the destination. An indirect shift of the next instruction takes
+    /// its amount from the value of A.
     pub fn operands(&self) -> (Source, Source) {
         match *self {
             Self::LoadField { destination, source, clear: false, .. } => {
@@ -169,14 +170,14 @@ impl Instruction {
         }
     }
 
-    /// The register that it writes.
+    /// Returns the register that the instruction writes.
     pub fn destination(&self) -> Destination {
         Parts::of(self).1.destination
     }
 
-    /// What it computes, if that hangs on nothing but these inputs: all of ALU, shifter, byte
-    /// operations and constants. `None` for branches, commands, CSRs, the CAM, products and the
-    /// results of `find_bset`.
+    /// Returns the result if it depends only on these inputs: all of ALU, shifter, byte operations
+    /// and constants. `None` for branches, commands, CSRs, the CAM, products and the results of
+    /// `find_bset`.
     #[inline]
     pub fn compute(&self, inputs: &Inputs) -> Option<Outcome> {
         let Inputs { a, b, carry, previous_a, previous_b, byte_index } = *inputs;
@@ -222,7 +223,7 @@ impl Instruction {
         }
     }
 
-    /// The class of a branch; of commands, if they give up the engine.
+    /// Returns the class of a branch, or of a command that gives up the engine.
     pub fn branch_class(&self) -> Option<BranchClass> {
         match self {
             Self::Command(command) => {
@@ -232,17 +233,17 @@ impl Instruction {
         }
     }
 
-    /// Instructions that follow it and are executed although it branches or gives up the engine.
+    /// Returns the number of later instructions that execute although the instruction branches or
+    /// gives up the engine.
     pub fn defer(&self) -> u8 {
         Parts::of(self).1.defer
     }
 
-    /// The form.
     pub fn form(&self) -> Form {
         Parts::of(self).0
     }
 
-    /// The address to which it may branch, if that is in the word.
+    /// Returns the address to which the instruction may branch, if its word has one.
     pub fn target(&self) -> Option<u16> {
         match *self {
             Self::Branch { target, .. }
@@ -255,8 +256,8 @@ impl Instruction {
         }
     }
 
-    /// Whether the instruction after it is never executed: an unconditional branch without `defer`,
-    /// `rtn`, `jump`, `ctx_arb[kill]`.
+    /// Whether the next instruction is never executed: after an unconditional branch without
+    /// `defer`, `rtn`, `jump`, or `ctx_arb[kill]`.
     pub fn ends(&self) -> bool {
         matches!(
             *self,

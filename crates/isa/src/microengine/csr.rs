@@ -1,5 +1,5 @@
-//! Control and status registers: those of the engine, and those of the FBI or the chip. Their names
-//! are from public documents or common use; the numbers are assumed.
+//! Control and status registers of the engine, and of the FBI or the chip. The names come from
+//! public documents or common use. The numbers are assumed.
 
 /// A register.
 #[derive(Debug)]
@@ -151,8 +151,8 @@ pub static FBI: &[Csr] = &[
     sram_ring!(15, "sram_ring_base_15"),
 ];
 
-/// Registers of the media switch fabric (version 2). `msf[read, ...]` and `msf[write, ...]` reach them
-/// at 4 times their number.
+/// Registers of the media switch fabric (version 2). `msf[read, ...]` and `msf[write, ...]` reach
+/// them at 4 times their number.
 pub static MSF: &[Csr] = &[
     csr(
         0,
@@ -168,7 +168,7 @@ pub static MSF: &[Csr] = &[
     csr(7, "tbuf_element_count", "elements of TBUF"),
 ];
 
-/// The registers that commands of a unit name.
+/// Returns the registers that commands of a unit name.
 pub fn of_unit(unit: super::Unit) -> &'static [Csr] {
     match unit {
         super::Unit::Msf => MSF,
@@ -176,12 +176,12 @@ pub fn of_unit(unit: super::Unit) -> &'static [Csr] {
     }
 }
 
-/// The register of scratchpad ring 0; those of the others follow.
+/// The register of scratchpad ring 0. The registers of the other rings follow.
 pub const FIRST_RING: u8 = 32;
-/// The register of SRAM ring 0; those of the others follow.
+/// The register of SRAM ring 0. The registers of the other rings follow.
 pub const FIRST_SRAM_RING: u8 = 48;
 
-/// The registers of an engine.
+/// Returns the registers of an engine.
 pub fn local(version: super::Version) -> &'static [Csr] {
     match version {
         super::Version::One => LOCAL_1,

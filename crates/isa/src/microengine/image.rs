@@ -2,7 +2,7 @@
 
 use super::Version;
 
-/// The contents of a control store, with what a debugger wants to know about it.
+/// The contents of a control store, with information for debuggers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     pub version: Version,
@@ -12,11 +12,11 @@ pub struct Image {
     pub entry: u16,
     /// The names of the source files.
     pub files: Vec<String>,
-    /// For each word, the file (an index of `files`) and the line, from 1, it comes from; empty if
-    /// nothing is known.
+    /// The source of each word: the file (an index into `files`) and the line, from 1; none if
+    /// unknown. Empty if nothing is known.
     pub lines: Vec<Option<SourceLine>>,
-    /// Names of registers, with the range of words in which the name holds: a name has several
-    /// ranges if the register is needed for something else between them.
+    /// Names of registers, with the range of words in which the name is valid. A name has several
+    /// ranges if the register has another use between them.
     pub registers: Vec<RegisterName>,
     /// Labels, by address.
     pub labels: Vec<(String, u16)>,
@@ -31,17 +31,16 @@ pub struct SourceLine {
     pub line: u32,
 }
 
-/// A name of a register.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegisterName {
     pub name: String,
     pub register: Register,
-    /// The first word and one past the last word before which the register has this value.
+    /// The words before which the register has this value: the first, and one past the last.
     pub range: (u16, u16),
 }
 
-/// A register of a name: those of general purpose by bank, the others by file. A transfer register
-/// is one for reading and one for writing.
+/// The register of a name: general-purpose registers by bank, the others by file. A transfer
+/// register is a pair, one for reading and one for writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Register {
     Gpr(super::Bank, super::Index),
@@ -50,7 +49,7 @@ pub enum Register {
     Signal(super::Signal),
 }
 
-/// A value that the loader supplies: it is put into `immed_w0` and `immed_w1` of these words.
+/// A value that the loader supplies. It goes into `immed_w0` and `immed_w1` of these words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Import {
     pub name: String,

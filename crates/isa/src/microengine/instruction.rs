@@ -3,8 +3,8 @@
 use super::command::Command;
 use super::operand::{Destination, Shift, Signal, Source};
 
-/// A decoded instruction. All numbers are checked: what the encoding cannot express does not
-/// come out of `decode`.
+/// A decoded instruction. All numbers are in range: `decode` returns nothing that the encoding
+/// cannot express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Instruction {
     /// `alu[destination, a, operation, b]`.
@@ -17,8 +17,8 @@ pub enum Instruction {
         b: Source,
         shift: Shift,
     },
-    /// `dbl_shf[destination, a, b, shift]`: the low word of A:B shifted right by `amount` (1 to
-    /// 31), or, without an amount, by the low five bits of operand A of the instruction before.
+    /// `dbl_shf[destination, a, b, shift]`: the low word of A:B shifted right by `amount` (1 to 31)
+    /// or, without an amount, by the low five bits of operand A of the previous instruction.
     DoubleShift { destination: Destination, a: Source, b: Source, amount: Option<u8> },
     /// `immed[destination, value, shift]` and `load_addr[destination, label]`: the whole value.
     Immediate { destination: Destination, value: u32 },
@@ -26,12 +26,12 @@ pub enum Instruction {
     ImmediateByte { destination: Destination, byte: u8, value: u8 },
     /// `immed_w0[...]`, `immed_w1[...]`: one half of the destination; word 0 is bits 15 to 0.
     ImmediateWord { destination: Destination, word: u8, value: u16 },
-    /// `ld_field[destination, mask, source, shift]`, `ld_field_w_clr[...]`: the bytes of the
-    /// shifted source that `mask` selects (bit 0: bits 7 to 0) into the destination; the others
-    /// are kept, or cleared.
+    /// `ld_field[destination, mask, source, shift]`, `ld_field_w_clr[...]`: copies the bytes of the
+    /// shifted source that `mask` selects (bit 0: bits 7 to 0) into the destination. The other
+    /// bytes are kept, or cleared.
     LoadField { destination: Destination, mask: u8, source: Source, shift: Shift, clear: bool },
-    /// `find_bset[source, shift]` (version 1): looks for the lowest bit that is set in the low
-    /// half of the shifted source; the result is read by [`Instruction::LoadBitSetResult`].
+    /// `find_bset[source, shift]` (version 1): finds the lowest set bit in the low half of the
+    /// shifted source. [`Instruction::LoadBitSetResult`] reads the result.
     FindBitSet { source: Source, shift: Shift, clear: bool },
     /// `load_bset_result1[destination]`, `load_bset_result2[...]` (version 1).
     LoadBitSetResult { destination: Destination, result: u8 },
@@ -39,9 +39,9 @@ pub enum Instruction {
     FindFirstSet { destination: Destination, source: Source },
     /// `pop_count[destination, source]` (version 2): the number of bits that are set.
     PopulationCount { destination: Destination, source: Source },
-    /// `byte_align_be[destination, b]`, `byte_align_le[destination, a]` (version 2): four bytes out
-    /// of the same operand of the instruction before, whatever that is, and the one of this, from
-    /// the byte that the CSR `BYTE_INDEX` selects.
+    /// `byte_align_be[destination, b]`, `byte_align_le[destination, a]` (version 2): four bytes
+    /// from two words, from the byte that the CSR `BYTE_INDEX` selects. The words are this operand
+    /// of the previous instruction, whatever that instruction is, and of this one.
     ByteAlign { destination: Destination, source: Source, little_endian: bool },
     /// `crc_be[polynomial, destination, source]`, `crc_le[...]` (version 2): continues the check
     /// in the CSR `CRC_REMAINDER` with bytes of the source, and copies the source.
@@ -57,12 +57,12 @@ pub enum Instruction {
     BranchByte { register: Source, byte: u8, value: u8, equal: bool, target: u16, defer: u8 },
     /// `br=ctx[context, label]`, `br!=ctx[...]`.
     BranchContext { context: u8, equal: bool, target: u16, defer: u8 },
-    /// `br_inp_state[state, label]`: if the chip says so.
+    /// `br_inp_state[state, label]`: if the chip reports the state.
     BranchInput { state: InputState, target: u16, defer: u8 },
     /// `br_!signal[signal, label]` (`set` is false) and `br_signal[...]` (version 2). A signal
     /// that is found set is cleared.
     BranchSignal { signal: Signal, set: bool, target: u16, defer: u8 },
-    /// `jump[register, label]`: to the sum of both.
+    /// `jump[register, label]`: to the sum of register and label.
     Jump { register: Source, base: u16, defer: u8 },
     /// `rtn[register]`: to the address in the register.
     Return { register: Source, defer: u8 },
@@ -152,7 +152,7 @@ pub enum Condition {
     Carry,
     /// `br!=cout`.
     NoCarry,
-    /// `br_bvs` (version 2): the result had no room.
+    /// `br_bvs` (version 2): the result overflowed.
     Overflow,
     /// `br_bvc` (version 2).
     NoOverflow,
@@ -178,7 +178,7 @@ pub struct Check {
     pub first: u8,
     /// The last byte.
     pub last: u8,
-    /// Whether the bits of each byte are taken from the lowest on.
+    /// Whether the bits of each byte are taken from the lowest up.
     pub bit_swap: bool,
 }
 
@@ -198,7 +198,7 @@ pub enum Polynomial {
 }
 
 impl Polynomial {
-    /// All, in the order of their numbers, with the names that the assembler has for them.
+    /// All polynomials, in the order of their numbers, with their names in the assembler.
     pub const ALL: [(&str, Self); 5] = [
         ("crc_ccitt", Self::Ccitt),
         ("crc_32", Self::Crc32),
@@ -207,7 +207,7 @@ impl Polynomial {
         ("crc_iscsi", Self::Iscsi),
     ];
 
-    /// The bits of a remainder, and the polynomial without its highest term.
+    /// Returns the bits of a remainder, and the polynomial without its highest term.
     pub fn terms(self) -> (u32, u32) {
         match self {
             Self::Ccitt => (16, 0x1021),
@@ -223,27 +223,27 @@ impl Check {
     /// The choices of bytes, in the order of their numbers: first and last byte.
     pub const BYTES: [(u8, u8); 7] = [(0, 3), (0, 2), (0, 1), (0, 0), (1, 3), (2, 3), (3, 3)];
 
-    /// The number of this check in a word of seven bits: polynomial, bytes, and whether bits are
-    /// swapped; `None` if there is none.
+    /// Returns the number of this check in a word of seven bits: polynomial, bytes, and bit order;
+    /// `None` if there is none.
     pub fn number(self) -> Option<u8> {
         let bytes = Self::BYTES.iter().position(|bytes| *bytes == (self.first, self.last))?;
         let polynomial = Polynomial::ALL.iter().position(|row| row.1 == self.polynomial)?;
         Some(polynomial as u8 | (bytes as u8) << 3 | u8::from(self.bit_swap) << 6)
     }
 
-    /// The check of a number.
+    /// Returns the check of a number.
     pub fn of_number(number: u8) -> Option<Self> {
         let (_, polynomial) = *Polynomial::ALL.get(usize::from(number & 7))?;
         let (first, last) = *Self::BYTES.get(usize::from(number >> 3 & 7))?;
         Some(Self { polynomial, first, last, bit_swap: number >> 6 & 1 != 0 })
     }
 
-    /// The token for a choice of bytes.
+    /// Returns the token for a choice of bytes.
     pub fn bytes_token((first, last): (u8, u8)) -> String {
         if first == last { format!("byte_{first}") } else { format!("bytes_{first}_{last}") }
     }
 
-    /// The remainder after the bytes of a word.
+    /// Returns the remainder after the bytes of a word.
     pub fn remainder(self, remainder: u32, word: u32, little_endian: bool) -> u32 {
         let (bits, polynomial) = self.polynomial.terms();
         let bytes = if little_endian { word.to_le_bytes() } else { word.to_be_bytes() };
@@ -259,7 +259,7 @@ impl Check {
     }
 }
 
-/// What `br_inp_state` asks about.
+/// A state of the chip that `br_inp_state` tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InputState(pub u8);
 
@@ -281,13 +281,14 @@ impl InputState {
 /// Why a context gives up the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wait {
-    /// `voluntary`: the context is ready again at once, after the other ready ones.
+    /// `voluntary`: the context is ready again at once, after the other ready contexts.
     Voluntary,
-    /// `kill`: it never runs again.
+    /// `kill`: the context never runs again.
     Kill,
-    /// `bpt` (version 2): no context of the engine runs again before the processor core says so.
+    /// `bpt` (version 2): no context of the engine runs again until the processor core allows it.
     Breakpoint,
-    /// Until all of the signals (a set of [`Signal::bit`]), or with `any` one of them, have come.
+    /// Until all of the signals (a set of [`Signal::bit`]) have come, or any of them if `any` is
+    /// set.
     Signals { mask: u16, any: bool },
 }
 
@@ -305,9 +306,9 @@ pub enum MultiplyStep {
     Last2,
 }
 
-/// The class of a branch: how many instructions that have been fetched after it are aborted if
-/// it is taken. `defer[n]` lets up to that many of them execute. The classes of the individual
-/// instructions are assumed.
+/// The class of a branch: the number of later instructions, already fetched, that are aborted if it
+/// is taken. `defer[n]` executes up to `n` of them. The classes of the individual instructions are
+/// assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BranchClass {
     /// An instruction that gives up the engine.
@@ -321,8 +322,9 @@ pub enum BranchClass {
 }
 
 impl BranchClass {
-    /// Instructions that a taken branch aborts, those in defer slots included. Version 2 lets `br`
-    /// defer two and a branch on condition codes three, so that many have been fetched after them.
+    /// Returns the number of instructions that a taken branch aborts, including defer slots.
+    /// Version 2 lets `br` defer two and a branch on condition codes three, so as many have been
+    /// fetched after them.
     pub fn aborts(self, version: super::Version) -> u8 {
         match (self, version) {
             (Self::Swap, _) | (Self::One, super::Version::One) => 1,

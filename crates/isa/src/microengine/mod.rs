@@ -1,7 +1,7 @@
 //! The instruction sets of microengines: version 1 (IXP1200) and version 2 (IXP2400, IXP2800).
 //!
-//! What public documents say about them is in docs/machines/ixp-instructions.md, and so is what
-//! is assumed here where they are silent.
+//! docs/machines/ixp-instructions.md lists what public documents say about them, and what is
+//! assumed here where the documents are silent.
 
 mod bits;
 pub mod code;
@@ -39,7 +39,7 @@ pub enum Version {
     Two,
 }
 
-/// The sizes of a version's register files, in all.
+/// The total sizes of a version's register files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// Hardware contexts.
@@ -59,7 +59,7 @@ pub struct Sizes {
 }
 
 impl Version {
-    /// Bits of an instruction.
+    /// Returns the number of bits of an instruction.
     pub fn word_bits(self) -> u32 {
         match self {
             Self::One => 32,
@@ -67,7 +67,7 @@ impl Version {
         }
     }
 
-    /// The sizes of the register files.
+    /// Returns the sizes of the register files.
     pub fn sizes(self) -> Sizes {
         match self {
             Self::One => Sizes {

@@ -1,6 +1,6 @@
 //! Registers and operands of microengine instructions.
 
-/// A bank of general-purpose registers. One instruction reads at most one register of each.
+/// A bank of general-purpose registers. One instruction reads at most one register of each bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Bank {
     A,
@@ -8,7 +8,7 @@ pub enum Bank {
 }
 
 impl Bank {
-    /// The other bank.
+    /// Returns the other bank.
     pub fn other(self) -> Self {
         match self {
             Self::A => Self::B,
@@ -17,21 +17,20 @@ impl Bank {
     }
 }
 
-/// The number of a register, seen from the context that executes or in the whole register file.
+/// The number of a register, relative to the executing context or in the whole register file.
 ///
 /// A file of `n` registers that `c` contexts share gives context `k` the registers
 /// `k * n / c` and up: relative register `r` of context `k` is absolute register `k * n / c + r`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Index {
-    /// Register of the context that executes.
+    /// A register of the executing context.
     Relative(u8),
-    /// Register of the file, whichever context executes.
+    /// A register of the file, in any context.
     Absolute(u8),
 }
 
 impl Index {
-    /// The number within the file, for a context of a file that gives each context `share`
-    /// registers.
+    /// Returns the number within a file that gives each context `share` registers.
     #[inline]
     pub fn absolute(self, context: usize, share: usize) -> usize {
         match self {
@@ -41,7 +40,7 @@ impl Index {
     }
 }
 
-/// A memory whose units push into, and pull from, transfer registers.
+/// A file of transfer registers. Its units push into it, and pull from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TransferFile {
     /// `$name`: SRAM, scratchpad, hash unit, FBI or MSF.
@@ -50,7 +49,7 @@ pub enum TransferFile {
     Sdram,
 }
 
-/// What follows an access to local memory or by an index register (version 2).
+/// The change of the pointer after an access to local memory or by an index register (version 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Step {
     /// The pointer stays.
@@ -61,10 +60,10 @@ pub enum Step {
     Decrement,
 }
 
-/// What an instruction reads.
+/// A source operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// Nothing: the operation has no such operand, or it is left out (`--`), and counts as 0.
+    /// Nothing. The operation has no such operand, or it is left out (`--`) and counts as 0.
     None,
     /// A general-purpose register.
     Gpr(Bank, Index),
@@ -74,7 +73,7 @@ pub enum Source {
     TransferIndexed(Step),
     /// A next-neighbour register of the context (version 2).
     Neighbour(Index),
-    /// The head of the next-neighbour ring, which is taken (version 2).
+    /// The head of the next-neighbour ring, which the read removes (version 2).
     NeighbourRing,
     /// Local memory at the context's pointer 0 or 1 and an offset of 0 to 15 words (version 2).
     Local { pointer: u8, offset: u8, step: Step },
@@ -82,10 +81,10 @@ pub enum Source {
     Constant(u8),
 }
 
-/// What an instruction writes.
+/// A destination operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Destination {
-    /// Nothing (`--`): only the condition codes are of interest.
+    /// Nothing (`--`): only the condition codes matter.
     None,
     /// A general-purpose register.
     Gpr(Bank, Index),
@@ -103,7 +102,7 @@ pub enum Destination {
 }
 
 impl Source {
-    /// The bank of general-purpose registers that is read.
+    /// Returns the bank of general-purpose registers that is read.
     pub fn bank(self) -> Option<Bank> {
         match self {
             Self::Gpr(bank, _) => Some(bank),
@@ -113,7 +112,7 @@ impl Source {
 }
 
 impl Destination {
-    /// The bank of general-purpose registers that is written.
+    /// Returns the bank of general-purpose registers that is written.
     pub fn bank(self) -> Option<Bank> {
         match self {
             Self::Gpr(bank, _) => Some(bank),
@@ -121,9 +120,9 @@ impl Destination {
         }
     }
 
-    /// The operand by which an instruction reads what it then changes in part (`ld_field`,
-    /// `immed_b0`). A transfer register is read from the file of read registers, which is why
-    /// such instructions do not take one as their destination.
+    /// Returns the operand by which an instruction reads a destination that it changes in part
+    /// (`ld_field`, `immed_b0`). A transfer register is read from the file of read registers, so
+    /// such instructions cannot have one as their destination.
     pub fn as_source(self) -> Source {
         match self {
             Self::Gpr(bank, index) => Source::Gpr(bank, index),
@@ -135,28 +134,28 @@ impl Destination {
     }
 }
 
-/// How an operand is shifted.
+/// The shift of an operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Shift {
     #[default]
     None,
-    /// By 1 to 31 bits, zeros come in at the right.
+    /// By 1 to 31 bits. Zeros enter at the right.
     Left(u8),
-    /// By 1 to 31 bits, zeros come in at the left.
+    /// By 1 to 31 bits. Zeros enter at the left.
     Right(u8),
     /// Rotation to the right by 1 to 31 bits.
     Rotate(u8),
-    /// As `Left`, by the low five bits of the operand A of the instruction before.
+    /// As `Left`, by the low five bits of operand A of the previous instruction.
     LeftIndirect,
-    /// As `Right`, by the low five bits of the operand A of the instruction before.
+    /// As `Right`, by the low five bits of operand A of the previous instruction.
     RightIndirect,
 }
 
 /// A hardware signal of a context.
 ///
-/// Version 1 has one for each unit ([`Signal::SRAM`] and others). Version 2 has 15 that the
-/// program names, numbered 1 to 15. A signal is one bit: it is set by a unit and cleared when a
-/// context that waits for it is started.
+/// Version 1 has one for each unit ([`Signal::SRAM`] and others). Version 2 has 15 that the program
+/// names, numbered 1 to 15. A signal is one bit: a unit sets it, and the start of a context that
+/// waits for it clears it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Signal(pub u8);
 
@@ -185,7 +184,7 @@ impl Signal {
         "pci_dma",
     ];
 
-    /// The signal's bit in a set of them.
+    /// Returns the signal's bit in a set of signals.
     pub fn bit(self) -> u16 {
         1 << (self.0 & 15)
     }

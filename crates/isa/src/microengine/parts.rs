@@ -1,5 +1,4 @@
-//! The operands of an instruction, whatever instruction it is: between bits, text and
-//! [`Instruction`].
+//! The operands of any instruction, as an intermediate form between bits, text and [`Instruction`].
 
 use super::table::Form;
 use super::{
@@ -7,7 +6,7 @@ use super::{
     Order, Polynomial, Shift, Signal, Source, Wait,
 };
 
-/// The operands of an instruction. What its row does not have keeps its default.
+/// The operands of an instruction. Operands that its row does not have keep their default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
     pub destination: Destination,
@@ -56,7 +55,7 @@ impl Default for Parts {
 }
 
 impl Parts {
-    /// The instruction of these operands.
+    /// Returns the instruction of these operands.
     pub fn instruction(&self, form: Form) -> Instruction {
         let Self { destination, a, b, operation, shift, number, target, defer, .. } = *self;
         match form {
@@ -143,7 +142,7 @@ impl Parts {
         }
     }
 
-    /// The form and the operands of an instruction.
+    /// Returns the form and the operands of an instruction.
     pub fn of(instruction: &Instruction) -> (Form, Self) {
         let base = Self::default();
         match *instruction {

@@ -1,6 +1,6 @@
 //! The rows of an instruction table, and their notation.
 //!
-//! A row says how an instruction is written (`syntax`) and how its word looks (`pattern`).
+//! A row has the notation of an instruction (`syntax`) and the layout of its word (`pattern`).
 //! Encoder, decoder, disassembler, assembler and documentation all read the rows, so they cannot
 //! differ.
 
@@ -12,28 +12,28 @@ use super::{
 /// One instruction of a set.
 #[derive(Debug)]
 pub struct Row {
-    /// The instruction as it is written: `alu[dest, a, op, b]`. A word that is no name of a
-    /// [`Slot`] stands for itself.
+    /// The notation of the instruction: `alu[dest, a, op, b]`. A word that is not the name of a
+    /// [`Slot`] is literal.
     pub syntax: &'static str,
-    /// The word from its top bit: digits stand for themselves, `name:width` is a [`Field`]; what
-    /// is left at the end is 0.
+    /// The word from its top bit. Digits are literal, `name:width` is a [`Field`]. Remaining low
+    /// bits are 0.
     pub pattern: &'static str,
-    /// What it decodes to.
+    /// The form that the word decodes to.
     pub form: Form,
-    /// What of it public documents say.
+    /// The parts that public documents state.
     pub known: Known,
-    /// What it does, for the documentation.
+    /// The meaning of the instruction, for the documentation.
     pub meaning: &'static str,
 }
 
-/// What public documents say about an instruction.
+/// The parts of an instruction that public documents state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// The name and the purpose; the encoding is assumed.
     Name,
-    /// Its name and its operation code; the layout of the operands is assumed.
+    /// The name and the operation code. The layout of the operands is assumed.
     Code,
-    /// Nothing: it is assumed altogether.
+    /// Nothing: name and encoding are assumed.
     Nothing,
 }
 
@@ -87,7 +87,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// The class, if it is a branch or can give up the engine.
+    /// Returns the class, if the instruction is a branch or can give up the engine.
     pub fn class(self) -> Option<BranchClass> {
         match self {
             Self::Branch(Condition::Always)
@@ -158,7 +158,7 @@ pub enum Field {
     /// Operand A or B without its bank, which follows from `Swap`.
     A,
     B,
-    /// Operand A is read from bank B, and B from bank A.
+    /// Swaps the banks: operand A is read from bank B, and B from bank A.
     Swap,
     /// Operand A (`sa`) or B (`s`) with its bank.
     BankedA,
@@ -205,7 +205,7 @@ pub struct Placed {
     pub width: u32,
 }
 
-/// A row, taken apart.
+/// A parsed row.
 #[derive(Debug)]
 pub struct Parsed {
     pub row: &'static Row,
@@ -214,13 +214,13 @@ pub struct Parsed {
     pub mnemonic: &'static str,
     pub slots: Vec<Slot>,
     pub pieces: Vec<Placed>,
-    /// The bits that are fixed, and their values.
+    /// The fixed bits, and their values.
     pub mask: u64,
     pub fixed: u64,
 }
 
 impl Parsed {
-    /// Takes a row of a set apart.
+    /// Parses a row of a set.
     pub(super) fn new(version: Version, row: &'static Row) -> Self {
         let (mnemonic, rest) = row.syntax.split_once('[').unwrap_or((row.syntax, ""));
         let slots = rest.trim_end_matches(']').split(", ").filter(|name| !name.is_empty());
@@ -256,20 +256,20 @@ impl Parsed {
         Self { row, version, mnemonic, slots, pieces, mask, fixed }
     }
 
-    /// The width of a field, 0 if the row has none.
+    /// Returns the width of a field, 0 if the row does not have it.
     pub fn width(&self, field: Field) -> u32 {
         let is = |placed: &&Placed| placed.piece == Piece::Field(field);
         self.pieces.iter().find(is).map_or(0, |placed| placed.width)
     }
 
-    /// The most instructions that may follow as `defer[n]`.
+    /// Returns the highest `n` of `defer[n]`.
     pub fn most_deferred(&self) -> u8 {
         let fits = ones(self.width(Field::Defer)) as u8;
         self.row.form.class().map_or(0, |class| fits.min(class.aborts(self.version)))
     }
 }
 
-/// A word with as many low bits set.
+/// Returns a word with this many low bits set.
 pub(super) fn ones(width: u32) -> u64 {
     (1 << width) - 1
 }
@@ -331,11 +331,11 @@ fn field(name: &str) -> Field {
     }
 }
 
-/// How an operation of the ALU is written, its codes in `alu` of version 1 and 2, and in `alu_shf`.
+/// The name of an ALU operation, the operation, its codes in `alu` of versions 1 and 2, and its
+/// code in `alu_shf`.
 pub type OperationRow = (&'static str, AluOperation, [Option<u8>; 2], Option<u8>);
 
-/// The operations of the ALU: how they are written, and their codes in `alu` of version 1 and of
-/// version 2 (public except those of `+8` and `B-A`), and in `alu_shf`, where there is one.
+/// The operations of the ALU. The codes in `alu` are public except for `+8` and `B-A`.
 pub const OPERATIONS: [OperationRow; 14] = [
     ("B", AluOperation::B, [Some(0x0), Some(0x00)], Some(0)),
     ("~B", AluOperation::NotB, [Some(0x1), Some(0x04)], Some(1)),
@@ -354,29 +354,29 @@ pub const OPERATIONS: [OperationRow; 14] = [
 ];
 
 impl AluOperation {
-    /// How it is written.
+    /// Returns the name in the source.
     pub fn name(self) -> &'static str {
         let row = OPERATIONS.iter().find(|row| row.1 == self);
         row.map_or("", |row| row.0)
     }
 
-    /// The operation that is written so, in capitals or not.
+    /// Returns the operation with a name, in any case.
     pub fn of_name(name: &str) -> Option<Self> {
         OPERATIONS.iter().find(|row| row.0.eq_ignore_ascii_case(name)).map(|row| row.1)
     }
 
-    /// Whether operand A is of no interest.
+    /// Whether operand A is ignored.
     pub fn is_unary(self) -> bool {
         matches!(self, Self::B | Self::NotB)
     }
 }
 
-/// The tokens of an order.
+/// The tokens of the orders.
 pub const ORDERS: [(&str, Order); 3] =
     [("optimize_mem", Order::Optimize), ("ordered", Order::Ordered), ("priority", Order::Priority)];
 
 impl Command {
-    /// A command without tokens.
+    /// Returns a command without tokens.
     pub fn new(unit: Unit, operation: Operation) -> Self {
         Self {
             unit,

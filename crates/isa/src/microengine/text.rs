@@ -1,4 +1,4 @@
-//! Instructions as text that the assembler reads.
+//! Writes instructions as text that the assembler reads.
 
 use std::fmt::Write;
 
@@ -10,9 +10,9 @@ use super::{
     Wait, csr,
 };
 
-/// Writes an instruction. Targets are called `l` and their address, registers by their numbers:
-/// `a3` and `b3` of the banks, `@a3` absolute, `$3` and `$$3` transfer registers, `n$3` next
-/// neighbours, `s3` signals.
+/// Writes an instruction. A target is `l` and its address. Registers have numbers: `a3` and `b3` of
+/// the banks, `@a3` absolute, `$3` and `$$3` transfer registers, `n$3` next neighbours, `s3`
+/// signals.
 pub fn disassemble(version: Version, instruction: &Instruction) -> String {
     let (form, parts) = Parts::of(instruction);
     let Some(row) = version.row(form) else { return "?".to_owned() };
@@ -68,7 +68,7 @@ fn tokens(version: Version, form: Form, parts: &Parts) -> Vec<String> {
     tokens
 }
 
-/// The name of a signal: of the unit on version 1, by its number on version 2.
+/// Returns the name of a signal: of the unit on version 1, by its number on version 2.
 pub fn signal_name(version: Version, signal: Signal) -> String {
     match version {
         Version::One => {
@@ -175,7 +175,7 @@ fn local(pointer: u8, offset: u8, by: Step) -> String {
     }
 }
 
-/// The text of a source.
+/// Returns the text of a source.
 pub fn source(source: Source) -> String {
     match source {
         Source::None => "--".to_owned(),
@@ -189,7 +189,7 @@ pub fn source(source: Source) -> String {
     }
 }
 
-/// The text of a destination.
+/// Returns the text of a destination.
 pub fn destination(destination: Destination) -> String {
     match destination {
         Destination::None => "--".to_owned(),
@@ -202,7 +202,7 @@ pub fn destination(destination: Destination) -> String {
     }
 }
 
-/// The text of a shift.
+/// Returns the text of a shift.
 pub fn shift(shift: Shift) -> String {
     match shift {
         Shift::None => "<<0".to_owned(),
@@ -214,7 +214,7 @@ pub fn shift(shift: Shift) -> String {
     }
 }
 
-/// Names a field in a message.
+/// Returns the name of a field for messages.
 pub fn field_name(field: Field) -> &'static str {
     match field {
         Field::Destination => "destination",

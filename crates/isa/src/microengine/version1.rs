@@ -1,5 +1,5 @@
-//! The instructions of version 1 (IXP1200). Public documents give their names and what they are
-//! for, and no encoding: every pattern is assumed.
+//! The instructions of version 1 (IXP1200). Public documents give their names and purposes, and no
+//! encoding: every pattern is assumed.
 
 use super::Condition::*;
 use super::table::{Form, Known, Row};

@@ -1,6 +1,6 @@
 //! The instructions of version 2 (IXP2400, IXP2800). Public documents give the operation codes of
-//! most groups, the codes of the ALU's operations and of the branches, and the parts of an
-//! `immed`; where the operands are in the word is assumed.
+//! most groups, the codes of ALU operations and branches, and the parts of an `immed`. The
+//! positions of the operands in the word are assumed.
 
 use super::Condition::*;
 use super::MultiplyStep;
@@ -27,7 +27,7 @@ const fn name(
     Row { syntax, pattern, form, known: Known::Name, meaning }
 }
 
-/// An instruction that is assumed altogether.
+/// An instruction whose name and encoding are assumed.
 const fn assumed(
     syntax: &'static str,
     pattern: &'static str,

@@ -189,7 +189,7 @@ fn segments(header: &Header, file: &[u8]) -> Result<Vec<Segment>, Error> {
     }
 }
 
-/// The symbol table, if the program was not stripped of it.
+/// Returns the symbol table; empty if the program is stripped.
 fn symbols(header: &Header, file: &[u8]) -> Result<Symbols, Error> {
     let table = u64::from(header.e_shoff.get(ENDIAN));
     let sections = header.sections(ENDIAN, file).map_err(|error| at(table, error.to_string()))?;
@@ -206,7 +206,8 @@ fn symbols(header: &Header, file: &[u8]) -> Result<Symbols, Error> {
             });
         };
         let name = String::from_utf8_lossy(name);
-        // `$a`, `$d`, `$x`: mapping symbols, which tell disassemblers what follows.
+        // `$a`, `$d` and `$x` are mapping symbols, which tell disassemblers whether code or data
+        // follows.
         if name.is_empty() || name.starts_with('$') || symbol.is_undefined(ENDIAN) {
             continue;
         }
@@ -217,7 +218,7 @@ fn symbols(header: &Header, file: &[u8]) -> Result<Symbols, Error> {
         let is_global = symbol.st_bind() == elf::STB_GLOBAL || symbol.st_bind() == elf::STB_WEAK;
         let kind = match symbol.st_type() {
             elf::STT_FUNC => Kind::Function,
-            // As assemblers leave them; local ones are labels within functions.
+            // Assemblers leave functions without a type. Local symbols are labels within functions.
             elf::STT_NOTYPE if is_code && is_global => Kind::Function,
             elf::STT_OBJECT | elf::STT_NOTYPE => Kind::Other,
             _ => continue,

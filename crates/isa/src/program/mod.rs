@@ -17,11 +17,10 @@ pub use text::{End, Runner, Text};
 /// An executable, ready to be put into the memory of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// The machine that it runs on.
     pub machine: Machine,
     /// The address of the first instruction, in the executable segment.
     pub entry: u32,
-    /// In the order of their addresses, without overlaps; one of them is executable.
+    /// The segments in the order of their addresses, without overlaps. One of them is executable.
     pub segments: Vec<Segment>,
     pub symbols: Symbols,
     pub lines: Lines,
@@ -31,9 +30,9 @@ pub struct Program {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     pub address: u32,
-    /// The initial bytes; the rest is zeros.
+    /// The initial bytes. The remaining bytes are zeros.
     pub bytes: Vec<u8>,
-    /// In bytes, those that are zeros included; the range ends at or before 2^32.
+    /// The size in bytes, including the zeros. The range ends at or before 2^32.
     pub size: u32,
     pub is_writable: bool,
     pub is_executable: bool,
@@ -46,7 +45,7 @@ pub enum Machine {
     Riscv,
 }
 
-/// Why a file is no program for a simulated processor.
+/// Why a file is not a program for a simulated processor.
 #[derive(Debug)]
 pub enum Error {
     /// The file cannot be read.
@@ -57,18 +56,18 @@ pub enum Error {
     },
 }
 
-/// Where in a file.
+/// A place in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A byte by its offset, from 0.
     Byte(u64),
-    /// A segment by its program header, from 0, and the byte of the file that this begins at.
+    /// The index of a segment's program header, from 0, and the offset of that header in the file.
     Segment { number: usize, header: u64 },
-    /// A section by its section header, from 0.
+    /// The index of a section header, from 0.
     Section(usize),
 }
 
-/// The maximum memory of all segments of a program, in bytes: more than a chip has, so a file that
+/// Limit on the memory of all segments of a program, in bytes. No chip has more, so a file that
 /// exceeds it is damaged.
 pub const MOST_MEMORY: u64 = 64 << 20;
 
@@ -76,13 +75,13 @@ impl Program {
     /// Reads an executable.
     ///
     /// # Errors
-    /// See [`Program::parse`]; and errors of reading. The path is not in the message.
+    /// See [`Program::parse`], and errors of reading. The path is not in the message.
     pub fn read(path: &Path) -> Result<Self, Error> {
         Self::parse(&std::fs::read(path).map_err(Error::Read)?)
     }
 
-    /// Takes the bytes of a statically linked ELF executable of 32 bits, little-endian, for ARM
-    /// (EABI 5, soft float) or RISC-V (no compressed instructions, soft float).
+    /// Parses a statically linked ELF executable of 32 bits, little-endian, for ARM (EABI 5, soft
+    /// float) or RISC-V (no compressed instructions, soft float).
     ///
     /// # Errors
     /// If the file has another format or is damaged: the place in the file and the problem.
@@ -95,7 +94,7 @@ impl Program {
         self.segments.iter().find(|segment| segment.is_executable).expect("parsing has found one")
     }
 
-    /// Decodes the executable segment, once for all processors of an instruction set.
+    /// Decodes the executable segment once, for all processors of an instruction set.
     ///
     /// # Errors
     /// A sentence, if the program is for another machine.

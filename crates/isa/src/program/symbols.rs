@@ -1,13 +1,13 @@
-//! Names for addresses, and addresses for names.
+//! Maps names to addresses, and addresses to names.
 
 use std::collections::BTreeMap;
 
 /// The symbols of a program. Without a symbol table it is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbols {
-    /// The functions by address; addresses are unique.
+    /// The functions by address. Addresses are unique.
     functions: Vec<Function>,
-    /// Addresses and sizes.
+    /// Addresses and sizes by name.
     names: BTreeMap<String, (u32, u32)>,
 }
 
@@ -16,7 +16,8 @@ pub struct Symbols {
 pub struct Function {
     pub name: String,
     pub address: u32,
-    /// In bytes; 0 if the symbol table does not say: then it reaches to the next.
+    /// The size in bytes; 0 if the symbol table does not have it. The function then reaches to the
+    /// next one.
     pub size: u32,
 }
 
@@ -28,10 +29,10 @@ pub(super) enum Kind {
 }
 
 impl Symbols {
-    /// Symbols by name, address, size, kind, and whether other files see them.
+    /// Creates symbols from name, address, size, kind, and whether other files see them.
     pub(super) fn new(mut symbols: Vec<(String, u32, u32, Kind, bool)>) -> Self {
-        // Among several with one name or one address the first is kept: a global one, then one with
-        // a size.
+        // If several have the same name or address, the first in this order is kept: global symbols
+        // first, then symbols with a size.
         symbols.sort_by(|a, b| (!a.4, a.2 == 0, &a.0, a.1).cmp(&(!b.4, b.2 == 0, &b.0, b.1)));
         let mut names = BTreeMap::new();
         let mut functions: Vec<Function> = Vec::new();
@@ -51,7 +52,7 @@ impl Symbols {
         &self.functions
     }
 
-    /// The number of the function that an address is in.
+    /// Returns the index of the function that contains an address.
     pub fn function_at(&self, address: u32) -> Option<usize> {
         let behind = self.functions.partition_point(|function| function.address <= address);
         let number = behind.checked_sub(1)?;
@@ -73,8 +74,8 @@ impl Symbols {
         self.names.iter().find_map(|(name, place)| Some((name.as_str(), offset(place)?)))
     }
 
-    /// Returns the address of a function or a variable, and its size, both in bytes; of several
-    /// with the same name, the global one.
+    /// Returns the address of a function or a variable and its size, both in bytes. Among several
+    /// with the same name it takes the global one.
     pub fn find(&self, name: &str) -> Option<(u32, u32)> {
         self.names.get(name).copied()
     }

@@ -1,4 +1,4 @@
-//! Files built here byte by byte; programs that a compiler has made are in tests/compiled.rs.
+//! Tests with files built here byte by byte. tests/compiled.rs has compiled programs.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -14,8 +14,8 @@ const DATA: u32 = 0x2_0000;
 const SEGMENTS: usize = 52;
 const TEXT_AT: usize = SEGMENTS + 2 * 32;
 
-/// Returns an executable with `_start` and `stop` of an instruction each, a variable of a word, and
-/// zeros.
+/// Returns an executable with `_start` and `stop` of one instruction each, a variable of one word,
+/// and zeros.
 fn program(machine: u16, flags: u32, words: [u32; 2]) -> Vec<u8> {
     let names = b"\0_start\0stop\0count\0$d\0";
     let symbol = |name: u32, address: u32, size: u32, info: u8, section: u16| {
@@ -75,7 +75,7 @@ fn arm() -> Vec<u8> {
     program(40, 0x0500_0200, [0xe591_0000, 0xef00_0003]) // ldr r0, [r1]; svc 3
 }
 
-/// Checks the error for the file when these bytes of it are changed.
+/// Returns the error for the file after these bytes of it have changed.
 #[track_caller]
 fn refused(mut file: Vec<u8>, at: usize, bytes: &[u8]) -> String {
     file[at..at + bytes.len()].copy_from_slice(bytes);
@@ -220,7 +220,7 @@ fn damaged_symbols_are_refused_and_missing_ones_are_not() {
     assert!(program.symbols.functions().is_empty() && program.symbols.find("count").is_none());
 }
 
-/// Whatever a file holds, it is refused, or it can be run.
+/// Any file is refused or can be run.
 #[test]
 fn no_bytes_panic() {
     let mut random = ChaCha8Rng::seed_from_u64(5);

@@ -2,8 +2,8 @@
 
 use crate::{Bus, Cause, Exception, Flow, InstructionSet, Meaning, Stop, Thread};
 
-/// The instructions of a program, each decoded once; processors share it. Later writes to the
-/// memory that it was decoded from have no effect on it.
+/// The instructions of a program, each decoded once and shared by all processors. Later writes to
+/// the memory that it was decoded from have no effect on it.
 #[derive(Clone, Debug)]
 pub struct Text<S: InstructionSet> {
     address: u32,
@@ -24,8 +24,8 @@ pub enum End {
 }
 
 impl<S: InstructionSet> Text<S> {
-    /// Decodes little-endian words from an address on, which is a multiple of
-    /// [`InstructionSet::PC_STEP`]; bytes at the end that are no whole word are left out.
+    /// Decodes little-endian words from an address on, which must be a multiple of
+    /// [`InstructionSet::PC_STEP`]. An incomplete word at the end is left out.
     pub fn new(address: u32, bytes: &[u8]) -> Self {
         let words = bytes.chunks_exact(4);
         let words = words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
@@ -41,17 +41,17 @@ impl<S: InstructionSet> Text<S> {
         Self { address, instructions }
     }
 
-    /// Returns its instructions and their addresses.
+    /// Returns the instructions and their addresses.
     pub fn instructions(&self) -> impl Iterator<Item = (u32, &S::Instruction)> {
         (0u32..).zip(&self.instructions).map(|(index, instruction)| {
             (self.address.wrapping_add(S::PC_STEP * index), instruction)
         })
     }
 
-    /// The instruction at an address.
+    /// Returns the instruction at an address.
     ///
     /// # Errors
-    /// [`Cause::OutsideText`], if there is none.
+    /// [`Cause::OutsideText`], if there is no instruction.
     #[inline(always)]
     pub fn fetch(&self, pc: u32) -> Result<&S::Instruction, Cause> {
         self.instructions.get(self.index(pc)).ok_or(Cause::OutsideText)
@@ -65,22 +65,23 @@ impl<S: InstructionSet> Text<S> {
         }
     }
 
-    /// The text with the functions that execute its instructions through a kind of bus.
+    /// Returns the text with the functions that execute its instructions through one kind of bus.
     pub fn runner<B: Bus>(&self) -> Runner<'_, S, B> {
         Runner { text: self, meanings: self.instructions.iter().map(S::meaning).collect() }
     }
 
-    /// Returns the index of the instruction at an address, from 0; beyond all of them if there is
-    /// none.
+    /// Returns the index of the instruction at an address, from 0. The index is out of range if
+    /// there is no instruction.
     #[inline(always)]
     pub fn index(&self, pc: u32) -> usize {
-        // A program counter that is no multiple of the step is rotated to an index beyond any text.
+        // A program counter that is not a multiple of the step is rotated to an index beyond any
+        // text.
         let shift = const { S::PC_STEP.trailing_zeros() };
         pc.wrapping_sub(self.address).rotate_right(shift) as usize
     }
 }
 
-/// A program without a machine around it; see [`Text::runner`].
+/// A program without a machine, see [`Text::runner`].
 #[derive(Clone, Debug)]
 pub struct Runner<'a, S: InstructionSet, B: Bus> {
     text: &'a Text<S>,

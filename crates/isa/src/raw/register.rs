@@ -1,4 +1,4 @@
-//! Registers of the tile processor, four of which are network ports.
+//! Registers of the tile processor. Four of them are network ports.
 
 /// A network between tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,7 +18,7 @@ impl Network {
     /// All networks, by their numbers.
     pub const ALL: [Self; 4] = [Self::Static1, Self::Static2, Self::General, Self::Memory];
 
-    /// The name for people.
+    /// Returns the name for users.
     pub fn name(self) -> &'static str {
         match self {
             Self::Static1 => "static network 1",
@@ -28,7 +28,8 @@ impl Network {
         }
     }
 
-    /// The names of the register from which a tile reads and of that which it writes.
+    /// Returns the names of the register from which a tile reads, and of the register that it
+    /// writes.
     pub fn register_names(self) -> (&'static str, &'static str) {
         let (_, input, output, _) = PORTS[self as usize];
         (input, output)
@@ -43,7 +44,7 @@ pub const PORTS: [(u8, &str, &str, Network); 4] = [
     (27, "$cmni", "$cmno", Network::Memory),
 ];
 
-/// The names of the plain registers by the MIPS convention; network registers have none.
+/// The names of the plain registers in the MIPS convention. Network registers have none here.
 const NAMES: [&str; 32] = [
     "$zero", "$at", "$v0", "$v1", "$a0", "$a1", "$a2", "$a3", "$t0", "$t1", "$t2", "$t3", "$t4",
     "$t5", "$t6", "$t7", "$s0", "$s1", "$s2", "$s3", "$s4", "$s5", "$s6", "$s7", "", "", "", "",
@@ -58,7 +59,7 @@ impl Register {
     /// The register that links calls.
     pub const RETURN_ADDRESS: Self = Self(31);
 
-    /// The network that the register is a port of.
+    /// Returns the network whose port the register is.
     #[inline]
     pub fn network(self) -> Option<Network> {
         match self.0 {
@@ -70,7 +71,7 @@ impl Register {
         }
     }
 
-    /// The name of the register in an instruction that reads it (`is_read`) or writes it.
+    /// Returns the name of the register in an instruction that reads it (`is_read`) or writes it.
     pub fn name(self, is_read: bool) -> &'static str {
         match self.network() {
             Some(network) if is_read => network.register_names().0,
@@ -80,7 +81,8 @@ impl Register {
     }
 
     /// Looks up a name: of the MIPS convention, of a network port, or `$` with a number. Also
-    /// returns how a port can be used: `Some(true)` to read only, `Some(false)` to write only.
+    /// returns how a port can be used: `Some(true)` only for reading, `Some(false)` only for
+    /// writing.
     pub fn parse(name: &str) -> Option<(Self, Option<bool>)> {
         if let Some(row) = PORTS.iter().find(|row| row.1 == name) {
             return Some((Self(row.0), Some(true)));

@@ -1,4 +1,4 @@
-//! The switch processor: words of 64 bits, each one control operation and a set of routes.
+//! The switch processor. Its words have 64 bits: one control operation and a set of routes.
 //!
 //! The layout of the word is assumed. From the lowest bit:
 //!
@@ -9,10 +9,10 @@
 //! | 15, 16 | destination register |
 //! | 17 to 20 | control operation |
 //! | 21 to 35 | sources of static network 1, 3 bits for each destination |
-//! | 36 to 50 | sources of static network 2, likewise |
+//! | 36 to 50 | sources of static network 2, 3 bits for each destination |
 //! | 51 to 53 | source of the word of static network 1 for the switch itself, `$swi` |
 //!
-//! The rest is 0.
+//! The other bits are 0.
 
 use std::fmt::Write;
 
@@ -64,7 +64,7 @@ control! {
     Receive "recv" [Destination] "destination = the word that is routed to `$swi`, or without such a route that of `$csto`";
 }
 
-/// A source of a route: port of the crossbar.
+/// The source of a route, a port of the crossbar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Source {
@@ -101,17 +101,18 @@ const NAMES: [[(&str, &str); DESTINATIONS]; 2] = [
     ],
 ];
 
-/// The names of a port of a crossbar, as a source and as a destination. Networks are 0 and 1.
+/// Returns the names of a port of a crossbar, as a source and as a destination. `network` is 0 or
+/// 1.
 pub fn port_names(network: usize, port: usize) -> (&'static str, &'static str) {
     NAMES[network][port]
 }
 
-/// Network and port of a source's name.
+/// Returns the network and the port of a source name.
 pub fn source_of(name: &str) -> Option<(usize, Source)> {
     find(|names| names.0 == name).map(|(network, port)| (network, SOURCES[port]))
 }
 
-/// Network and port of a destination's name.
+/// Returns the network and the port of a destination name.
 pub fn destination_of(name: &str) -> Option<(usize, usize)> {
     find(|names| names.1 == name)
 }
@@ -123,7 +124,7 @@ fn find(is_it: impl Fn(&(&str, &str)) -> bool) -> Option<(usize, usize)> {
         .find_map(|(network, ports)| Some((network, ports.iter().position(&is_it)?)))
 }
 
-/// An instruction of the switch. Fields that its operation does not use are 0.
+/// An instruction of the switch. Unused fields are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Instruction {
     /// The control operation.
@@ -140,7 +141,7 @@ pub struct Instruction {
     pub own: Option<Source>,
 }
 
-/// A word that is no instruction.
+/// The error of a word that is not an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:#018x} is no instruction of the switch processor")]
 pub struct Undefined(pub u64);
@@ -161,7 +162,7 @@ impl Instruction {
     }
 }
 
-/// The lowest bit of the source of the switch's own word.
+/// The lowest bit of the field for the source of the switch's own word.
 const OWN: u32 = 51;
 
 /// Encodes an instruction.
@@ -221,7 +222,7 @@ pub fn decode(word: u64) -> Result<Instruction, Undefined> {
     Ok(instruction)
 }
 
-/// Writes an instruction as the assembler reads it; a target is `l` with its number.
+/// Writes an instruction as the assembler reads it. A target is `l` with its number.
 pub fn disassemble(instruction: &Instruction) -> String {
     let mut operands = Vec::new();
     for slot in instruction.slots() {

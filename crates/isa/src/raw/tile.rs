@@ -1,4 +1,4 @@
-//! The tile processor: the table of its instructions, and what they compute.
+//! The tile processor: its table of instructions, and their results.
 
 mod code;
 mod compute;

@@ -37,8 +37,8 @@ pub(super) fn decode(word: u32, address: u32) -> Instruction {
             (0x20, 5) => (Op::Sra, 0),
             _ => (Op::Undefined, 0),
         },
-        // FENCE has no effect here: accesses of a thread happen in order. Its other fields are to
-        // be ignored (section 2.7).
+        // FENCE has no effect here: accesses of a thread happen in order. Its other fields are
+        // ignored (section 2.7).
         0x0f if funct3 == 0 => (Op::Fence, 0),
         _ => match word {
             0x0000_0073 => (Op::Ecall, 0),
@@ -56,7 +56,7 @@ pub(super) fn decode(word: u32, address: u32) -> Instruction {
     }
 }
 
-/// By the field funct3, as all tables here.
+/// Branches by the field funct3, which indexes all tables here.
 const BRANCHES: [Op; 8] =
     [Op::Beq, Op::Bne, Op::Undefined, Op::Undefined, Op::Blt, Op::Bge, Op::Bltu, Op::Bgeu];
 
@@ -74,7 +74,8 @@ const STORES: [Op; 8] = [
     Op::Undefined,
 ];
 
-/// Shifts have a field more and are decoded apart.
+/// Operations with an immediate, by funct3. Shifts have an additional field and are decoded
+/// separately.
 const IMMEDIATES: [Op; 8] =
     [Op::Addi, Op::Undefined, Op::Slti, Op::Sltiu, Op::Xori, Op::Undefined, Op::Ori, Op::Andi];
 

@@ -8,7 +8,7 @@ pub(super) fn disassemble(it: &Instruction) -> String {
     let immediate = it.immediate as i32;
     match it.op {
         Op::Undefined | Op::Ecall | Op::Ebreak => name,
-        // The word distinguishes AUIPC; the address added to its immediate is in no field of it.
+        // The word distinguishes AUIPC. No field has the address that was added to its immediate.
         Op::Lui if it.word & 0x7f == 0x17 => format!("auipc {rd},0x{:x}", it.word >> 12),
         Op::Lui => format!("lui {rd},0x{:x}", it.word >> 12),
         Op::Jal => format!("jal {rd},0x{:x}", it.immediate),
@@ -28,7 +28,7 @@ pub(super) fn disassemble(it: &Instruction) -> String {
     }
 }
 
-/// The accesses before and after a fence that it keeps apart: device input and output, memory
+/// Returns the accesses before and after a fence that it separates: device input and output, memory
 /// reads and writes.
 fn fence(word: u32) -> String {
     let set = |low: u32| -> String {
@@ -46,7 +46,7 @@ fn fence(word: u32) -> String {
     format!("fence {},{}", set(24), set(20))
 }
 
-/// By the calling convention.
+/// Register names of the calling convention.
 const REGISTERS: [&str; 32] = [
     "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4",
     "a5", "a6", "a7", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4",

@@ -57,7 +57,7 @@ fn execute<const OP: u8, B: Bus>(
         Op::Mulh => ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32,
         Op::Mulhsu => ((i64::from(a as i32) * i64::from(b)) >> 32) as u32,
         Op::Mulhu => ((u64::from(a) * u64::from(b)) >> 32) as u32,
-        // Nothing traps: a quotient by 0 is all ones, a remainder the dividend, and the one
+        // Nothing traps. A quotient by 0 is all ones, a remainder by 0 is the dividend, and the one
         // overflow wraps (section 7.2).
         Op::Div if b == 0 => u32::MAX,
         Op::Div => (a as i32).wrapping_div(b as i32) as u32,
@@ -103,7 +103,7 @@ fn write(thread: &mut Thread, rd: u8, value: u32) {
     thread.registers[0] = 0;
 }
 
-/// Leaves the return address; the jump itself raises the exception when its target is misaligned
+/// Writes the return address. The jump itself raises the exception if its target is misaligned
 /// (section 2.5).
 #[inline(always)]
 fn jump(thread: &mut Thread, rd: u8, target: u32) -> Result<Flow, Stop> {

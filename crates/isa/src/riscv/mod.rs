@@ -16,7 +16,7 @@ pub struct Riscv;
 /// A hardware thread: the integer registers and the program counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// The first is always 0.
+    /// The integer registers. The first is always 0.
     registers: [u32; 32],
     pc: u32,
 }
@@ -28,15 +28,16 @@ pub struct Instruction {
     rd: u8,
     rs1: u8,
     rs2: u8,
-    /// Sign-extended. Of branches, JAL and AUIPC it is the sum with the instruction's address.
+    /// The immediate, sign-extended. For branches, JAL and AUIPC it includes the instruction's
+    /// address.
     immediate: u32,
     word: u32,
 }
 
 macro_rules! operations {
     ($($name:ident,)*) => {
-        /// The operation of an instruction, one value a mnemonic except for AUIPC, which is a LUI
-        /// once its address is known.
+        /// The operation of an instruction. Each mnemonic has a value, except for AUIPC, which is a
+        /// LUI once its address is known.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         enum Op {
@@ -44,7 +45,7 @@ macro_rules! operations {
         }
 
         impl Op {
-            /// All, by their numbers.
+            /// All operations, by their numbers.
             const ALL: &'static [Op] = &[$(Op::$name),*];
         }
     };

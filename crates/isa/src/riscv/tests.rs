@@ -1,5 +1,5 @@
-//! Cases that no random program covers: exceptions, services, waiting, invalid words. The rest is
-//! compared with an independent implementation in tests/random_programs.
+//! Cases that no random program covers: exceptions, services, waiting, invalid words.
+//! tests/random_programs compares all other cases with an independent implementation.
 
 use crate::exception::Direction;
 use crate::set::Thread as _;
@@ -11,7 +11,7 @@ use crate::{
 const PC: u32 = 0x1000;
 const DATA: u32 = 0x8000;
 
-/// Executes a word with these registers; returns the thread too.
+/// Executes a word with these registers. Also returns the thread.
 fn run(word: u32, registers: &[(usize, u32)]) -> (Result<Flow, Stop>, super::Thread, Memory) {
     let mut thread = super::Thread::new(PC);
     for (number, value) in registers {
@@ -22,7 +22,7 @@ fn run(word: u32, registers: &[(usize, u32)]) -> (Result<Flow, Stop>, super::Thr
     (result, thread, memory)
 }
 
-/// A word that must raise that; nothing may have changed.
+/// Checks that a word raises this exception, and that nothing has changed.
 #[track_caller]
 fn raises(word: u32, registers: &[(usize, u32)], cause: Cause) {
     let (result, thread, _) = run(word, registers);
@@ -74,7 +74,7 @@ fn a_jump_to_half_a_word_raises_where_it_stands_and_leaves_no_return_address() {
 #[test]
 fn what_is_no_instruction_raises() {
     let words = [
-        0x0000_0000, // all zeros and all ones are kept free for this
+        0x0000_0000, // all zeros and all ones are reserved for this
         0xffff_ffff,
         0x0000_0001, // compressed
         0x0000_1067, // jalr with another function

@@ -1,4 +1,4 @@
-//! What instructions use of a processor.
+//! Counts the parts of a processor that an instruction uses.
 
 use super::{Instruction, Op};
 use crate::Uses;

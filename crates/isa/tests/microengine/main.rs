@@ -1,4 +1,4 @@
-//! The instruction sets of microengines: words, their meanings, and the page that lists them.
+//! Tests the instruction sets of microengines: words, their meanings, and the page that lists them.
 
 mod page;
 
@@ -13,7 +13,7 @@ use wireloom_isa::microengine::{
 
 const VERSIONS: [Version; 2] = [Version::One, Version::Two];
 
-/// A word of a row whose fields come from random bits.
+/// Returns a word of a row with random bits in its fields.
 fn word(version: Version, row: &Parsed, random: u64) -> u64 {
     row.fixed | random & !row.mask & ((1 << version.word_bits()) - 1)
 }
@@ -51,7 +51,8 @@ fn the_pieces_of_a_word_fill_it() {
     }
 }
 
-/// Words of a row that decode, found with few tries: fields whose codes are sparse are cut small.
+/// Returns a word of a row that decodes. Fields with sparse codes get small values, so that few
+/// tries suffice.
 fn decoded(version: Version, row: &Parsed, seed: u64) -> Option<(u64, Instruction)> {
     let mut random = seed;
     (0..4000).find_map(|_| {
@@ -269,7 +270,7 @@ fn only_version_2_adds_a_byte_and_stops_at_breakpoints() {
     }
 }
 
-/// The catalogue of parametrised CRC algorithms has these values of "123456789".
+/// The catalogue of parametrised CRC algorithms lists these values for "123456789".
 #[test]
 fn checks_are_the_published_ones() {
     let cases = [

@@ -1,6 +1,6 @@
-//! docs/machines/ixp-instructions.md is made of the tables.
+//! docs/machines/ixp-instructions.md is generated from the tables.
 //!
-//! The test compares; `make pages` writes.
+//! The test compares the page, `make pages` writes it.
 
 use std::fmt::Write;
 use std::fs;

@@ -37,8 +37,8 @@ impl Random for Arm {
                 _ => any & 0xfff | 0x0328_f000,
             },
             21 => any & 0x0100_0007 | 0x0a00_0000,
-            // A move of a register, whose distance 0 has meanings of its own; a new base; a
-            // distance to shift by.
+            // A move of a register, whose shift distance 0 has special meanings; then a new base;
+            // then a shift distance.
             22 if random.random_bool(0.5) => any & 0x0010_f06f | 0x01a0_0000,
             22 => any & 0xf000 | DATA >> 16 | 0x03a0_0800,
             _ => any & 0xf03f | 0x03a0_0000,
@@ -58,7 +58,7 @@ impl Random for Arm {
         let text = Arm::disassemble(word | 0xe000_0000, 0);
         let mnemonic = text.split(' ').next().expect("a mnemonic").to_owned();
         let mut features = vec![name.to_owned()];
-        // For the common parts of the forms: the kinds of operands and of indexing.
+        // The parts that forms share: the kinds of operands and of indexing.
         features.push(match word >> 25 & 7 {
             0 if word & 0x90 == 0x90 && word & 0x60 != 0 => format!("half {}", word >> 21 & 15),
             0 if word & 0x90 == 0x90 => mnemonic.clone(),
@@ -80,7 +80,7 @@ impl Random for Arm {
 const CONDITIONS: [&str; 15] =
     ["eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "always"];
 
-/// All that random programs can exercise.
+/// Returns all features that random programs can exercise.
 pub fn features() -> Vec<String> {
     let mut features: Vec<String> =
         "and eor sub rsb add adc sbc rsc orr mov bic mvn ands eors subs rsbs adds adcs sbcs rscs orrs movs bics mvns tst teq \
@@ -95,13 +95,13 @@ pub fn features() -> Vec<String> {
     }
     for kind in 0..8 {
         features.push(format!("shift {kind}"));
-        // By a register of the number 0 or 1, which says nothing, if by a register.
+        // Odd kinds shift by a register: the bits are then part of its number, not a distance.
         features.extend((kind % 2 == 0).then(|| format!("shift {kind} by 0")));
     }
     features.extend([false, true].map(|rotated| format!("immediate rotated {rotated}")));
     // Pre- or post-indexed, up or down, words or bytes, with the base changed or not.
     features.extend((0..16).map(|kind| format!("offset {kind}")));
-    // Post-indexed with bit 21 is no instruction here.
+    // Post-indexed forms with bit 21 are not instructions here.
     features.extend((0..16).filter(|kind| kind & 9 != 1).map(|kind| format!("half {kind}")));
     features
         .extend((0..16).map(|kind| format!("register offset {}, shift {}", kind / 4, kind % 4)));
@@ -112,7 +112,7 @@ pub fn features() -> Vec<String> {
     features
 }
 
-/// Anything that has the format; of moves and comparisons the fields that must be 0 are.
+/// Returns any word with the format. In moves and comparisons the fields that must be 0 are 0.
 fn data_processing(random: &mut ChaCha8Rng) -> u32 {
     let word = random.random::<u32>() & 0x03ff_ffff;
     let word = match word >> 21 & 15 {
@@ -122,13 +122,13 @@ fn data_processing(random: &mut ChaCha8Rng) -> u32 {
     };
     match word & 0x0200_0010 {
         0x10 => word & !0x80,
-        // The distance 0 has meanings of its own.
+        // The distance 0 has special meanings.
         0 if random.random_bool(0.25) => word & !0xf80,
         _ => word,
     }
 }
 
-/// A register that points into the data, or any.
+/// Returns a register that points into the data, or any register.
 fn base(random: &mut ChaCha8Rng, thread: &<Arm as InstructionSet>::Thread) -> u32 {
     let first = random.random_range(0..15usize);
     (0..15)
@@ -142,12 +142,12 @@ fn transfer(random: &mut ChaCha8Rng, thread: &<Arm as InstructionSet>::Thread) -
     let base = base(random, thread) << 16;
     let rd = any & 0xf000;
     let kind = any & 0x01f0_0000;
-    // Bits that words can have; the kind of shift is kept, and its distance is even.
+    // Bits that words can have. The kind of shift is kept, and its distance is even.
     let any = if random.random_bool(0.5) { any & !0x93 } else { any };
     match random.random_range(0..4) {
         0 => 0x0400_0000 | kind | base | rd | any & 0x1ff,
         1 => 0x0600_0000 | kind | base | rd | any & 0xfef,
-        // Two offsets of eight bits: an immediate one in two pieces, or a register.
+        // Offsets of eight bits: an immediate in two pieces, or a register.
         _ if kind & 1 << 22 != 0 => kind | base | rd | any & 0xf6f | 0x90,
         _ => kind | base | rd | any & 0x6f | 0x90,
     }

@@ -1,10 +1,10 @@
-//! Random programs, instruction by instruction against Unicorn (QEMU's translator) in a process of
-//! its own.
+//! Compares random programs with Unicorn (QEMU's translator) in a separate process, instruction by
+//! instruction.
 //!
-//! A program is generated while it runs: at each step an instruction is drawn that executes without
-//! an exception, keeps its accesses within the data, and goes forward if it jumps. Unicorn then
-//! runs the whole program, and registers, flags, the program counter and all of the data must be
-//! equal after every instruction.
+//! A program is generated while it runs. Each step draws an instruction that executes without an
+//! exception, keeps its accesses within the data, and goes forward if it jumps. Unicorn then runs
+//! the whole program. Registers, flags, the program counter and all of the data must be equal after
+//! every instruction.
 
 mod arm;
 mod oracle;
@@ -34,20 +34,21 @@ trait Random: InstructionSet {
     /// Kinds of instructions that [`Random::draw`] knows.
     const KINDS: u32;
 
-    /// A word of a kind to try: one that executes well often enough.
+    /// Draws a word of a kind. It must execute without an exception often enough.
     fn draw(random: &mut ChaCha8Rng, kind: u32, thread: &Self::Thread) -> u32;
 
-    /// Registers to begin with.
+    /// Returns initial registers.
     fn begin(random: &mut ChaCha8Rng) -> Self::Thread;
 
-    /// All that the oracle says of a thread but for its program counter.
+    /// Returns all of a thread's state that the oracle reports, except for its program counter.
     fn observe(thread: &Self::Thread) -> Vec<u32>;
 
     /// Returns the features that a word exercises.
     fn features(word: u32, flow: Flow) -> Vec<String>;
 }
 
-/// A program and its execution here: `states` are those before each instruction and the last.
+/// A program and its execution here: `states` has the state before each instruction, and the last
+/// state.
 struct Trace {
     text: Vec<u32>,
     states: Vec<State>,
@@ -70,7 +71,7 @@ fn trace<S: Random>(seed: u64, executed: &mut BTreeMap<String, u32>) -> Trace {
     let end = TEXT + 4 * WORDS;
     while thread.pc() != end {
         let pc = thread.pc();
-        // A kind that seldom executes without exceptions gets many tries before the next one, so
+        // A kind that seldom executes without exceptions gets many tries before the next kind, so
         // that it does not become rare.
         let mut kind = 0;
         let (word, flow, next_thread, next_memory) = (0..20_000)
@@ -95,7 +96,8 @@ fn trace<S: Random>(seed: u64, executed: &mut BTreeMap<String, u32>) -> Trace {
     Trace { text, states }
 }
 
-/// Bytes, half of them in words that are addresses of text or data, for jumps through memory.
+/// Returns bytes. Half of them form words that are addresses of text or data, for jumps through
+/// memory.
 fn data(random: &mut ChaCha8Rng) -> Vec<u8> {
     (0..DATA_BYTES / 4)
         .flat_map(|_| {
@@ -109,7 +111,7 @@ fn data(random: &mut ChaCha8Rng) -> Vec<u8> {
         .collect()
 }
 
-/// A register's content: corner cases, small numbers, addresses, anything.
+/// Returns the contents of a register: corner cases, small numbers, addresses, or anything.
 fn value(random: &mut ChaCha8Rng) -> u32 {
     match random.random_range(0..8) {
         0 => [0, 1, u32::MAX, 0x7fff_ffff, 0x8000_0000, 0x8000_0001][random.random_range(0..6)],
@@ -125,8 +127,8 @@ fn state<S: Random>(thread: &S::Thread, memory: &Memory) -> State {
     State { pc: thread.pc(), registers: S::observe(thread), data: memory.bytes().to_vec() }
 }
 
-/// Compares this number of programs, and checks that they have exercised each of `features` at
-/// least `least` times.
+/// Compares this many programs, and checks that they have exercised each of `features` at least
+/// `least` times.
 fn compare<S: Random>(programs: u64, features: &[String], least: u32) {
     let mut oracle = Oracle::start();
     let mut executed = BTreeMap::new();
@@ -158,7 +160,7 @@ fn compare<S: Random>(programs: u64, features: &[String], least: u32) {
     assert!(seldom.is_empty(), "exercised less than {least} times: {seldom:?}");
 }
 
-/// Registers, and the bytes that differ from another state.
+/// Writes registers, and the bytes that differ from another state.
 fn show(state: Option<&State>, from: &State) -> String {
     let Some(state) = state else { return "has ended".into() };
     let bytes: Vec<_> = (0..state.data.len())

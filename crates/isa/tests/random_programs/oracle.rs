@@ -1,4 +1,4 @@
-//! Unicorn in a process of its own: oracle.py says how it is spoken to.
+//! Runs Unicorn in a separate process. oracle.py describes the protocol.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -71,7 +71,7 @@ impl Oracle {
 
 impl Drop for Oracle {
     fn drop(&mut self) {
-        // The process has nothing to lose, and may be in the middle of an unread reply.
+        // The process holds no state worth saving, and may be in the middle of an unread reply.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -23,7 +23,7 @@ impl Random for Riscv {
         let [rd, rs1, rs2] = [(); 3].map(|()| random.random_range(0..32u32));
         let funct3 = random.random_range(0..8);
         match kind {
-            // Anything that has the format of an arithmetic instruction.
+            // Any word with the format of an arithmetic instruction.
             0..3 => word(0x33, rd, funct3, rs1, rs2, [0, 0x20][random.random_range(0..2)]),
             3..6 => word(0x33, rd, funct3, rs1, rs2, 1),
             6 | 7 => immediate(0x13, rd, funct3, rs1, random.random()),
@@ -84,7 +84,7 @@ impl Random for Riscv {
     }
 }
 
-/// All mnemonics that random programs can execute.
+/// Returns all mnemonics that random programs can execute.
 pub fn features() -> Vec<String> {
     "lui auipc jal jalr beq bne blt bge bltu bgeu lb lh lw lbu lhu sb sh sw addi slti sltiu xori ori andi slli srli srai \
      add sub sll slt sltu xor srl sra or and mul mulh mulhsu mulhu div divu rem remu fence"
@@ -93,7 +93,7 @@ pub fn features() -> Vec<String> {
         .collect()
 }
 
-/// A register from which that address can be reached, with the offset.
+/// Returns a register from which an address can be reached, with the offset.
 fn reach(
     random: &mut ChaCha8Rng,
     thread: &<Riscv as InstructionSet>::Thread,

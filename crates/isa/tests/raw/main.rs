@@ -78,7 +78,7 @@ proptest! {
             *route = port.checked_sub(1).map(|port| switch::SOURCES[port]);
         }
         instruction.own = own.checked_sub(1).map(|port| switch::SOURCES[port]);
-        // `recv` takes the word of the tile itself, or one that is routed; others take none.
+        // `recv` takes the word of the tile itself, or a routed one. Other operations take none.
         let takes_twice = instruction.receives()
             && instruction.routes[0].contains(&Some(switch::Source::Tile));
         let takes = control != switch::Control::Receive && instruction.own.is_some();

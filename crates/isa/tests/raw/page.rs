@@ -1,4 +1,5 @@
-//! docs/machines/raw-instructions.md is made of the tables. The test compares; `make pages` writes.
+//! docs/machines/raw-instructions.md is generated from the tables. The test compares the page,
+//! `make pages` writes it.
 
 use std::fmt::Write;
 use std::fs;

@@ -1,12 +1,11 @@
-//! Words to instructions and back.
+//! Encodes and decodes instructions.
 
 use super::table::{Op, SPECIAL, Slot, TABLE};
 use crate::raw::Register;
 
-/// A decoded instruction. Fields that its operation does not use are 0.
+/// A decoded instruction. Unused fields are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// The operation.
     pub op: Op,
     /// The register field `rd`; also the number of a special register.
     pub rd: Register,
@@ -14,18 +13,18 @@ pub struct Instruction {
     pub rs: Register,
     /// The register field `rt`.
     pub rt: Register,
-    /// A constant as it is used: sign-extended where it is signed; distance of a shift; of a branch
-    /// the distance in instructions from the next one; of a jump the number of an instruction.
+    /// The constant, sign-extended where it is signed. For a shift it is the distance, for a branch
+    /// the distance in instructions from the next one, for a jump the number of an instruction.
     pub immediate: u32,
 }
 
-/// A word that is no instruction.
+/// The error of a word that is not an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:#010x} is no instruction of the tile processor")]
 pub struct Undefined(pub u32);
 
 impl Instruction {
-    /// The register that the instruction writes.
+    /// Returns the register that the instruction writes.
     pub fn written(&self) -> Option<Register> {
         match self.op.row().writes {
             Some(Slot::Rd | Slot::Clz) => Some(self.rd),
@@ -35,7 +34,7 @@ impl Instruction {
         }
     }
 
-    /// The registers that the instruction reads: `rs` and `rt`.
+    /// Returns the registers that the instruction reads, `rs` and `rt`.
     pub fn read(&self) -> [Option<Register>; 2] {
         let row = self.op.row();
         let has = |slot| row.slots.contains(&slot) && row.writes != Some(slot);
@@ -47,7 +46,7 @@ impl Instruction {
 /// Decodes a word.
 ///
 /// # Errors
-/// If no row of the table has it.
+/// If no row of the table matches.
 pub fn decode(word: u32) -> Result<Instruction, Undefined> {
     let row = TABLE.iter().find(|row| word & row.mask() == row.code).ok_or(Undefined(word))?;
     let mut instruction =
@@ -81,7 +80,7 @@ pub fn decode(word: u32) -> Result<Instruction, Undefined> {
     Ok(instruction)
 }
 
-/// Encodes an instruction. Fields that are wider than their bits are cut.
+/// Encodes an instruction. Values that are wider than their fields are truncated.
 pub fn encode(instruction: &Instruction) -> u32 {
     let row = instruction.op.row();
     row.slots.iter().fold(row.code, |word, slot| {
@@ -101,8 +100,8 @@ pub fn encode(instruction: &Instruction) -> u32 {
     })
 }
 
-/// The operands of an instruction as text. `index` is the number of the instruction in its
-/// program, and a target is called `l` with the number of its instruction.
+/// Returns the operands of an instruction as text. `index` is the number of the instruction in its
+/// program. A target is `l` with the number of its instruction.
 pub fn operand_texts(instruction: &Instruction, index: u32) -> Vec<String> {
     let row = instruction.op.row();
     let name = |register: Register, slot| register.name(row.writes != Some(slot)).to_owned();
@@ -123,7 +122,7 @@ pub fn operand_texts(instruction: &Instruction, index: u32) -> Vec<String> {
     row.slots.iter().map(text).collect()
 }
 
-/// The instruction that a branch at `index` goes to.
+/// Returns the target of a branch at `index`.
 pub(super) fn target(index: u32, distance: u32) -> u32 {
     index.wrapping_add(1).wrapping_add(distance)
 }

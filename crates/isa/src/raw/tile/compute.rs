@@ -1,10 +1,10 @@
-//! What instructions compute, as pure functions.
+//! The results of instructions, as pure functions.
 
 use super::table::Op;
 
-/// The result of an instruction on registers: `a` is `rs`, `b` is `rt`. Instructions that use
-/// memory, HI, LO or special registers are the machine's and return 0, as do those without a
-/// result.
+/// Returns the result of an instruction on registers: `a` is `rs`, `b` is `rt`. The machine
+/// executes instructions that use memory, HI, LO or special registers. For these, and for
+/// instructions without a result, this returns 0.
 #[inline]
 pub fn compute(op: Op, a: u32, b: u32, immediate: u32) -> u32 {
     let signed = |value: u32| value as i32;
@@ -52,9 +52,9 @@ pub fn branches(op: Op, a: u32, b: u32) -> Option<bool> {
     })
 }
 
-/// HI and LO after a multiplication or division, or `None` for other instructions. A division by 0
-/// leaves the dividend in HI and all ones in LO (signed: 1 for a negative dividend); MIPS leaves it
-/// open.
+/// Returns HI and LO after a multiplication or division, or `None` for other instructions. A
+/// division by 0 leaves the dividend in HI and all ones in LO (signed: 1 for a negative dividend).
+/// MIPS leaves this undefined.
 pub fn hi_lo(op: Op, a: u32, b: u32) -> Option<(u32, u32)> {
     let halves = |product: u64| ((product >> 32) as u32, product as u32);
     Some(match op {
@@ -73,7 +73,7 @@ pub fn hi_lo(op: Op, a: u32, b: u32) -> Option<(u32, u32)> {
     })
 }
 
-/// The result of a load from `address`, whose aligned word is `word` (big-endian).
+/// Returns the result of a load from `address`, whose aligned word is `word` (big-endian).
 #[inline]
 pub fn loaded(op: Op, word: u32, address: u32) -> u32 {
     let byte = word.to_be_bytes()[(address & 3) as usize];
@@ -87,7 +87,7 @@ pub fn loaded(op: Op, word: u32, address: u32) -> u32 {
     }
 }
 
-/// The aligned word after a store of `value` to `address` (big-endian).
+/// Returns the aligned word after a store of `value` to `address` (big-endian).
 #[inline]
 pub fn stored(op: Op, word: u32, address: u32, value: u32) -> u32 {
     match op {

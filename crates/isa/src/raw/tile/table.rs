@@ -1,9 +1,9 @@
-//! The table.
+//! The table of the tile processor's instructions.
 
 use Slot::{Amount, Branch, Clz, Jump, Memory, Rd, Rs, Rt, Signed, Sr, Unsigned};
 use Timing::{Alu, Divide, Load, Multiply};
 
-/// An operand as it stands in the source of an instruction.
+/// An operand in the source of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// The register in bits 15 to 11.
@@ -12,7 +12,7 @@ pub enum Slot {
     Rs,
     /// The register in bits 20 to 16.
     Rt,
-    /// A register in bits 15 to 11 and again in bits 20 to 16, as MIPS32 wants it.
+    /// A register in bits 15 to 11 and again in bits 20 to 16, as MIPS32 requires.
     Clz,
     /// A shift distance in bits 10 to 6.
     Amount,
@@ -31,7 +31,7 @@ pub enum Slot {
 }
 
 impl Slot {
-    /// The bits that the operand takes.
+    /// Returns the bits of the operand.
     pub fn mask(self) -> u32 {
         match self {
             Rd | Sr => 31 << 11,
@@ -46,7 +46,7 @@ impl Slot {
     }
 }
 
-/// When the result of an instruction is there, as a class that a machine gives cycles.
+/// The latency class of an instruction. The machine gives each class its cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
     /// In the next cycle.
@@ -62,24 +62,22 @@ pub enum Timing {
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// The operation.
     pub op: Op,
-    /// Its name.
     pub mnemonic: &'static str,
     /// The bits outside the operands.
     pub code: u32,
     /// The operands in the order of the source.
     pub slots: &'static [Slot],
-    /// The operand that is written, if one is.
+    /// The operand that is written, if there is one.
     pub writes: Option<Slot>,
-    /// When the result is there.
+    /// The latency class of the result.
     pub timing: Timing,
-    /// The meaning, for people.
+    /// The meaning, for the documentation.
     pub meaning: &'static str,
 }
 
 impl Row {
-    /// The bits that tell the instruction from others.
+    /// Returns the bits that distinguish the instruction from others.
     pub fn mask(&self) -> u32 {
         !self.slots.iter().fold(0, |mask, slot| mask | slot.mask())
     }
@@ -104,7 +102,7 @@ macro_rules! table {
 }
 
 impl Op {
-    /// The row of the operation.
+    /// Returns the row of the operation.
     pub fn row(self) -> &'static Row {
         &TABLE[self as usize]
     }
