@@ -1,6 +1,6 @@
-//! The time that each part of a native build takes, for programs in files:
-//! `cargo run --release -p wireloom-native --example build_times FILE...`. With `--keep DIR` first,
-//! the C of the last program stays there.
+//! Prints the time that each part of a native build takes, for programs in files: `cargo run
+//! --release -p wireloom-native --example build_times FILE...`. With `--keep DIR` first, DIR keeps
+//! the C of the last program.
 
 use std::path::Path;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use wireloom_compile::{lower, pipeline};
 use wireloom_lang::{Options, check_source, render};
 use wireloom_native::{BuildOptions, Library};
 
-/// Parts of a build that take longer than this are told pass by pass.
+/// Parts of a build that take longer, in seconds, are listed pass by pass.
 const LONG: f64 = 0.5;
 
 fn main() {

@@ -1,11 +1,11 @@
-//! The structures that generated C and this crate share: runtime/batch.h, packet.h and slot.h in
-//! Rust.
+//! The structures that generated C and this crate share, in Rust. The C is in runtime/batch.h,
+//! packet.h and slot.h.
 
 use std::ffi::c_void;
 
-/// `WL_ABI`: changes with any of these structures.
+/// The value of `WL_ABI`. It changes with any of these structures.
 pub const ABI: u32 = 8;
-/// `WL_NO_OUTPUT`
+/// The value of `WL_NO_OUTPUT`.
 pub const NO_OUTPUT: u32 = u32::MAX;
 
 /// Values of `enum wl_verdict`.
@@ -17,11 +17,11 @@ pub mod verdict {
     pub const RUNAWAY: u32 = 4;
 }
 
-/// `struct wl_arrival`, which a frame is.
+/// A frame as `struct wl_arrival`.
 type Arrival = wireloom_net::Frame<'static>;
 
-/// Whether this compiler lays frames out as C does: Rust promises the order of fields, but not that of
-/// the address and the length of a slice.
+/// Whether this compiler lays frames out as C does. Rust promises the order of fields, but not the
+/// order of a slice's address and length.
 pub fn is_frame_as_in_c() -> bool {
     let bytes = [0; 3];
     // SAFETY: both have the size of two words, and any bits are numbers.
@@ -52,7 +52,7 @@ pub struct End {
     pub last_emitted: u32,
 }
 
-/// `struct wl_machine`, up to its `ends`, which follow.
+/// The beginning of `struct wl_machine`. Its `ends` follow.
 #[repr(C)]
 pub struct Machine {
     pub slots: *const Slot,

@@ -1,10 +1,10 @@
-//! Changes of the offloads by a control plane in another thread.
+//! A control plane in another thread changes the offloads.
 //!
-//! Changes of tables that can be looked up while they change ([`writer`](wireloom_offloads::Instance::writer)) are made in the
-//! thread that asks for them. All others wait in a queue for the machine, which makes them between two
-//! batches. Entries may name other ones, which are changed before, so changes keep their order: one
-//! that the caller's thread can make first waits for the queue to become empty, and joins it if the
-//! machine has no packets at present.
+//! Tables with a [`writer`](wireloom_offloads::Instance::writer) can be looked up while they
+//! change, so the calling thread changes them itself. All other changes wait in a queue, and the
+//! machine makes them between two batches. An entry may name an earlier one, so changes keep their
+//! order: a change that the calling thread can make waits first for the queue to become empty. It
+//! joins the queue if the machine has no packets at present.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,19 +15,20 @@ use std::time::{Duration, Instant};
 
 use wireloom_offloads::{Refused, Store, TableWriter, Update};
 
-/// The most changes that wait for a machine.
+/// Limit on the changes that wait for a machine.
 const MOST_WAITING: usize = 4096;
 
-/// How long a change waits for those before it. A machine at work makes them within some 1,000 packets.
+/// The time that a change waits for earlier ones. A busy machine makes them within some 1,000
+/// packets.
 const PATIENCE: Duration = Duration::from_millis(1);
-/// For so long it keeps looking, and does not sleep: a machine at work needs less time than a thread needs
-/// to wake up.
+/// For this time a change polls and does not sleep. A busy machine needs less time than a thread
+/// needs to wake up.
 const SOON: Duration = Duration::from_micros(100);
-/// How long it sleeps after that, between two looks.
+/// The sleep between two polls after that.
 const REST: Duration = Duration::from_micros(20);
 
-/// A handle with which other threads change the offloads of a machine while packets flow. Changes are
-/// made in their order, and no packet sees a part of one.
+/// A handle with which other threads change the offloads of a machine while packets flow. Changes
+/// are made in order, and no packet sees a change in part.
 #[derive(Clone)]
 pub struct Control {
     changes: SyncSender<Update>,
@@ -37,29 +38,29 @@ pub struct Control {
 /// Why a change was not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotTaken {
-    /// 4096 changes wait already: the machine has had no packets for some time.
+    /// 4096 changes are waiting: the machine has had no packets for some time.
     Full(Box<Update>),
     /// The machine is gone.
     Gone(Box<Update>),
 }
 
-/// What the machine and all handles share.
+/// The state that the machine and all handles share.
 #[derive(Default)]
 struct Shared {
     writers: Mutex<Writers>,
-    /// The changes that ever joined the queue.
+    /// The number of changes that have joined the queue so far.
     asked: AtomicU64,
-    /// Those of them that the machine has made.
+    /// The number of queued changes that the machine has made.
     made: AtomicU64,
-    /// Whether the last change that waited for the queue has given up.
+    /// Whether the last change that waited for the queue has timed out.
     is_at_rest: AtomicBool,
     refused: Mutex<Vec<(Update, Refused)>>,
 }
 
 #[derive(Default)]
 struct Writers {
-    /// The tables that callers change, by the path of the offload. Empty while they are the machine's
-    /// alone.
+    /// The tables that callers change, by the path of the offload. Empty while only the machine may
+    /// change tables.
     tables: HashMap<String, Box<dyn TableWriter>>,
     /// The table whose last change packets may not see yet.
     unseen: Option<String>,
@@ -77,7 +78,7 @@ impl Writers {
     }
 }
 
-/// The machine's end.
+/// The machine's end of the queue.
 pub(crate) struct Controlled {
     control: Control,
     changes: Receiver<Update>,
@@ -86,11 +87,11 @@ pub(crate) struct Controlled {
 }
 
 impl Control {
-    /// Makes a change, or asks for it. If 4096 of them wait already, this waits until the machine has
+    /// Makes a change, or queues it. If 4096 changes are waiting, this waits until the machine has
     /// made some. Packets that are offered after the call see the change.
     ///
     /// # Errors
-    /// If the machine is gone: the change.
+    /// If the machine is gone. The error holds the change.
     pub fn change(&self, update: Update) -> Result<(), NotTaken> {
         let Some(update) = self.shared.make(update) else { return Ok(()) };
         self.changes.send(update).map_err(|error| {
@@ -99,10 +100,11 @@ impl Control {
         })
     }
 
-    /// The same, unless the change would wait because there are too many.
+    /// Makes or queues a change like [`change`](Self::change), but does not wait if the queue is
+    /// full.
     ///
     /// # Errors
-    /// If too many changes wait, or the machine is gone: the change.
+    /// If the queue is full, or the machine is gone. The error holds the change.
     pub fn try_change(&self, update: Update) -> Result<(), NotTaken> {
         let Some(update) = self.shared.make(update) else { return Ok(()) };
         self.changes.try_send(update).map_err(|error| {
@@ -121,8 +123,7 @@ impl Control {
 }
 
 impl Shared {
-    /// Makes a change, if the caller's thread can. Otherwise returns it, counted as one that joins the
-    /// queue.
+    /// Makes a change, if the caller's thread can. Otherwise counts it as queued and returns it.
     fn make(&self, update: Update) -> Option<Update> {
         let begin = Instant::now();
         loop {
@@ -144,7 +145,7 @@ impl Shared {
                     }
                 }
             }
-            // Whoever waits has no packets to wait for, once one has waited in vain.
+            // After one timed-out wait, later waits return at once.
             if self.is_at_rest.load(Ordering::Relaxed) || begin.elapsed() > PATIENCE {
                 self.is_at_rest.store(true, Ordering::Relaxed);
                 break;
@@ -162,7 +163,7 @@ impl Shared {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is in them is right even if a change panicked.
+    // The contents are valid even if a change panicked.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -173,13 +174,13 @@ impl Controlled {
         Self { control, changes, is_open: false }
     }
 
-    /// A handle for changes of these offloads.
+    /// Returns a handle for changes of these offloads.
     pub(crate) fn control(&mut self, store: &Store) -> Control {
         self.open(store);
         self.control.clone()
     }
 
-    /// Makes the changes that wait, and lets the handles make others while packets flow.
+    /// Makes the changes that wait. Lets the handles make others while packets flow.
     pub(crate) fn apply(&mut self, store: &mut Store) {
         let mut made = 0;
         for update in self.changes.try_iter().take(MOST_WAITING) {
@@ -203,8 +204,8 @@ impl Controlled {
         }
     }
 
-    /// Takes the tables from the handles, until the next changes are applied: their changes join the
-    /// queue, and those in progress have been made.
+    /// Takes the tables from the handles until the next changes are applied. Changes in progress
+    /// are complete on return, and later ones join the queue.
     pub(crate) fn close(&mut self) {
         if std::mem::take(&mut self.is_open) {
             *locked(&self.control.shared.writers) = Writers::default();

@@ -1,4 +1,4 @@
-//! Offloads as generated code sees them: shared memory, or a call of the instance.
+//! Offloads as generated code accesses them: through shared memory, or by calling the instance.
 
 use std::ffi::c_void;
 
@@ -13,15 +13,16 @@ use crate::abi;
 /// The offloads of a store, in the order of the slots that generated code expects.
 pub struct Offloads {
     slots: Vec<abi::Slot>,
-    /// One for each slot. The slots hold their addresses, so this and `views` never grow.
+    /// The hosts, one for each slot. Slots hold their addresses, so `hosts` and `views` never grow.
     hosts: Vec<Host>,
     views: Vec<Option<LpmView>>,
-    /// Calls of each method, and how many found something, for each slot. The slots hold their
-    /// addresses too.
+    /// For each slot the calls of each method, and how many of them found something. Slots hold
+    /// these addresses too.
     counts: Vec<Box<[u64]>>,
 }
 
-/// What a call through the host needs besides the instance. Kept so that calls do not allocate.
+/// The state of calls through the host, besides the instance. It is kept so that calls do not
+/// allocate.
 struct Host {
     instance: *mut dyn Instance,
     kind: &'static Kind,
@@ -32,7 +33,7 @@ struct Host {
 }
 
 impl Offloads {
-    /// The offloads of `store`.
+    /// Collects the offloads of `store`.
     pub fn new(store: &mut Store, engine: &'static abi::Engine) -> Self {
         let mut offloads =
             Self { slots: Vec::new(), hosts: Vec::new(), views: Vec::new(), counts: Vec::new() };
@@ -66,8 +67,8 @@ impl Offloads {
         offloads
     }
 
-    /// Takes the addresses of everything anew, since the control plane may have moved it. They are
-    /// valid until the next [`release`](Self::release).
+    /// Reads all addresses again, since the control plane may have moved the memory. They are valid
+    /// until the next [`release`](Self::release).
     pub fn refresh(&mut self, store: &mut Store) -> *const abi::Slot {
         let Self { slots, hosts, views, counts: _ } = self;
         let mut index = 0;
@@ -103,19 +104,20 @@ impl Offloads {
         self.slots.as_ptr()
     }
 
-    /// The calls of each method of each offload, as programs that count have counted them.
+    /// Returns the calls of each method of each offload, from programs that count calls.
     pub fn calls(&self) -> Vec<Vec<Calls>> {
         let hosts = self.hosts.iter().zip(self.counts.iter().map(|counts| &**counts));
         hosts.map(|(host, counts)| Calls::of(host.kind, counts)).collect()
     }
 
-    /// Says that the addresses taken before will not be used again.
+    /// Ends the use of the addresses that were taken before.
     pub fn release(&mut self, store: &mut Store) {
         each(store, &mut |_, instance| instance.raw_done());
     }
 }
 
-/// Visits the instances of a store, nested ones where their engine stands.
+/// Visits the instances of a store. The instances of a called engine come at the place of that
+/// engine.
 fn each(store: &mut Store, visit: &mut dyn FnMut(&Config, &mut (dyn Instance + 'static))) {
     for slot in &mut store.slots {
         match &mut slot.content {
@@ -125,11 +127,11 @@ fn each(store: &mut Store, visit: &mut dyn FnMut(&Config, &mut (dyn Instance + '
     }
 }
 
-/// Executes a call of an offload that generated code leaves to its instance.
+/// Executes an offload call that generated code leaves to the instance.
 ///
 /// # Safety
-/// Only generated code calls it, with a slot's own instance and arguments of the widths that the
-/// method states.
+/// Only generated code may call it, with the slot's own instance and arguments of the widths that
+/// the method states.
 unsafe extern "C" fn host_call(
     instance: *mut c_void,
     method: u32,
@@ -149,7 +151,7 @@ unsafe extern "C" fn host_call(
     let mut at = 0;
     for (_, ty) in method.args {
         let width = ty.width(&host.config);
-        // SAFETY: generated code passes each argument in whole words, one behind the other.
+        // SAFETY: generated code passes each argument in whole words, one after the other.
         let value = unsafe { std::slice::from_raw_parts(args.add(at), words(width)) };
         host.args.push(Bits::from_words(width, value));
         at += words(width);

@@ -1,8 +1,9 @@
 //! The native machine: an engine as C, compiled by the system's compiler, and the runtime that
-//! gives it packets.
+//! feeds it packets.
 //!
-//! `wireloom_codegen_c` writes the C; [`Library`] builds and loads it; [`Native`] executes packets
-//! with it. Results are those of the golden model, packet for packet. See docs/machines/native.md.
+//! `wireloom_codegen_c` writes the C, [`Library`] builds and loads it, and [`Native`] executes
+//! packets with it. Results equal those of the golden model, packet for packet. See
+//! docs/machines/native.md.
 
 mod abi;
 mod control;

@@ -1,4 +1,4 @@
-//! From C to a loaded shared object.
+//! Builds C into a shared object, and loads it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,31 +13,31 @@ use wireloom_ir::Program;
 
 use crate::abi;
 
-/// How to build.
+/// Options of a build.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
     /// The compiler, gcc or clang, as a command with arguments: `ccache gcc`, say.
     pub cc: String,
-    /// Flags for the machine, and further ones. They come after the level of optimisation, which
-    /// depends on the size of the code, and can replace it.
+    /// Flags for the machine, and further flags. They follow the optimisation level, which depends
+    /// on the size of the code, and can override it.
     pub flags: Vec<String>,
-    /// Where the sources and the shared object are put, to be kept. Otherwise they are in a
-    /// temporary folder, which is gone when the library is loaded.
+    /// A folder that keeps the sources and the shared object. Without it they are in a temporary
+    /// folder, which is deleted when the library has been loaded.
     pub keep_dir: Option<PathBuf>,
-    /// Keeps shared objects for later runs, which take them from there. For engines that are built
-    /// again and again; others would only fill it.
+    /// Keeps shared objects for later runs. Use it for engines that are built repeatedly; other
+    /// engines would only fill the cache.
     pub cache: Option<Cache>,
-    /// Whether the engine counts steps and calls ([`Native::counts`](crate::Native::counts)). That
-    /// takes some instructions for each, and no step is executed before its turn.
+    /// Whether the engine counts steps and calls ([`Native::counts`](crate::Native::counts)). Each
+    /// takes some instructions, and no step is executed before its turn.
     pub counts: bool,
-    /// Whether the compiler leaves the processor to all others that want it.
+    /// Whether the compiler runs at the lowest priority.
     pub yields: bool,
 }
 
 impl Default for BuildOptions {
-    /// `$CC` or `cc`, `-march=native`, and whatever `$WIRELOOM_NATIVE_CFLAGS` adds
-    /// (`-fsanitize=undefined`, say). A processor that it names takes the place of `native`, which
-    /// cross compilers do not know.
+    /// `$CC` or `cc`, `-march=native`, and the flags in `$WIRELOOM_NATIVE_CFLAGS`, such as
+    /// `-fsanitize=undefined`. A processor in these flags replaces `native`, which cross compilers
+    /// do not know.
     fn default() -> Self {
         let more = std::env::var("WIRELOOM_NATIVE_CFLAGS").unwrap_or_default();
         let more = more.split_whitespace();
@@ -58,7 +58,7 @@ impl Default for BuildOptions {
 }
 
 impl BuildOptions {
-    /// Keeps shared objects in the user's cache.
+    /// Sets the user's cache for shared objects.
     pub fn cached(self) -> Self {
         Self { cache: Some(Cache::of_user("native")), ..self }
     }
@@ -69,31 +69,21 @@ impl BuildOptions {
 pub enum BuildError {
     /// A file could not be written.
     #[error("{}: cannot be written: {source}", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// There is no temporary folder that code can be loaded from.
+    File { path: PathBuf, source: io::Error },
+    /// No temporary folder allows loading code.
     #[error(transparent)]
     Scratch(#[from] wireloom_install::CacheError),
     /// The compiler could not be started.
     #[error("the C compiler `{command}` does not start: {source}; install gcc or set CC")]
-    NoCompiler {
-        /// Its name.
-        command: String,
-        /// Why.
-        source: io::Error,
-    },
+    NoCompiler { command: String, source: io::Error },
     /// The compiler refused the code.
     #[error("{}", refused(command, why, log.as_deref()))]
     Compiler {
         /// The compiler, as a command with arguments.
         command: String,
-        /// The line in which it says why.
+        /// The line with the reason.
         why: String,
-        /// The file with the whole command and what it printed, unless it could not be written.
+        /// The file with the whole command and its output; none if the file could not be written.
         log: Option<PathBuf>,
     },
     /// The shared object could not be loaded.
@@ -108,12 +98,11 @@ pub enum BuildError {
         command: String,
         /// The folder of the shared object.
         folder: PathBuf,
-        /// Why.
         reason: String,
     },
 }
 
-/// A compiled program, ready to execute. Cheap to clone.
+/// A compiled program, ready to execute. Clones are cheap.
 #[derive(Clone)]
 pub struct Library {
     /// Keeps the code of `engine` in memory.
@@ -124,7 +113,8 @@ pub struct Library {
 }
 
 impl Library {
-    /// Generates C for a program whose steps are in the form of regions, compiles and loads it.
+    /// Generates C for a program whose steps are in the form of regions, then compiles and loads
+    /// it.
     ///
     /// # Errors
     /// If a file cannot be written, or the compiler is missing or fails.
@@ -137,7 +127,7 @@ impl Library {
         Ok(libraries.pop().expect("one program gives one library"))
     }
 
-    /// The same for many programs at once, in one shared object and one run of the compiler.
+    /// Builds many programs in one shared object with one run of the compiler.
     ///
     /// # Errors
     /// As [`build`](Self::build).
@@ -157,7 +147,7 @@ impl Library {
         units: impl FnOnce() -> Vec<Unit>,
         options: &BuildOptions,
     ) -> Result<Vec<Self>, BuildError> {
-        // The compiler tells its version while the code is generated.
+        // The compiler reports its version while the code is generated.
         let cache = options.cache.as_ref().filter(|_| options.keep_dir.is_none());
         let asked = cache.and_then(|cache| Asked::of(options, cache));
         let units = units();
@@ -167,7 +157,7 @@ impl Library {
         let object = match &options.keep_dir {
             Some(dir) => build_in(dir, &text, options)?,
             None => match asked.and_then(|asked| Some(asked.kept(&text)?.object(&text, options))) {
-                // A cache that is full, say, keeps nobody from forwarding.
+                // A cache error, for example a full disk, must not stop forwarding.
                 None | Some(Err(BuildError::Scratch(_) | BuildError::File { .. })) => {
                     temporary = wireloom_install::code_folder("native")?;
                     build_in(temporary.path(), &text, options)?
@@ -196,16 +186,16 @@ impl Library {
     }
 }
 
-/// The file of the code.
+/// The file name of the code.
 const OBJECT: &str = "engines.so";
 
-/// A place in a cache that code can be loaded from.
+/// An entry of a cache that allows loading code.
 struct Kept<'a> {
     cache: &'a Cache,
     key: String,
 }
 
-/// A cache, and a compiler that has been asked for its version.
+/// A cache, and a compiler whose version is being queried.
 struct Asked<'a> {
     options: &'a BuildOptions,
     cache: &'a Cache,
@@ -213,7 +203,8 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// Asks. `None` if no code can be loaded from the cache: then it is built.
+    /// Queries the compiler's version. `None` if no code can be loaded from the cache: then the
+    /// code is built.
     fn of(options: &'a BuildOptions, cache: &'a Cache) -> Option<Self> {
         cache.open_for_code().ok()?;
         let mut version = compiler(&options.cc);
@@ -221,7 +212,8 @@ impl<'a> Asked<'a> {
         Some(Self { options, cache, compiler: apart::start(version, |_| ()).ok()? })
     }
 
-    /// The place for this code. `None` if it is unknown what else the object depends on.
+    /// Returns the cache entry for this code. `None` if not all dependencies of the object are
+    /// known.
     fn kept(self, text: &str) -> Option<Kept<'a>> {
         let Self { options, cache, compiler } = self;
         let version = compiler.output().ok()?.stdout;
@@ -305,7 +297,7 @@ fn run_compiler(
     Err(BuildError::Compiler { command: options.cc.clone(), why, log })
 }
 
-/// Gives the compiler the lowest priority, and with it what it runs. Where that cannot be had, it
+/// Gives the compiler and its child processes the lowest priority. If that fails, the compiler
 /// shares the processor.
 fn yield_to_others(child: &Child) {
     const LOWEST: i32 = 19;
@@ -313,7 +305,7 @@ fn yield_to_others(child: &Child) {
     let _ = process.map(|process| setpriority_process(Some(process), LOWEST));
 }
 
-/// The sentence for a compiler that fails on code that a working one accepts.
+/// Returns the message about a compiler that fails on code that a working one accepts.
 fn refused(command: &str, why: &str, log: Option<&Path>) -> String {
     let log = log.map(|log| format!(" Its command and messages are in {}.", log.display()));
     format!(
@@ -323,8 +315,8 @@ fn refused(command: &str, why: &str, log: Option<&Path>) -> String {
     )
 }
 
-/// The command that `CC` names: a program, which may be followed by arguments. A path with blanks
-/// in it is a program if there is a file of that name.
+/// Returns the command in `CC`: a program, optionally with arguments. A path with blanks is a
+/// program if there is a file of that name.
 fn compiler(cc: &str) -> Command {
     let mut words = cc.split_whitespace();
     match words.next() {
@@ -337,7 +329,7 @@ fn compiler(cc: &str) -> Command {
     }
 }
 
-/// Loads the libraries, or says why that is impossible.
+/// Loads the libraries. The error is the reason.
 fn load(
     object: &Path,
     programs: &[Program],

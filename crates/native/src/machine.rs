@@ -1,4 +1,4 @@
-//! The native machine as a kind of machine.
+//! The machine kind `native`.
 
 use wireloom_codegen_c::generate;
 use wireloom_machine::software::{InSoftware, Single, Software};

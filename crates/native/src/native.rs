@@ -28,31 +28,30 @@ pub struct Native {
     store: Store,
     offloads: Offloads,
     state: State,
-    /// The engine that is specialised to what the tables hold, while there is one.
+    /// The engine that is specialised to the table contents, while there is one.
     special: Option<State>,
     specialiser: Option<Specialiser>,
     /// The offloads that packets change.
     changed: Vec<OffloadId>,
-    /// How often threads began each step. The state has the address.
+    /// The number of threads that began each step. The state holds the address.
     steps: Box<[u64]>,
     next_sequence: u64,
-    /// The first sequence number that the engine gets: each core has numbers of its own.
+    /// The first sequence number of the engine. Each core has its own range of numbers.
     numbers_from: u64,
     controlled: Controlled,
-    /// Whether someone may have put another store in the place of ours.
+    /// Whether a caller may have replaced the store.
     is_store_lent: bool,
 }
 
-// SAFETY: the addresses that it holds are of memory that it owns or that never changes; instances
-// are `Send`.
+// SAFETY: it holds addresses of memory that it owns or that never changes; instances are `Send`.
 unsafe impl Send for Native {}
 
 impl Native {
-    /// A machine with these offloads, as `wireloom_ir::store` makes them.
+    /// Creates a machine with these offloads, as `wireloom_ir::store` makes them.
     ///
     /// # Panics
-    /// If the store is another program's, or there is not enough memory for the state (less than a
-    /// megabyte).
+    /// If the store belongs to another program, or there is not enough memory for the state (less
+    /// than a megabyte).
     pub fn new(library: Library, mut store: Store) -> Self {
         let program = library.program();
         assert!(suits(program, program.main.index(), &store), "the store is another program's");
@@ -78,40 +77,41 @@ impl Native {
         }
     }
 
-    /// The offloads with their state: what packets did to it is in it.
+    /// Returns the offloads, including the state that packets changed.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// How often packets began steps and called offloads; `None` if it was built without
+    /// Returns how often packets began steps and called offloads; `None` without
     /// [`BuildOptions::counts`](crate::BuildOptions::counts).
     pub fn counts(&self) -> Option<Counts> {
         let counts = || Counts { steps: self.steps.to_vec(), calls: self.offloads.calls() };
         self.state.library.counts().then(counts)
     }
 
-    /// How many packets were executed sixteen at a time, with vector instructions; the others had
-    /// threads.
+    /// Returns the number of packets that vector instructions executed, sixteen at a time. Threads
+    /// executed the others.
     pub fn in_lanes(&self) -> u64 {
         let states = std::iter::once(&self.state).chain(&self.special);
         // SAFETY: a state begins with the machine, and is not in use.
         states.map(|state| unsafe { (*state.machine()).in_lanes }).sum()
     }
 
-    /// From now on, has engines built in the background that are specialised to what the tables hold,
-    /// and executes packets with them for as long as that is so. `options` are those of the library.
-    /// Results stay the same; see docs/machines/native.md, "Specialised to its tables".
+    /// From now on, builds engines in the background that are specialised to the table contents,
+    /// and executes packets with them until the contents change. `options` are the build options of
+    /// the library. Results stay the same; see docs/machines/native.md, "Specialised to its
+    /// tables".
     pub fn specialise(&mut self, options: BuildOptions, report: Report) {
         let program = self.state.library.program();
         let special = Special::new(program, options, report);
         self.specialiser = Some(Specialiser::new(special, Duration::ZERO));
     }
 
-    /// The same, but builds the first engine now and waits for it. Returns whether it differs from the
-    /// general one.
+    /// Specialises like [`specialise`](Self::specialise), but builds the first engine now and waits
+    /// for it. Returns whether it differs from the general one.
     ///
     /// # Errors
-    /// If it cannot be built.
+    /// If the engine cannot be built.
     pub fn specialise_now(&mut self, options: BuildOptions) -> Result<bool, BuildError> {
         let program = Arc::clone(self.state.library.program());
         let special = Special::new(&program, options, Arc::new(|_| {}));
@@ -123,21 +123,21 @@ impl Native {
         Ok(self.special.is_some())
     }
 
-    /// Whether the next packets go through an engine that is specialised to what the tables hold,
+    /// Whether the next packets go through an engine that is specialised to the table contents,
     /// unless these change before.
     pub fn is_specialised(&self) -> bool {
         self.special.is_some()
     }
 
-    /// A handle with which a control plane in another thread changes the offloads while packets
-    /// flow. Prefix tables change at once, in that thread; changes of all other offloads are made at
-    /// the latest when 16 batches of packets have been executed.
+    /// Returns a handle with which a control plane in another thread changes the offloads while
+    /// packets flow. Prefix tables change at once, in that thread. All other changes are made after
+    /// 16 batches of packets at the latest.
     pub fn control(&mut self) -> Control {
         self.controlled.control(&self.store)
     }
 
-    /// The offloads, for the control plane to change between packets. They must stay the program's
-    /// own: the next packets panic if another program's store was put in their place.
+    /// Returns the offloads, for the control plane to change between packets. Do not replace the
+    /// store by another program's: the next packets would panic.
     pub fn store_mut(&mut self) -> &mut Store {
         self.is_store_lent = true;
         self.controlled.close();
@@ -145,13 +145,13 @@ impl Native {
     }
 }
 
-/// Batches between two looks at where the offloads' memory lies. What a control plane in another
-/// thread replaces is kept that long.
+/// Batches between two refreshes of the offloads' addresses. Memory that a control plane in another
+/// thread replaces stays valid for this time.
 const BATCHES_PER_LOOK: usize = 16;
 
 impl Native {
-    /// Makes changes of the control plane, and returns the state with which packets are executed until
-    /// the next call.
+    /// Makes changes of the control plane. Returns the state that executes packets until the next
+    /// call.
     fn look(&mut self) -> *mut abi::Machine {
         self.offloads.release(&mut self.store);
         self.controlled.apply(&mut self.store);
@@ -190,8 +190,8 @@ impl Execute for Native {
 }
 
 impl Native {
-    /// Like [`Execute::offer_in_pieces`], for a caller that knows the machine: its `sink` becomes part of
-    /// the loop, where the other is a call for each packet.
+    /// Like [`Execute::offer_in_pieces`], for callers that know the type of the machine. The `sink`
+    /// becomes part of the loop, while the trait's method calls it for each packet.
     pub fn offer_to(&mut self, frames: &[Frame<'_>], mut sink: impl FnMut(Output<'_>, &[u8])) {
         if std::mem::take(&mut self.is_store_lent) {
             let program = self.state.library.program();
@@ -206,14 +206,14 @@ impl Native {
             if index % BATCHES_PER_LOOK == 0 {
                 machine = self.look();
             }
-            // This batch, and the next one, whose packets are prefetched while this one is executed.
+            // This batch and the next one, whose packets are prefetched while this one executes.
             let known = &frames[index * batch..];
             let known = &known[..known.len().min(2 * batch)];
             let executed = &known[..known.len().min(batch)];
             let execute = self.special.as_ref().unwrap_or(&self.state).library.engine().execute;
-            // SAFETY: the state is the engine's own. The frames are as C has them, and their packets
-            // live until the outputs have been handed on. The slots are those of a store that suits the
-            // program.
+            // SAFETY: the state is the engine's own. The frames have the layout of C, and their
+            // packets live until the outputs have been handed on. The slots belong to a store that
+            // suits the program.
             unsafe {
                 execute(
                     machine.cast(),
@@ -235,7 +235,7 @@ impl Native {
     }
 }
 
-/// Hands the outputs of a batch on: packet by packet, those that it emitted before the last.
+/// Hands on the outputs of a batch, packet by packet. Emitted copies come before the packet itself.
 ///
 /// # Safety
 /// The machine has just executed the frames.
@@ -258,7 +258,8 @@ unsafe fn hand_on(
             };
             let (arrival_ns, ingress) = (frame.arrival_ns, output.ingress);
             let with = |verdict| Output { sequence, arrival_ns, ingress, verdict, bytes };
-            // Not a choice of the verdict, which would go through memory and be waited for there.
+            // Two calls instead of one with a selected verdict, which would go through memory and
+            // stall.
             if output.verdict == abi::verdict::SENT {
                 sink(with(Verdict::Sent { port: output.value }), rest);
             } else {
@@ -278,7 +279,7 @@ unsafe fn hand_on(
     }
 }
 
-/// What happened to a packet that was not sent.
+/// Returns the verdict of a packet that was not sent.
 #[cold]
 fn aside(output: &abi::Output) -> Verdict {
     let program = || Reason::Program(ReasonSetId(output.reasons), output.value);
@@ -290,17 +291,17 @@ fn aside(output: &abi::Output) -> Verdict {
     }
 }
 
-/// The memory that generated code works on: a machine of its engine.
+/// The memory that generated code works on: the `struct wl_machine` of its engine.
 struct State {
     start: *mut c_void,
     layout: Layout,
-    /// Keeps the code in memory, at least until the state has been closed with it.
+    /// Keeps the code in memory until the state has been closed with it.
     library: Library,
 }
 
 impl State {
-    /// A machine of the library's engine, which counts steps in `steps` if the library counts. They
-    /// have to stay where they are.
+    /// Creates a machine of the library's engine, which counts steps in `steps` if the library
+    /// counts. The array must not move.
     fn new(library: Library, steps: &mut [u64]) -> Self {
         let layout = Layout::from_size_align(library.engine().state_size, 64)
             .expect("a size that C could state");
@@ -330,7 +331,8 @@ impl Drop for State {
     }
 }
 
-/// Whether the store is that of the engine: the same offloads in the same order, nested ones too.
+/// Whether the store matches the engine: the same offloads in the same order, including nested
+/// ones.
 fn suits(program: &Program, engine: usize, store: &Store) -> bool {
     let offloads = &program.engines[engine].offloads;
     offloads.len() == store.slots.len()

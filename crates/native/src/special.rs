@@ -1,12 +1,12 @@
-//! Engines that are specialised to what their tables hold, built in the background while packets go
-//! through the general one.
+//! Engines that are specialised to the contents of their tables. They are built in the background
+//! while packets go through the general engine.
 //!
-//! A machine asks its offloads what is certain of their replies
-//! ([`Instance::certain`](wireloom_offloads::Instance::certain)), has an engine built for these facts
-//! ([`specialise`]), and executes with it. Whenever tables may have changed, and before the next
-//! packet, it asks whether the facts still hold; if not, that packet goes through the general engine.
-//! Both work on the same offloads, and nothing of a packet outlives a batch, so that it is enough to
-//! call the other one.
+//! A machine asks its offloads which facts about their replies are certain
+//! ([`Instance::certain`](wireloom_offloads::Instance::certain)), builds an engine for these facts
+//! ([`specialise`]), and executes packets with it. Whenever tables may have changed, it checks the
+//! facts before the next packet. If they no longer hold, that packet goes through the general
+//! engine. Both engines work on the same offloads, and no packet state outlives a batch, so calling
+//! the other engine is enough.
 
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,44 +18,44 @@ use wireloom_offloads::Store;
 
 use crate::library::{BuildError, BuildOptions, Library};
 
-/// From one look for more facts to the next.
+/// The time between two looks for more facts.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(30);
 
-/// The rest after facts that did not last. It doubles each time.
+/// The pause after facts that did not last. It doubles each time.
 const FIRST_REST: Duration = Duration::from_secs(5);
 const LONGEST_REST: Duration = Duration::from_secs(600);
 
-/// What happened to a specialised engine.
+/// An event of a specialised engine.
 #[derive(Debug)]
 pub enum Specialisation {
-    /// Packets go through it from now on. So long did it take to build.
+    /// Packets go through it from now on. The build took this time.
     Used(Duration),
-    /// Packets go through the general engine again, since the table of this offload changed.
+    /// Packets go through the general engine again, because the table of this offload changed.
     Withdrawn(String),
-    /// It could not be built. There will be no other attempt.
+    /// The build failed. There will be no other attempt.
     Failed(BuildError),
 }
 
-/// Told what happens.
+/// Gets each event.
 pub type Report = Arc<dyn Fn(&Specialisation) + Send + Sync>;
 
-/// A program that is specialised to what its tables hold, for the machines of all cores.
+/// A program that is specialised to the contents of its tables, for the machines of all cores.
 #[derive(Clone)]
 pub(crate) struct Special {
     options: BuildOptions,
     report: Report,
     /// The methods of offloads that packets only read.
     methods: Vec<(OffloadId, usize)>,
-    /// What was built last, on any core.
+    /// The last build on any core.
     built: Arc<Mutex<Option<(Facts, Library)>>>,
 }
 
 /// The specialised engine of one machine.
 pub(crate) struct Specialiser {
     special: Special,
-    /// The facts that the engine in use depends on.
+    /// The facts on which the engine in use depends.
     facts: Option<Facts>,
-    /// Facts that make no other engine of the program.
+    /// Facts that do not change the program.
     useless: Option<Facts>,
     building: Option<Building>,
     look_at: Instant,
@@ -68,13 +68,13 @@ struct Building {
     library: Receiver<Result<Option<Library>, BuildError>>,
 }
 
-/// What a machine has to do.
+/// The next action of a machine.
 pub(crate) enum Change {
-    /// Go on as before.
+    /// Continue with the current engine.
     None,
-    /// Execute with this engine.
+    /// Switch to this engine.
     Use(Library),
-    /// Execute with the general engine.
+    /// Switch to the general engine.
     Withdraw,
 }
 
@@ -83,7 +83,7 @@ impl Special {
         Self { options, report, methods: methods(program), built: Arc::default() }
     }
 
-    /// Builds the engine for these facts, unless they change nothing of the program.
+    /// Builds the engine for these facts, unless they do not change the program.
     fn build(&self, program: &Program, facts: &Facts) -> Result<Option<Library>, BuildError> {
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, library)) = &*built
@@ -103,7 +103,7 @@ impl Special {
 }
 
 impl Specialiser {
-    /// A machine's own, which looks for facts after `rest` at the earliest.
+    /// Creates the specialiser of a machine. It looks for facts after `rest` at the earliest.
     pub(crate) fn new(special: Special, rest: Duration) -> Self {
         let look_at = Instant::now() + rest;
         Self { special, facts: None, useless: None, building: None, look_at, rest: FIRST_REST }
@@ -113,8 +113,8 @@ impl Specialiser {
         &self.special
     }
 
-    /// Builds an engine for what the tables hold now, and waits for it. `None` if it would be the same
-    /// one.
+    /// Builds an engine for the current table contents, and waits for it. `None` if it equals the
+    /// general engine.
     pub(crate) fn build_now(
         &mut self,
         program: &Program,
@@ -126,8 +126,8 @@ impl Specialiser {
         Ok(library)
     }
 
-    /// Looks whether the engine in use is still right, and whether another one is ready or is to be
-    /// built. To be called when the tables may have changed, before the next packet.
+    /// Checks whether the engine in use is still valid, and whether another one is ready or should
+    /// be built. Call it when the tables may have changed, before the next packet.
     pub(crate) fn attend(&mut self, program: &Arc<Program>, store: &mut Store) -> Change {
         if let Some(facts) = &self.facts
             && let Some(offload) = broken(facts, store)
@@ -165,8 +165,8 @@ impl Specialiser {
         let (sender, library) = sync_channel(1);
         let (mut special, program) = (self.special.clone(), Arc::clone(program));
         let wanted = facts.clone();
-        // Packets come first. Only the compiler has the lowest priority: a thread that had it could keep
-        // the memory and the sockets of a killed process for seconds.
+        // Packets have priority. Only the compiler gets the lowest priority: a thread with it could
+        // keep the memory and the sockets of a killed process for seconds.
         special.options.yields = true;
         let build = move || {
             let _ = sender.send(special.build(&program, &wanted));
@@ -189,7 +189,7 @@ impl Specialiser {
                 (self.special.report)(&Specialisation::Used(building.begun.elapsed()));
                 Change::Use(library)
             }
-            // The tables have changed since.
+            // The tables have changed since the build began.
             Ok(Some(_)) => Change::None,
             Ok(None) => {
                 self.useless = Some(building.facts);

@@ -16,19 +16,19 @@ use wireloom_offloads::{Content, EntryKey, Slot, Update};
 
 /// Keys that the control plane changes.
 const KEYS: u64 = 64;
-/// Times that it changes each of them.
+/// Changes of each key.
 const ROUNDS: u64 = 100;
 /// The width of a value: a number, and the same number times a factor.
 const WIDTH: u32 = 160;
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-/// The tables, in the order in which an entry of each is changed.
+/// The tables, in the order in which the entry of a key is changed.
 const TABLES: [&str; 4] = ["exact", "array", "lpm", "blocks"];
-/// The bytes of a packet: a key, two bytes that another table learns, the values of the tables, and the
-/// key once more as the first of four bytes.
+/// The bytes of a packet: a key, two bytes that another table learns, the values of the tables, and
+/// the key again as the first of four bytes.
 const LENGTH: usize = 4 + 20 * TABLES.len() + 4;
 
-/// Looks up the packet's first byte in tables and writes the values into the packet. Another table
-/// learns from the packets meanwhile, so that packets, too, change tables.
+/// Returns a program that looks up the packet's first byte in tables and writes the values into the
+/// packet. Another table learns from the packets, so that packets change tables as well.
 fn program() -> Program {
     let mut engine = EngineBuilder::packet("watched");
     let exact = config("exact", &[("", 8)], &[("", WIDTH)], &[("size", 1000)]);
@@ -62,7 +62,7 @@ fn program() -> Program {
     program_of(engine)
 }
 
-/// The packet for a key.
+/// Returns the packet for a key.
 fn packet(key: u64) -> Packet {
     let mut bytes = vec![0; LENGTH];
     bytes[0] = key as u8;
@@ -70,7 +70,7 @@ fn packet(key: u64) -> Packet {
     Packet { ingress: 0, arrival_ns: 0, bytes }
 }
 
-/// The numbers that a packet has got from the tables; 0 where no entry was found.
+/// Returns the numbers that a packet has got from the tables; 0 where no entry was found.
 fn numbers(bytes: &[u8]) -> [u64; TABLES.len()] {
     std::array::from_fn(|table| {
         let bytes = &bytes[4 + 20 * table..][..20];
@@ -90,16 +90,16 @@ fn update(offload: &str, key: EntryKey, value: Option<Bits>) -> Update {
     Update { packet: 0, offload: offload.into(), key, value, line: 0 }
 }
 
-/// A prefix of `width` bits that begins with a key.
+/// Returns a prefix of `width` bits that begins with a key.
 fn prefix(key: u64, width: u32, length: u32) -> EntryKey {
     EntryKey::Prefix { bits: Bits::new(width, u128::from(key) << (width - 8)), length }
 }
 
-/// How far the control plane is with each key.
+/// The control plane's progress with each key.
 struct Progress {
-    /// The number whose entries it last began to change.
+    /// The number of the latest change that has begun.
     begun: [AtomicU64; KEYS as usize],
-    /// The number whose entries it has changed.
+    /// The number of the latest complete change.
     changed: [AtomicU64; KEYS as usize],
 }
 
@@ -110,7 +110,7 @@ impl Progress {
     }
 }
 
-/// Changes every entry in turn. Each third change of the hash table removes an entry first.
+/// Changes every entry in turn. Every third change of the hash table removes an entry first.
 fn change(control: &Control, progress: &Progress) {
     let make = |update| control.change(update).expect("the machine is there");
     for round in 1..=ROUNDS {
@@ -124,14 +124,15 @@ fn change(control: &Control, progress: &Progress) {
             make(update("exact", exact(), Some(value(number))));
             make(update("array", EntryKey::Index(key), Some(value(number))));
             make(update("lpm", prefix(key, 8, 8), Some(value(number))));
-            // The entries of a block go before those of the direct table change, and come back.
+            // Removes the entry in a block before the entry in the direct table changes, and adds
+            // it again afterwards.
             make(update("blocks", prefix(key, 32, 26), None));
             make(update("blocks", prefix(key, 32, 8), Some(value(number))));
             make(update("blocks", prefix(key, 32, 26), Some(value(number))));
             progress.changed[key as usize].store(number, Ordering::Release);
         }
     }
-    // An entry that no table takes.
+    // No table accepts this entry.
     make(update("array", EntryKey::Index(1 << 40), Some(value(1))));
     make(update("lpm", EntryKey::Index(0), Some(value(1))));
 }
@@ -195,8 +196,8 @@ fn native() -> Native {
     Native::new(library, store)
 }
 
-/// Offers packets of key 0, and returns how often each number of a table was seen, in order. Calls
-/// `then` after the first.
+/// Offers packets of key 0. Returns how often each number of a table was seen, in order. Calls
+/// `then` after the first packet.
 fn seen(native: &mut Native, table: usize, mut then: impl FnMut()) -> Vec<(u64, usize)> {
     let packet = packet(0);
     let mut seen: Vec<(u64, usize)> = Vec::new();
@@ -221,15 +222,17 @@ fn prefixes_change_at_once_and_in_the_order_of_all_changes() {
     let lpm = |number| update("lpm", prefix(0, 8, 8), Some(value(number)));
     let array = |number| update("array", EntryKey::Index(0), Some(value(number)));
     let make = |update| control.change(update).expect("the machine is there");
-    // These values have bits that were certainly zero, so the machine makes the changes itself.
+    // These values have bits that were certainly zero, so the machine makes these changes itself.
     [lpm(1), lpm(3)].into_iter().for_each(make);
     assert_eq!(seen(&mut native, 2, || make(lpm(1))), [(3, 64), (1, 960)], "the next batch");
     assert_eq!(seen(&mut native, 2, || make(lpm(3))), [(1, 64), (3, 960)]);
-    // Not before the array, which the machine changes before the next 16 batches.
+    // A prefix does not change before the array, which the machine changes before the next 16
+    // batches.
     let both = || [array(7), lpm(1)].into_iter().for_each(make);
     assert_eq!(seen(&mut native, 2, both), [(3, 1024)]);
     assert_eq!(seen(&mut native, 2, || {}), [(1, 1024)]);
-    // Nor before a change for which a table needed new arrays, which the machine does not read yet.
+    // A prefix does not change before an earlier change whose new arrays the machine does not read
+    // yet.
     let blocks = |number: u64, key| update("blocks", key, Some(value(number)));
     [blocks(1, prefix(0, 32, 8)), blocks(3, prefix(0, 32, 8))].into_iter().for_each(make);
     seen(&mut native, 3, || {});
@@ -243,7 +246,7 @@ fn prefixes_change_at_once_and_in_the_order_of_all_changes() {
     };
     assert_eq!(seen(&mut native, 2, grow), [(1, 1024)]);
     assert_eq!(seen(&mut native, 3, || make(lpm(1))), [(1, 1024)]);
-    // Nor while the store is somebody else's.
+    // Prefixes do not change while a caller holds the store.
     let _ = native.store_mut();
     make(lpm(3));
     assert_eq!(native.store().find("lpm").map(rows_of), Some(vec![value(1)]));

@@ -1,4 +1,4 @@
-//! The same engine on several cores.
+//! One engine on several cores.
 
 mod support;
 
@@ -12,8 +12,9 @@ use wireloom_native::{Library, Native, absorb, in_any_order};
 use wireloom_net::Packet;
 use wireloom_offloads::{EntryKey, Update};
 
-/// Looks the packet's first bytes up in a prefix table, an array and a hash table, writes what it
-/// finds into the packet, and counts it in a counter, an array and, with `learns`, a hash table.
+/// Returns a program that looks up the packet's first bytes in a prefix table, an array and a hash
+/// table, and writes the results into the packet. A counter, an array and, with `learns`, a hash
+/// table count them.
 fn program(learns: bool) -> Program {
     let mut engine = EngineBuilder::packet("several");
     let lpm = engine.offload("lpm", config("lpm", &[("", 16)], &[("", 16)], &[("miss", 0)]));
@@ -92,7 +93,7 @@ fn cores_together_do_what_one_does() {
         assert_eq!(bytes(&executed), bytes(&expected));
     }
     for other in &mut others {
-        // A second time nothing is left to be added.
+        // After the second call nothing is left to add.
         absorb(&program, first.store_mut(), other.store_mut());
         absorb(&program, first.store_mut(), other.store_mut());
     }

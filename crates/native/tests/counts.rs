@@ -1,4 +1,4 @@
-//! Counts of steps and calls: those that golden's threads make.
+//! Checks that counts of steps and calls equal golden's.
 
 mod support;
 
@@ -35,7 +35,7 @@ fn counts_of_random_engines_are_those_of_golden() {
     let programs: Vec<_> = (0..100)
         .map(|seed| {
             let mut program = program(seed);
-            // Native leaves out calls whose replies nobody uses.
+            // Native omits calls whose replies are unused.
             for pass in ["evaluate", "dce"] {
                 pipeline::run_pass(&mut program, pass, &PassOptions::default());
             }

@@ -1,4 +1,5 @@
-//! Engines read packets where they lie, and nothing around them: there may be the end of a map.
+//! Checks that engines read packets in place and touch no byte around them, where a mapping may
+//! end.
 
 mod support;
 
@@ -9,7 +10,7 @@ use support::{agree_on, fill_tables, options, options_for_lanes, random, ways};
 use wireloom_ir::Program;
 use wireloom_net::{Frame, Packet};
 
-/// A packet's bytes between two pages that nobody may read, next to one of them.
+/// A packet's bytes between two inaccessible pages, next to one of them.
 struct Fenced {
     map: *mut u8,
     size: usize,
@@ -18,7 +19,8 @@ struct Fenced {
 }
 
 impl Fenced {
-    /// `is_last`: at the end of the pages between.
+    /// Places the packet at the end of the accessible pages with `is_last`, else at their
+    /// beginning.
     fn new(packet: &Packet, is_last: bool) -> Self {
         let bytes = &packet.bytes;
         let page = rustix::param::page_size();
@@ -52,7 +54,7 @@ impl Drop for Fenced {
     }
 }
 
-/// Each packet lies behind a page that may not be read, and once more in front of one.
+/// Runs each packet once directly after an inaccessible page, and once directly before one.
 fn hold(programs: &[Program], packets: &[Packet]) {
     let fenced = |packet| [false, true].map(|is_last| (packet, Fenced::new(packet, is_last)));
     let fenced: Vec<(&Packet, Fenced)> = packets.iter().flat_map(fenced).collect();

@@ -1,5 +1,5 @@
-//! What the compiler makes of an engine: the steps of the router that packets reach are in the loop
-//! of its batch, not calls.
+//! Checks the compiled form of an engine: the steps of the router that packets reach are part of
+//! the batch loop, not calls.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use wireloom_compile::passes::PassOptions;
 use wireloom_compile::{lower, pipeline};
 use wireloom_native::{BuildOptions, Library};
 
-/// What stands after the names of functions that hold what few packets need.
+/// Suffixes of functions that hold rarely executed code.
 const SELDOM: [&str; 2] = ["_rest", "_fetch2"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Engines that are built again are taken from a cache.
+//! Checks that repeated builds of an engine come from a cache.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -10,7 +10,7 @@ use std::path::Path;
 use wireloom_install::Cache;
 use wireloom_native::{BuildOptions, Library};
 
-/// A compiler that writes down how it is called.
+/// Returns a compiler that logs its calls.
 fn noting(folder: &Path) -> String {
     let (script, log) = (folder.join("cc"), folder.join("log"));
     let cc = BuildOptions::default().cc;
@@ -54,7 +54,7 @@ fn an_engine_is_compiled_once_for_the_same_code_flags_and_compiler() {
     assert_eq!(compiled(), 5);
     build(&options);
     assert_eq!(compiled(), 5);
-    // A cache that cannot keep it: the engine is built nevertheless.
+    // The cache cannot keep the engine, which is built nevertheless.
     let refusing = folder.path().join("refusing");
     fs::create_dir_all(refusing.join(".lock")).expect("a folder in place of the lock");
     fs::set_permissions(&refusing, fs::Permissions::from_mode(0o700)).expect("its mode");

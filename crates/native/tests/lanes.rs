@@ -1,4 +1,4 @@
-//! Packets that vector code executes, sixteen at a time: it does what golden does.
+//! Checks that vector code, which executes sixteen packets at a time, agrees with golden.
 
 mod support;
 
@@ -12,7 +12,7 @@ use wireloom_net::packet::MAX_LENGTH;
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::{Content, Entry, EntryKey, Store};
 
-/// Whether it has the instructions that lanes need.
+/// Whether the processor has the instructions that lanes need.
 fn has_vectors() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("avx512f")
@@ -23,19 +23,19 @@ fn has_vectors() -> bool {
     return false;
 }
 
-/// How many packets of each program were in lanes.
+/// Returns the number of packets of each program that were in lanes.
 fn in_lanes(programs: &[Program], packets: &[Packet]) -> Vec<u64> {
     in_lanes_with(programs, packets, &support::fill_tables)
 }
 
-/// The same for other tables.
+/// Returns the same counts with tables that `load` fills.
 fn in_lanes_with(programs: &[Program], packets: &[Packet], load: &dyn Fn(&mut Store)) -> Vec<u64> {
     let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
     let machines = support::agree_on(programs, &support::options_for_lanes(), &frames, load);
     machines.iter().map(Native::in_lanes).collect()
 }
 
-/// `WIRELOOM_NATIVE_WAYS=FIRST..END` tries other seeds than those of every run.
+/// `WIRELOOM_NATIVE_WAYS=FIRST..END` sets other seeds.
 #[test]
 fn random_ways_agree() {
     let seeds = support::seeds("WIRELOOM_NATIVE_WAYS", 0..30);
@@ -48,7 +48,8 @@ fn random_ways_agree() {
     assert!(!has_vectors() || 3 * followed > seeds.len(), "{followed} of {}", seeds.len());
 }
 
-/// Engines that insert and remove bytes. Returns how many of them had packets in lanes.
+/// Compares engines that insert and remove bytes. Returns the number of engines with packets in
+/// lanes.
 fn edits_agree(seeds: &[u64], options: &BuildOptions) -> usize {
     let packets = edits::packets(1, 330);
     let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
@@ -61,7 +62,7 @@ fn edits_agree(seeds: &[u64], options: &BuildOptions) -> usize {
     followed
 }
 
-/// `WIRELOOM_NATIVE_EDITS=FIRST..END` tries other seeds than those of every run.
+/// `WIRELOOM_NATIVE_EDITS=FIRST..END` sets other seeds.
 #[test]
 fn random_edits_agree() {
     let seeds = support::seeds("WIRELOOM_NATIVE_EDITS", 0..40);
@@ -79,8 +80,8 @@ fn many_random_edits_agree() {
     }
 }
 
-/// Applies every operator that lanes support to two fields of `width` bits, and writes the results after
-/// them.
+/// Applies every operator that lanes support to two fields of `width` bits, and writes the results
+/// after them.
 fn operators(width: u32) -> Program {
     use BinaryOp as B;
     let mut engine = EngineBuilder::packet("main");
@@ -128,8 +129,8 @@ fn operators_agree() {
     assert!(!has_vectors() || followed.iter().all(|count| *count >= 600), "{followed:?}");
 }
 
-/// A row of steps. Each leads to the next one or to the one after that, and only the last one sends packets:
-/// there are paths of every length from half the number of steps up.
+/// Returns a row of steps. Each leads to the next step or to the one after it, and only the last
+/// one sends packets. There are paths of every length from half the number of steps up.
 fn forks(forks: usize) -> Program {
     let mut builder = ProgramBuilder::new();
     let reasons = builder.reasons("reason", &["none", "odd"]);
@@ -168,13 +169,13 @@ fn forks(forks: usize) -> Program {
     builder.build()
 }
 
-/// However many paths there are, looking for ways ends; also if all are longer than a way may be.
+/// The search for ways ends for any number of paths, even if all paths exceed the length of a way.
 #[test]
 fn looking_for_ways_ends() {
     in_lanes(&[2, 30, 60, 90].map(forks), &packets(1, 100));
 }
 
-/// One condition of each guard is known: a context variable that is never written is zero.
+/// One condition of each guard is constant: a context variable that is never written is zero.
 #[test]
 fn guards_with_a_known_condition_agree() {
     let mut engine = EngineBuilder::packet("main");
@@ -203,7 +204,7 @@ fn guards_with_a_known_condition_agree() {
     assert!(!has_vectors() || followed[0] > 0);
 }
 
-/// A program of one step.
+/// Returns a program of one step.
 fn edited(edit: impl FnOnce(&mut StepBuilder<'_>)) -> Program {
     let mut engine = EngineBuilder::packet("main");
     engine.regions("only", |step| {
@@ -215,7 +216,7 @@ fn edited(edit: impl FnOnce(&mut StepBuilder<'_>)) -> Program {
     program_of(engine)
 }
 
-/// A removal moves the byte from which later writes count: they leave two bytes as inserted.
+/// A removal moves the byte from which later writes count. They leave two bytes as inserted.
 #[test]
 fn bytes_between_two_writes_are_zero() {
     let program = edited(|step| {
@@ -244,8 +245,8 @@ fn windows_grow_to_the_longest() {
     assert!(!has_vectors() || followed[0] > 0);
 }
 
-/// The way asks for a field after its change, which would decide whether it is changed if it were read
-/// before.
+/// The way depends on a field that the step changes under a condition. It must read the field after
+/// the change.
 #[test]
 fn fields_are_not_read_before_they_change() {
     let mut builder = ProgramBuilder::new();
@@ -268,7 +269,7 @@ fn fields_are_not_read_before_they_change() {
     in_lanes(&[builder.build()], &packets(1, 300));
 }
 
-/// Looks up a field of `width` bits, and writes the value after it.
+/// Returns a program that looks up a field of `width` bits, and writes the value after it.
 fn search(width: u32) -> Program {
     let mut engine = EngineBuilder::packet("main");
     let table = config("lpm", &[("", width)], &[("", 32)], &[("miss", 1)]);
@@ -296,7 +297,7 @@ fn fill(store: &mut Store, prefixes: &[(Bits, u32)]) {
     }
 }
 
-/// Prefixes inside others down to single addresses, and packets for addresses in them and next to them.
+/// Prefixes inside others down to single addresses, and packets for addresses in and next to them.
 #[test]
 fn searches_agree_at_every_depth() {
     let random = &mut Random(9);
@@ -324,7 +325,7 @@ fn searches_agree_at_every_depth() {
     }
 }
 
-/// A table with more values than entries of blocks can number has none, and threads search it.
+/// A table with more values than block entries can number has no blocks, and threads search it.
 #[test]
 fn tables_without_blocks_are_left_to_threads() {
     let packets = packets(1, 300);
@@ -337,7 +338,7 @@ fn tables_without_blocks_are_left_to_threads() {
     }
 }
 
-/// Frames may be longer than packets, which are cut off.
+/// Frames may be longer than the longest packet. The excess is cut off.
 #[test]
 fn frames_are_cut_at_the_longest_packet() {
     let bytes = |index: u8| (0..MAX_LENGTH + 5).map(|at| index ^ at as u8).collect();
@@ -347,7 +348,7 @@ fn frames_are_cut_at_the_longest_packet() {
     assert!(!has_vectors() || followed[0] > 0);
 }
 
-/// Packets of these programs may not overtake each other, as they would between lanes and threads.
+/// Packets of these programs must not overtake each other, as they would between lanes and threads.
 #[test]
 fn packets_that_keep_their_order_have_no_lanes() {
     for name in ["nat.loom", "flowcount.loom"] {

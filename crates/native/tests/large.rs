@@ -1,5 +1,5 @@
-//! Large programs. The time of a build depends on the size of the C and, more than linearly, on the
-//! length of its functions: both are bounded. A test's thread has a stack of 2 MB, which no
+//! Checks large programs. The time of a build depends on the size of the C and, more than linearly,
+//! on the length of its functions. Both are bounded. A test's thread has a stack of 2 MB, which no
 //! program exceeds, and native and golden agree.
 
 mod support;
@@ -32,7 +32,7 @@ fn packets() -> Vec<Packet> {
     (0..40).map(packet).collect()
 }
 
-/// Native and golden agree, and the C has at most so many bytes.
+/// Checks that native and golden agree, and that the C has at most `most` bytes.
 fn holds(source: &str, most: usize) {
     let program = compile(source);
     let text = unit(&program, "", false).text;
@@ -59,7 +59,7 @@ fn arrays_indexed_at_run_time_are_arrays_in_c() {
     holds(&engine(pair, "P t[512];", mixed), 8_000);
     let grid = "t[(u4)h.a][(u5)h.b] = h.d; packet.egress = (u16)t[(u4)h.a][(u5)h.c];";
     holds(&engine("", "u8 t[16][32];", grid), 8_000);
-    // One effect for each element of a local array, which its declaration clears.
+    // There is one effect for each element of a local array, which its declaration clears.
     let local = "u8 t[512]; t[(u9)h.a] = h.d; packet.egress = (u16)t[(u9)h.b];";
     holds(&engine("", "", local), 40_000);
 }

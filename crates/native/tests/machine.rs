@@ -1,5 +1,5 @@
-//! What the native machine promises beyond single operations: order, copies, loops, calls, sizes,
-//! builds.
+//! Checks promises of the native machine beyond single operations: order, copies, loops, calls,
+//! sizes, builds.
 
 mod support;
 
@@ -36,15 +36,15 @@ fn ports(machine: &mut Native, packets: &[Packet]) -> Vec<u16> {
         .collect()
 }
 
-/// Reads the first byte as a number of 32 bits.
+/// Returns the first byte as a number of 32 bits.
 fn first_byte(step: &mut StepBuilder<'_>) -> Value {
     let start = step.constant(16, 0);
     let byte = step.read_packet(start, 0, 8);
     step.extend(byte, 32)
 }
 
-/// Packets of one flow stand in one batch: each must see what the one before left, although packets
-/// of other kinds take longer ways to the same offload.
+/// A batch has several packets of one flow. Each must see the state that the previous one left,
+/// although packets of other kinds take longer paths to the same offload.
 #[test]
 fn order_sensitive_offloads_see_packets_in_order_of_arrival() {
     let mut engine = EngineBuilder::packet("ordered");
@@ -81,8 +81,8 @@ fn order_sensitive_offloads_see_packets_in_order_of_arrival() {
     agree(&[program], &packets, &nothing);
 }
 
-/// A flow table and, behind it, a marker: a thread may use the first while earlier ones are not yet
-/// done with the second.
+/// A flow table is followed by a marker. A thread may use the first while earlier threads still use
+/// the second.
 #[test]
 fn threads_pass_one_ordered_offload_while_others_wait_for_the_next() {
     let mut engine = EngineBuilder::packet("two");
@@ -175,7 +175,7 @@ fn a_payload_leaves_from_where_it_arrived_unless_it_is_changed() {
     let mut engine = EngineBuilder::packet("pieces");
     let payload = engine.offload("payload", config("payload", &[], &[("", 16)], &[]));
     engine.regions("only", |step| {
-        // Refused if the packet has less than 200 bytes.
+        // The call is refused if the packet has less than 200 bytes.
         let (offset, data, count) =
             (step.constant(16, 199), step.constant(16, 0xaa), step.constant(16, 1));
         let length = step.meta(Meta::Length);
@@ -247,7 +247,7 @@ fn functions_of_keys_of_every_size_class_agree() {
 
 #[test]
 fn runaway_threads_are_stopped_where_the_golden_model_stops_them() {
-    // Goes through its one step as often as the packet has bytes, times `factor`.
+    // The packet goes through the only step once for each of its bytes, times `factor`.
     let looping = |name: &str, factor: u128| {
         let mut engine = EngineBuilder::packet(name);
         let count = engine.context("count", 32);
@@ -269,8 +269,8 @@ fn runaway_threads_are_stopped_where_the_golden_model_stops_them() {
         });
         program_of(engine)
     };
-    // A packet of n bytes jumps back n - 1 times: 65,534 at most, one fewer than is allowed; from
-    // the second engine twice as often.
+    // A packet of n bytes jumps back n - 1 times: at most 65,534 times, one fewer than allowed.
+    // From the second engine it jumps twice as often.
     let most = vec![0; MAX_BACKWARD_JUMPS as usize];
     let packets = [packet(&most), packet(&[0; 3]), packet(&most[..40_000])];
     agree(&[looping("loop", 1)], &packets, &nothing);
@@ -285,7 +285,7 @@ fn runaway_threads_are_stopped_where_the_golden_model_stops_them() {
     agree(&[program], &packets, &nothing);
 }
 
-/// A called engine that never replies answers zero; two offloads of one engine share nothing.
+/// A called engine that never replies returns zero. Two offloads of one engine share nothing.
 #[test]
 fn called_engines_have_state_and_ends_of_their_own() {
     let mut program = ProgramBuilder::new();
@@ -331,7 +331,8 @@ fn called_engines_have_state_and_ends_of_their_own() {
     agree(&[program.build()], &packets[..8], &nothing);
 }
 
-/// Each operator at widths on both sides of every change of C type, on operands out of the packet.
+/// Covers each operator at widths on both sides of every change of C type, with operands from the
+/// packet.
 #[test]
 fn operators_agree_at_every_class_of_width() {
     const WIDTHS: [u32; 22] = [
@@ -343,8 +344,8 @@ fn operators_agree_at_every_class_of_width() {
     }
 }
 
-/// Tables of C have the elements of constant arrays: with an index that reaches past the end, one
-/// that does not, of every class of elements, twice, and under a guard.
+/// Constant arrays become C tables. The cases cover indices that reach past the end and indices
+/// that do not, elements of every class, the same array twice, and writes under a guard.
 #[test]
 fn constant_arrays_are_tables() {
     let mut engine = EngineBuilder::packet("tables");
@@ -385,7 +386,7 @@ fn constant_arrays_are_tables() {
     agree(&[program], &packets, &nothing);
 }
 
-/// Generated code has temporaries; values of the program that have their names are others.
+/// Generated code has temporaries. Program values with the same names are distinct from them.
 #[test]
 fn temporaries_hide_no_value_of_the_program() {
     let mut engine = EngineBuilder::packet("names");

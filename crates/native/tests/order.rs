@@ -1,7 +1,7 @@
-//! The order of evaluation (docs/language.md): operands from left to right, a place after its view's
-//! offset and its indices, the place of an assignment before its value. Side effects in the indices
-//! show it. The same packets leave golden, with and without passes, as for each kind of machine,
-//! and native.
+//! The order of evaluation (docs/language.md): operands from left to right, a place after its
+//! view's offset and its indices, the place of an assignment before its value. Side effects in the
+//! indices show the order. Golden, with and without passes and as for each kind of machine, and
+//! native send the same packets.
 
 mod support;
 
@@ -13,25 +13,25 @@ use wireloom_lang::{Options, check_source, render};
 use wireloom_native::{Library, Native};
 use wireloom_net::Packet;
 
-/// Statements, and the value of `out` that they leave, worked out by hand. Before them `x` is
-/// 1, 2, 3, 4 and `long` is 0, 1, ..., 39; `at` is 1. `next_at()` counts `at` up and returns it as
-/// it was; `change()` sets `x[1]` and `long[1]` to 9 and returns 1.
+/// Statements, and the value of `out` after them, worked out by hand. Before them `x` is 1, 2, 3, 4
+/// and `long` is 0, 1, ..., 39; `at` is 1. `next_at()` increments `at` and returns its old value.
+/// `change()` sets `x[1]` and `long[1]` to 9 and returns 1.
 const CASES: [(&str, u32); 11] = [
-    // What an index changes is seen in the place that it indexes.
+    // The access sees the changes that evaluating its index makes.
     ("out = x[change()];", 9),
     ("out = long[change()];", 9),
-    // Operands from left to right: the first is read before the second changes it.
+    // Operands are evaluated from left to right: the first is read before the second changes it.
     ("out = x[1] * 100 + x[change()];", 209),
     ("out = long[1] * 100 + long[change()];", 109),
     ("out = x[next_at()] * 10 + x[next_at()];", 23),
     ("out = concat(long[next_at()], long[next_at()])[15:0];", 2),
-    // The place of an assignment before its value.
+    // The place of an assignment is evaluated before its value.
     ("x[next_at()] = next_at(); out = x[1] * 10 + x[2];", 23),
     ("long[next_at()] = next_at(); out = long[1] * 10 + long[2];", 22),
     // The indices of a place are evaluated once.
     ("x[next_at()] += 5; out = x[1] * 10 + at;", 72),
     ("long[next_at()]++; out = long[1] * 10 + at;", 22),
-    // The view of an index, too: the packet's byte at `at`, which is 0x21 at 1 and 0x32 at 2.
+    // The offset of a view as well: the packet's byte at `at`, which is 0x21 at 1 and 0x32 at 2.
     ("out = (u32)moving.b[0] + next_at() + moving.b[0];", 0x21 + 1 + 0x32),
 ];
 

@@ -1,5 +1,5 @@
-//! Tables that packets change: threads prepare and look up before their turn, and the result is that
-//! of the packets one after the other.
+//! Tables that packets change. Threads prepare and look up before their turn. The result must be
+//! the same as if packets were executed one after the other.
 
 mod support;
 
@@ -11,11 +11,11 @@ use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp, Value};
 use wireloom_net::Packet;
 use wireloom_offloads::{Content, Entry, EntryKey, Store};
 
-/// Entries of the tables: enough that they are prefetched.
+/// The number of table entries, large enough for prefetching.
 const SIZE: u64 = 300;
 
-/// Looks a key up. If it is found, the value names the key of the second step, which changes the
-/// table as the third byte says. Some values drop the packet at once.
+/// Looks up a key. If it is found, the value names the key of the second step. The third byte
+/// selects how that step changes the table. Some values drop the packet at once.
 fn program(age: u64) -> Program {
     let mut builder = ProgramBuilder::new();
     let reasons = builder.reasons("Reason", &["A"]);
@@ -90,8 +90,8 @@ fn program(age: u64) -> Program {
     builder.build()
 }
 
-/// Packets that use few keys, so that packets of a batch meet; every act in eight, in bursts of one
-/// act or of many.
+/// Returns packets with few keys, so that packets of a batch share some. The third byte, which
+/// selects the act, is constant for a burst of packets, or random.
 fn packets(seed: u64, keys: usize) -> Vec<Packet> {
     let random = &mut Random(seed);
     let mut act = 0;
@@ -108,7 +108,7 @@ fn packets(seed: u64, keys: usize) -> Vec<Packet> {
             bytes[3..6].fill(random.below(256) as u8);
             bytes[6..8].copy_from_slice(&(random.below(keys) as u16).to_be_bytes());
             bytes[8 + 6..16].copy_from_slice(&(random.below(400) as u16).to_be_bytes());
-            // Mostly forwards in time.
+            // Times mostly increase.
             let arrival_ns = index * 3 + random.below(40) as u64;
             Packet { ingress: 0, arrival_ns, bytes }
         })

@@ -9,12 +9,12 @@ use wireloom_ir::{Exit, Program};
 use wireloom_net::Packet;
 use wireloom_offloads::{Content, Entry, EntryKey, Instance, RawView, Store};
 
-/// Widths around those at which tables and keys change their form.
+/// Widths around the limits at which tables and keys change their form.
 const WIDTHS: [u32; 14] = [17, 18, 19, 24, 31, 32, 33, 48, 63, 64, 65, 127, 128, 129];
 /// The bits of a packet, more than the widest key.
 const BITS: u32 = 192;
 
-/// Puts what the table says about the first bits of a packet in their place.
+/// Returns a program that replaces the first bits of a packet by the table's result for them.
 fn looking_up(width: u32) -> Program {
     let mut engine = EngineBuilder::packet("look");
     let key = [("", width)];
@@ -31,13 +31,13 @@ fn looking_up(width: u32) -> Program {
     program_of(engine)
 }
 
-/// The bits of packets, which share no more than chance has it. The first bits are a table's key.
+/// Returns the bits of a packet, which are pseudo-random. The first bits are a table's key.
 fn bits(number: u64) -> Bits {
     let word = |i: u64| (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17 * i as u32);
     Bits::from_words(BITS, &[word(0), word(1), word(2)])
 }
 
-/// Packets that leave the path to a key at every bit, and one that does not.
+/// Returns packets that leave the path to a key at each bit, and one packet that does not.
 fn packets() -> Vec<Packet> {
     let one = || Bits::new(1, 1).resize(BITS);
     let leaving =
@@ -49,8 +49,8 @@ fn packets() -> Vec<Packet> {
     (0..3).flat_map(leaving).map(packet).collect()
 }
 
-/// Gives the table of a store prefixes of these keys and lengths, and says how wide a key is and whether
-/// the table consists of blocks.
+/// Loads prefixes of these keys and lengths into the table of a store. Returns the width of a key,
+/// and whether the table consists of blocks.
 fn load(store: &mut Store, prefixes: impl FnOnce(u32) -> Vec<(u64, u32)>) -> (u32, bool) {
     let slot = store.find_mut("table").expect("the table");
     let Content::Kind { config, instance } = &mut slot.content else { unreachable!("a kind") };
@@ -74,7 +74,7 @@ fn has_blocks(instance: &mut dyn Instance) -> bool {
 
 #[test]
 fn prefixes_of_every_length_are_found() {
-    // Each length, and of another key each third.
+    // Prefixes of every length for one key, and of every third length for another key.
     let prefixes = |width| {
         let all = (0..=width).map(|length| (0, length));
         all.chain((0..=width).step_by(3).map(|length| (1, length))).collect()

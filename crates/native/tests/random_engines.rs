@@ -1,4 +1,4 @@
-//! Random engines: native does what golden does.
+//! Compares random engines on native and golden.
 
 mod support;
 
@@ -6,7 +6,7 @@ use support::random::{packets, program};
 use wireloom_compile::passes::PassOptions;
 use wireloom_compile::pipeline;
 
-/// `WIRELOOM_NATIVE_RANDOM=FIRST..END` tries other seeds than those of every run.
+/// `WIRELOOM_NATIVE_RANDOM=FIRST..END` sets other seeds.
 #[test]
 fn random_engines_agree() {
     let seeds = support::seeds("WIRELOOM_NATIVE_RANDOM", 0..200);

@@ -1,10 +1,10 @@
-//! Generated code does nothing that C leaves undefined, and leaves its memory with no packet: the
-//! larger programs of the folder `programs` and random engines, built with the address and
-//! undefined-behaviour sanitizers.
+//! Checks that generated code has no undefined behaviour in C, and that no packet makes it leave
+//! its memory. The larger programs of the folder `programs` and random engines are built with the
+//! address and undefined-behaviour sanitizers.
 //!
 //! A program that loads a shared object with the address sanitizer must begin with the sanitizer's
-//! library. So the test starts itself once more, with that library preloaded. Where the C compiler
-//! has no sanitizers it says so and tests nothing.
+//! library. So the test restarts itself with that library preloaded. If the C compiler has no
+//! sanitizers, the test prints a message and passes.
 
 mod support;
 
@@ -22,7 +22,7 @@ const FLAGS: &str = "-fsanitize=address,undefined -fno-sanitize-recover=all";
 #[test]
 fn no_program_does_what_c_leaves_undefined() {
     let dir = tempfile::tempdir().expect("a temporary folder");
-    // Adding one to the largest `int`: stops the program if the sanitizer is at work.
+    // Adding one to the largest `int` stops the program if the sanitizer is active.
     let overflow =
         "int main(int count, char **words) { (void)words; return 2147483647 + count == 0; }";
     let (source, binary) = (dir.path().join("overflow.c"), dir.path().join("overflow"));
@@ -55,7 +55,7 @@ fn no_program_does_what_c_leaves_undefined() {
     assert!(child.status.success() && said.contains("1 passed"), "{said}");
 }
 
-/// What the test above starts.
+/// The process that the test above starts.
 #[test]
 #[ignore = "needs the sanitizer's library preloaded"]
 fn with_sanitizers() {

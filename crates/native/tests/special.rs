@@ -1,4 +1,4 @@
-//! Engines that are specialised to what their tables hold do what the general one does.
+//! Checks that engines specialised to their table contents agree with the general engine.
 
 mod support;
 
@@ -16,7 +16,7 @@ use wireloom_native::{Library, Native, Specialisation};
 use wireloom_net::Packet;
 use wireloom_offloads::{Content, Entry, EntryKey, Store, Update};
 
-/// Puts the same entry, or two, into every array and prefix table, so that much is certain.
+/// Loads the same entry, or two, into every array and prefix table, so that many facts are certain.
 fn load_alike(seed: u64, store: &mut Store) {
     let random = &mut Random(seed);
     for path in store.paths() {
@@ -39,7 +39,7 @@ fn load_alike(seed: u64, store: &mut Store) {
     }
 }
 
-/// Golden executes both, so that many programs can be tried.
+/// Golden executes both engines, so that many programs can be tried.
 #[test]
 fn specialised_programs_do_the_same() {
     let mut changed = 0;
@@ -73,7 +73,8 @@ fn specialised_programs_do_the_same() {
     assert!(changed >= 10, "only {changed} programs became other ones");
 }
 
-/// Writes into the packet what tables say of its first byte, and a mark if they say something odd.
+/// Returns a program that writes the tables' results for the first byte into the packet, and a mark
+/// if a result is odd.
 fn marking() -> Program {
     let mut engine = EngineBuilder::packet("marking");
     let routes = engine.offload("routes", config("lpm", &[("", 8)], &[("", 16)], &[("miss", 0)]));
@@ -124,7 +125,7 @@ fn some_packets() -> Vec<Packet> {
     (0..=255).map(packet).collect()
 }
 
-/// A machine, and golden, with the same empty tables.
+/// Returns a machine and golden, with the same empty tables.
 fn both() -> (Native, Golden) {
     let program = marking();
     let library = Library::build(&program, &options()).unwrap_or_else(|e| panic!("{e}"));
@@ -184,7 +185,7 @@ fn what_contradicts_waits_until_the_general_engine_is_in_use() {
     outputs(&mut native, &some_packets());
     assert!(native.specialise_now(options()).unwrap_or_else(|e| panic!("{e}")));
     let packet = Packet { ingress: 0, arrival_ns: 0, bytes: vec![0x90; 64] };
-    // Between two batches of the specialised engine a route gets a bit that no route had.
+    // Between two batches of the specialised engine, a route gets a bit that no route had.
     let mut seen: Vec<(Vec<u8>, usize)> = Vec::new();
     for _ in 0..2 {
         native.offer(&vec![packet.frame(); 1024], &mut |output| {

@@ -1,9 +1,10 @@
-//! The same engine on several cores: each has a machine of its own.
+//! Runs one engine on several cores. Each core has its own machine.
 //!
-//! No core waits for another one. What packets only look up is shared where it can be looked up
-//! while it changes (`lpm`), and copied otherwise. What packets only add to (counters) each core has
-//! for itself; it is summed when it is read. Engines with state whose order of changes matters
-//! (`exact` with insertions, meters) stay on one core: packets would wait for each other.
+//! No core waits for another one. Offloads that packets only look up are shared if they can be
+//! looked up while they change (`lpm`), and copied otherwise. Each core has its own copy of
+//! offloads that packets only add to (counters); reading them sums the copies. Engines with state
+//! whose order of changes matters (`exact` with insertions, meters) stay on one core, because
+//! packets would wait for each other.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,16 +16,17 @@ use wireloom_offloads::{Content, Refused, Slot, Store, instantiate};
 use super::Native;
 use crate::special::Specialiser;
 
-/// From a core's first look at its tables to that of the next core.
+/// The delay of each core's first look at its tables after the previous core's.
 const SPECIALISES_LATER: Duration = Duration::from_secs(5);
 
-/// Between the sequence numbers of two cores: more than a core executes packets. Draws of random
-/// numbers depend on them.
+/// The distance between the sequence numbers of two cores, more packets than a core executes.
+/// Random numbers depend on them.
 const NUMBERS_OF_A_CORE: u64 = 1 << 48;
 
 impl Native {
-    /// A machine for another core, the `core`-th from 1 on. The control plane has to change an entry
-    /// on every core's machine, unless the offload is one [of all cores](Self::of_all_cores).
+    /// Creates a machine for another core, the `core`-th from 1 on. The control plane has to change
+    /// an entry on every core's machine, unless the offload is one [of all
+    /// cores](Self::of_all_cores).
     ///
     /// # Errors
     /// As [`in_any_order`], or if there is not enough memory.
@@ -34,15 +36,15 @@ impl Native {
         in_any_order(program)?;
         let store = another(program, program.main, &self.store)?;
         let machine = Self::new(library.clone(), store);
-        // Later than the first core, so that one of them builds what suits all.
+        // Each core waits longer than the first, so that one core builds the engine for all.
         let rest = SPECIALISES_LATER * core as u32;
         let specialiser = self.specialiser.as_ref();
         let specialiser = specialiser.map(|first| Specialiser::new(first.special().clone(), rest));
         Ok(Self { numbers_from: core * NUMBERS_OF_A_CORE, specialiser, ..machine })
     }
 
-    /// The paths of the offloads whose entries the control plane changes on one machine only: those
-    /// that all cores share, and those that are summed.
+    /// Returns the paths of the offloads whose entries the control plane changes on one machine
+    /// only: offloads that all cores share, and offloads that are summed.
     pub fn of_all_cores(&self) -> BTreeSet<String> {
         let mut paths = BTreeSet::new();
         let program = self.state.library.program();
@@ -76,15 +78,15 @@ fn of_all_cores(
     }
 }
 
-/// Adds what packets changed on another core to the store of a first one, and takes it out there.
+/// Moves the changes that packets made on another core into the first core's store.
 ///
 /// # Panics
-/// If one of the stores is another program's.
+/// If a store belongs to another program.
 pub fn absorb(program: &Program, store: &mut Store, other: &mut Store) {
     absorb_engine(program, program.main, store, other);
 }
 
-/// Whether the packets of a program can be executed on several cores.
+/// Whether packets of a program can be executed on several cores.
 ///
 /// # Errors
 /// If packets change state in an order that matters.
@@ -101,7 +103,7 @@ pub fn in_any_order(program: &Program) -> Result<(), Refused> {
     }
 }
 
-/// The offloads for another core.
+/// Returns the offloads for another core.
 fn another(program: &Program, engine: EngineId, store: &Store) -> Result<Store, Refused> {
     let changed = order::changed(program, engine);
     let content = |index: usize, content: &Content| match content {
@@ -138,7 +140,7 @@ fn absorb_engine(program: &Program, engine: EngineId, store: &mut Store, other: 
     }
 }
 
-/// The engine that is an offload of another one.
+/// Returns the engine that is an offload of another one.
 fn callee(program: &Program, engine: EngineId, offload: usize) -> EngineId {
     match program.engines[engine.index()].offloads[offload].target {
         OffloadTarget::Engine(inner) => inner,

@@ -1,4 +1,4 @@
-//! Golden and native side by side.
+//! Compares golden and native.
 
 #![allow(dead_code, reason = "each test uses a part")]
 
@@ -22,7 +22,7 @@ use wireloom_offloads::{Content, Entry, EntryKey, Row, Store};
 
 use self::random::Random;
 
-/// An [`Output`] with bytes of its own.
+/// An [`Output`] that owns its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {
     pub sequence: u64,
@@ -32,15 +32,16 @@ pub struct Sent {
     pub bytes: Vec<u8>,
 }
 
-/// The seeds of a test: those of every run, or the range `FIRST..END` in an environment variable.
+/// Returns the seeds of a test: the usual ones, or the range `FIRST..END` in an environment
+/// variable.
 pub fn seeds(variable: &str, usual: Range<u64>) -> Vec<u64> {
     let Ok(range) = std::env::var(variable) else { return usual.collect() };
     let (first, end) = range.split_once("..").expect("FIRST..END");
     (first.parse().expect("a number")..end.parse().expect("a number")).collect()
 }
 
-/// What tests build with: quick, strict about the C, and with poisoned memory, so that bytes of
-/// earlier packets show.
+/// Returns the build options of tests: quick builds, strict C warnings, and poisoned memory, so
+/// that bytes of earlier packets show.
 pub fn options() -> BuildOptions {
     let flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-DWL_POISON"];
     let mut flags: Vec<String> = flags.map(str::to_owned).into();
@@ -50,12 +51,13 @@ pub fn options() -> BuildOptions {
     BuildOptions { flags, ..BuildOptions::default() }
 }
 
-/// All outputs of a machine for these packets, given in two lots so that numbering goes on.
+/// Returns all outputs of a machine for these packets. They are offered in two lots, so that
+/// numbering continues.
 pub fn outputs(machine: &mut dyn Execute, packets: &[Packet]) -> Vec<Sent> {
     outputs_of(machine, &packets.iter().map(Packet::frame).collect::<Vec<_>>())
 }
 
-/// Like [`outputs`], for packets in memory of others.
+/// Like [`outputs`], for packets in memory that others own.
 pub fn outputs_of(machine: &mut dyn Execute, frames: &[Frame<'_>]) -> Vec<Sent> {
     let mut sent = Vec::new();
     let (first, second) = frames.split_at(frames.len() / 3);
@@ -73,7 +75,7 @@ pub fn outputs_of(machine: &mut dyn Execute, frames: &[Frame<'_>]) -> Vec<Sent> 
     sent
 }
 
-/// The state of every offload, by path.
+/// Returns the state of every offload, by path.
 pub fn rows(store: &Store) -> Vec<(String, Vec<Row>)> {
     store
         .paths()
@@ -88,15 +90,15 @@ pub fn rows(store: &Store) -> Vec<(String, Vec<Row>)> {
         .collect()
 }
 
-/// Asserts that native does what golden does, outputs and state, for each program. `load` fills the
+/// Asserts that native and golden agree on outputs and state, for each program. `load` fills the
 /// tables.
 pub fn agree(programs: &[Program], packets: &[Packet], load: &dyn Fn(&mut Store)) {
     let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
     agree_on(programs, &options(), &frames, load);
 }
 
-/// Like [`agree`], for engines built with these options and packets in memory of others. Returns the
-/// machines.
+/// Like [`agree`], for engines built with these options and packets in memory that others own.
+/// Returns the machines.
 pub fn agree_on(
     programs: &[Program],
     options: &BuildOptions,
@@ -130,14 +132,15 @@ pub fn agree_on(
     programs.iter().zip(libraries).map(run).collect()
 }
 
-/// What a test of vector code builds with: for this processor, so that its instructions are used.
+/// Returns the build options for tests of vector code: this processor, so that its instructions are
+/// used.
 pub fn options_for_lanes() -> BuildOptions {
     let mut options = options();
     options.flags.push("-march=native".into());
     options
 }
 
-/// Puts some prefixes into every prefix table, and some elements into every array.
+/// Loads some prefixes into every prefix table, and some elements into every array.
 pub fn fill_tables(store: &mut Store) {
     let random = &mut Random(7);
     for path in store.paths() {
@@ -154,8 +157,8 @@ pub fn fill_tables(store: &mut Store) {
                 "lpm" => {
                     let width = config.key.as_ref().map_or(1, |layout| layout.width());
                     let length = random.below(width as usize + 1) as u32;
-                    // Short runs of ones and zeros in front, so that prefixes nest and packets meet
-                    // them.
+                    // Short runs of ones and zeros in front, so that prefixes nest and packets
+                    // match them.
                     let low = if random.chance(2) {
                         Bits::zero(width)
                     } else {
@@ -169,7 +172,7 @@ pub fn fill_tables(store: &mut Store) {
                     EntryKey::Prefix { bits, length }
                 }
                 "array" => EntryKey::Index(random.below(2) as u64),
-                // Some entries of a few tables, short keys that packets meet.
+                // Some entries of a few tables, with short keys that packets match.
                 "exact" if random.chance(4) => {
                     let width = config.key.as_ref().map_or(1, |layout| layout.width());
                     EntryKey::Exact(Bits::from_words(width, &[random.below(4) as u64; 17]))
@@ -189,14 +192,14 @@ pub fn fill_tables(store: &mut Store) {
                 }
                 _ => value,
             };
-            // A full table or an index out of range changes nothing; both machines are refused
-            // alike.
+            // A full table or an index out of range changes nothing: both machines refuse the
+            // entry.
             let _ = instance.load(Entry { key, value });
         }
     }
 }
 
-/// A program that computes every operator on operands of a width out of the packet.
+/// Returns a program that applies every operator to operands of a width from the packet.
 pub fn operators(width: u32) -> Program {
     use BinaryOp as B;
     let binary = [
@@ -243,8 +246,8 @@ pub fn operators(width: u32) -> Program {
     program_of(engine)
 }
 
-/// Packets for these operators: all zeros, all ones, zeros behind the first byte or the eighth, and
-/// random bytes.
+/// Returns packets for these operators: all zeros, all ones, zeros after the first byte or the
+/// eighth, and random bytes.
 pub fn patterns() -> Vec<Packet> {
     let mut random = Random(3);
     let pattern = |pattern| {
@@ -261,12 +264,12 @@ pub fn patterns() -> Vec<Packet> {
     (0..6).map(pattern).collect()
 }
 
-/// The folder of programs.
+/// Returns the folder of programs.
 pub fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs")
 }
 
-/// A program of that folder, optimised.
+/// Returns a program of that folder, optimised.
 pub fn compiled(name: &str) -> Program {
     let checked = wireloom_lang::check(&programs().join(name), &wireloom_lang::Options::default());
     let mut program = lower(checked.program.as_ref().expect("a program without errors"));

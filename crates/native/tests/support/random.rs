@@ -1,4 +1,4 @@
-//! Random engines in the form of regions, and random packets. A seed names each.
+//! Random engines in the form of regions, and random packets, each named by a seed.
 
 use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config};
 use wireloom_ir::{
@@ -31,7 +31,8 @@ impl Random {
         list[self.below(list.len())]
     }
 
-    /// A value of this width made of another: any part of it, or with zeros in front.
+    /// Returns a value of `width` bits made of another one: any part of it, or the value with zeros
+    /// in front.
     pub fn fitted(&mut self, step: &mut StepBuilder<'_>, from: Value, width: u32) -> Value {
         let had = step.width(from);
         if had > width {
@@ -72,12 +73,12 @@ const OPS: &[BinaryOp] = &[
 ];
 const METAS: &[Meta] = &[Meta::Ingress, Meta::Egress, Meta::Length, Meta::Window, Meta::Arrival];
 
-/// Offload configurations worth trying; keys and values of every class of width.
+/// Returns a random offload configuration, with keys and values of every class of width.
 fn configs(random: &mut Random) -> Config {
     let key = random.of(&[1, 5, 16, 17, 32, 40, 64, 100, 128, 130, 260]);
     let value = random.of(&[1, 8, 16, 40, 64, 90, 128, 200, 1024]);
     let two: &[(&str, u32)] = &[("a", 7), ("b", 70), ("c", 13)];
-    // Large enough for prefetches, or small enough to be full soon.
+    // The size is large enough for prefetches, or so small that the table is soon full.
     let size = if random.chance(3) { 700 } else { 1 + random.below(9) as u64 };
     match random.below(14) {
         0 | 1 => config("array", &[], &[("", value)], &[("size", size)]),
@@ -113,13 +114,13 @@ struct Draft<'a> {
     random: &'a mut Random,
     context: Vec<(ContextId, u32)>,
     offloads: Vec<(OffloadId, Option<Config>, Vec<u32>)>,
-    /// Counts backward jumps.
+    /// The variable that counts backward jumps.
     turns: ContextId,
     packet: bool,
     reasons: ReasonSetId,
 }
 
-/// A random program.
+/// Returns a random program.
 pub fn program(seed: u64) -> Program {
     let random = &mut Random(seed);
     let mut builder = ProgramBuilder::new();
@@ -246,7 +247,7 @@ impl Draft<'_> {
         }
     }
 
-    /// A value of this width: one that there is, or one made of others.
+    /// Returns a value of this width: an existing one, or one made of others.
     fn value(&mut self, step: &mut StepBuilder<'_>, pool: &mut Vec<Value>, width: u32) -> Value {
         let fitting: Vec<Value> =
             pool.iter().copied().filter(|v| step.width(*v) == width).collect();
@@ -263,7 +264,7 @@ impl Draft<'_> {
         value
     }
 
-    /// An offset that is mostly inside.
+    /// Returns an offset that is mostly in range.
     fn offset(&mut self, step: &mut StepBuilder<'_>, pool: &mut Vec<Value>) -> Value {
         match self.random.below(8) {
             0 => self.value(step, pool, 16),
@@ -365,7 +366,7 @@ impl Draft<'_> {
             .iter()
             .map(|width| match width {
                 16 => self.offset(step, pool),
-                // Indices: mostly in range.
+                // Indices, mostly in range.
                 32 if self.random.chance(2) => {
                     let index = self.random.below(10) as u128;
                     step.constant(32, index)
@@ -430,7 +431,7 @@ impl Draft<'_> {
     }
 }
 
-/// Random packets of all interesting lengths.
+/// Returns random packets of all interesting lengths.
 pub fn packets(seed: u64, count: usize) -> Vec<Packet> {
     let random = &mut Random(seed);
     (0..count)

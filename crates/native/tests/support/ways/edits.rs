@@ -1,7 +1,7 @@
-//! Random engines that do little else than to move the window and to write fields: pushes, pops,
-//! insertions and removals, at constants and at offsets out of the packet, up to the edges of the
-//! window and past them. So a byte that an edit leaves in the wrong place, or that nothing wrote for
-//! this packet, is seen at the end.
+//! Random engines that mostly move the window and write fields: pushes, pops, insertions and
+//! removals, at constants and at offsets from the packet, up to the edges of the window and past
+//! them. The output so reveals a byte that an edit leaves in the wrong place, or that nothing wrote
+//! for this packet.
 
 use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config};
 use wireloom_ir::{
@@ -12,19 +12,19 @@ use wireloom_net::packet::{HEADROOM, MAX_LENGTH, WINDOW};
 
 use super::super::random::Random;
 
-/// Widths of fields, of whole bytes and of parts of them.
+/// Widths of fields: whole bytes and parts of them.
 const WIDTHS: [u32; 12] = [1, 4, 8, 8, 12, 16, 16, 24, 32, 32, 48, 128];
 
-/// Numbers of bytes that are inserted or removed, around what vector code moves.
+/// Numbers of bytes to insert or remove, around the size that vector code moves.
 const COUNTS: [u32; 16] = [1, 2, 2, 4, 4, 4, 6, 8, 8, 12, 14, 15, 16, 17, 20, 40];
 
-/// Offsets near the edges of windows as packets arrive, and of the longest.
+/// Offsets near the edges of windows: as packets arrive, and at the maximum.
 const EDGES: [u32; 9] = [63, 64, 111, 112, 127, 128, 129, 240, 256];
 
 /// The conditions of a step.
 #[derive(Clone, Copy, Default)]
 struct Conditions {
-    /// Holds for packets that do not leave at this step; `None`: all stay.
+    /// Holds for packets that do not leave at this step. With `None` all packets stay.
     stays: Option<Value>,
     /// The condition of an edit.
     choice: Option<Value>,
@@ -38,21 +38,21 @@ struct Edits<'a> {
     bytes: OffloadId,
     sums: OffloadId,
     seen: OffloadId,
-    /// Whether steps read the packet after they have changed it. Vector code does not.
+    /// Whether steps read the packet after they have changed it. Vector code does not support this.
     reads: bool,
-    /// Whether the window moves at its front only. Vector code then changes packets where they lie.
+    /// Whether the window moves only at its front. Vector code then changes packets in place.
     moves_front: bool,
-    /// Whether packets leave by what their changed bytes say.
+    /// Whether the changed bytes of a packet decide how it leaves.
     tells_parity: bool,
-    /// Whether windows end as long as they may be.
+    /// Whether windows end at their maximum length.
     ends_full: bool,
-    /// How much longer than on arrival the window is, as far as constants say.
+    /// Growth of the window since arrival, as far as it is constant.
     grown: u32,
-    /// The replies of the current step, and the variables that take them.
+    /// The replies of the current step, and the variables that store them.
     replies: Vec<(ContextId, u32, Value)>,
 }
 
-/// A random program.
+/// Returns a random program.
 pub fn program(seed: u64) -> Program {
     let random = &mut Random(seed ^ 0xed175);
     let mut builder = ProgramBuilder::new();
@@ -116,7 +116,7 @@ impl Edits<'_> {
         let parity = conditions.choice.filter(|_| self.tells_parity);
         let parity = parity.map(|choice| self.parity(step, choice));
         step.next_region();
-        // Copies have windows of their own.
+        // Copies have their own windows.
         let emits = self.reads && self.random.chance(4);
         let goes_on = match StepId(index as u32 + 1) {
             _ if index + 1 == count => Exit::Finish,
@@ -141,7 +141,8 @@ impl Edits<'_> {
         step.exit(goes_on);
     }
 
-    /// The condition of packets that stay: they are long enough, and have no rare value in a field.
+    /// Returns the condition of packets that stay: they are long enough, and have no rare value in
+    /// a field.
     fn stays(&mut self, step: &mut StepBuilder<'_>) -> Value {
         let least = step.constant(16, self.random.of(&[20, 40, 40, 60]));
         let length = step.meta(Meta::Length);
@@ -158,7 +159,7 @@ impl Edits<'_> {
         step.binary(BinaryOp::And, is_long, is_usual)
     }
 
-    /// Whether a condition and a bit of the changed packet are equal.
+    /// Returns whether a condition and a bit of the changed packet are equal.
     fn parity(&mut self, step: &mut StepBuilder<'_>, choice: Value) -> Value {
         let at = step.constant(16, self.random.below(8) as u128);
         let bit = step.read_packet(at, self.random.below(8) as u32, 1);
@@ -259,7 +260,7 @@ impl Edits<'_> {
         };
     }
 
-    /// Pushes a few bytes at a time up to the longest window, or one byte less or more.
+    /// Pushes a few bytes at a time up to the longest window, or up to one byte less or more.
     fn push_to_the_limit(&mut self, step: &mut StepBuilder<'_>, conditions: &mut Conditions) {
         let at = step.constant(16, 0);
         let limit = HEADROOM as u32 - 1 + self.random.below(3) as u32;
@@ -278,13 +279,13 @@ impl Edits<'_> {
         }
     }
 
-    /// Writes the first bytes of the packet, one field after the other: perhaps of a header that is
-    /// inserted for it, perhaps not all of them, and perhaps with other bytes inserted or removed
+    /// Writes the first bytes of the packet field by field. They may belong to a header that is
+    /// inserted for it, may be written only in part, and other bytes may be inserted or removed
     /// before all are written.
     fn header(&mut self, step: &mut StepBuilder<'_>, conditions: &mut Conditions) {
         let (base, bytes) = (step.constant(16, 0), 1 + self.random.below(20) as u32);
         if !self.random.chance(4) {
-            // Perhaps more than is written.
+            // The header may have more bytes than are written.
             let count = bytes + self.random.of(&[0, 0, 1, 2]);
             self.grown += count;
             let count = step.constant(16, count.into());
@@ -320,7 +321,8 @@ impl Edits<'_> {
         }
     }
 
-    /// Puts the next operation under a condition, often that of packets that stay alone.
+    /// Puts the next operation under a condition. Often this is only the condition of packets that
+    /// stay.
     fn guard(&mut self, step: &mut StepBuilder<'_>, conditions: &mut Conditions) {
         if self.random.chance(2) {
             return always(step, conditions);
@@ -335,7 +337,7 @@ impl Edits<'_> {
         step.when(both);
     }
 
-    /// Where an edit begins.
+    /// Returns the position where an edit begins.
     fn position(&mut self, step: &mut StepBuilder<'_>) -> Value {
         match self.random.below(8) {
             0 => step.constant(16, self.random.of(&EDGES).into()),
@@ -350,7 +352,7 @@ impl Edits<'_> {
         }
     }
 
-    /// A number of bytes out of the packet.
+    /// Returns a number of bytes taken from the packet.
     fn count(&mut self, step: &mut StepBuilder<'_>) -> Value {
         let noted = self.byte(step);
         let bits = 1 + self.random.below(5) as u32;
@@ -387,7 +389,7 @@ fn always(step: &mut StepBuilder<'_>, conditions: &Conditions) {
     }
 }
 
-/// Packets of all lengths in any order, mostly with a whole window. No byte is zero.
+/// Returns packets of all lengths in any order, mostly with a full window. No byte is zero.
 pub fn packets(seed: u64, count: usize) -> Vec<Packet> {
     let random = &mut Random(seed);
     let packet = |index: usize| {

@@ -1,5 +1,5 @@
-//! Random engines in which most packets take the same way. They consist of what vector code can execute:
-//! fields, arithmetic without division, searches, arrays, counters and edits.
+//! Random engines in which most packets take the same path. They use only operations that vector
+//! code can execute: fields, arithmetic without division, searches, arrays, counters and edits.
 
 pub mod edits;
 
@@ -35,11 +35,11 @@ struct Draft<'a> {
     counters: Vec<OffloadId>,
     payload: OffloadId,
     reasons: ReasonSetId,
-    /// Whether the packet is as it arrived. Vector code reads no other.
+    /// Whether the packet is unchanged since its arrival. Vector code reads no changed packet.
     may_read: bool,
 }
 
-/// A random program.
+/// Returns a random program.
 pub fn program(seed: u64) -> Program {
     let random = &mut Random(seed ^ 0x5eed);
     let mut builder = ProgramBuilder::new();
@@ -85,7 +85,7 @@ impl Draft<'_> {
         for _ in 0..2 + self.random.below(7) {
             self.pure(step, &mut pool);
         }
-        // A rare case, and what is left.
+        // A rare case, and the common case.
         let field = self.value(step, &mut pool, 16);
         let rare = step.constant(16, 3);
         let is_rare = step.binary(BinaryOp::Eq, field, rare);
@@ -95,7 +95,7 @@ impl Draft<'_> {
         let stays_so = step.binary(BinaryOp::And, stays, choice);
         let not_choice = step.unary(UnaryOp::Not, choice);
         let stays_else = step.binary(BinaryOp::And, stays, not_choice);
-        // A condition that no exit asks for, perhaps of several.
+        // A condition that no exit uses, possibly made of several conditions.
         let mut other = self.value(step, &mut pool, 1);
         for _ in 0..self.random.below(3) * 3 {
             let more = self.field(step, 1);
@@ -153,7 +153,7 @@ impl Draft<'_> {
         step.when(stays_else).exit(Exit::Next(otherwise));
     }
 
-    /// A value of this width.
+    /// Returns a value of this width.
     fn value(&mut self, step: &mut StepBuilder<'_>, pool: &mut Vec<Value>, width: u32) -> Value {
         let fitting: Vec<Value> =
             pool.iter().copied().filter(|value| step.width(*value) == width).collect();
@@ -170,7 +170,7 @@ impl Draft<'_> {
         value
     }
 
-    /// Where a header begins: a constant, or one of some that the packet chooses among.
+    /// Returns where a header begins: a constant, or one of several that the packet selects.
     fn base(&mut self, step: &mut StepBuilder<'_>) -> Value {
         if self.random.chance(2) {
             let at = self.random.below(30) as u128;
@@ -295,7 +295,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Inserts a header in front of the packet, and writes it, perhaps not all of it.
+    /// Inserts a header in front of the packet and writes it, possibly only in part.
     fn header(&mut self, step: &mut StepBuilder<'_>, pool: &mut Vec<Value>, guards: &[Value]) {
         let guard = self.random.of(guards);
         let (at, bytes) = (step.constant(16, 0), 1 + self.random.below(14) as u32);
@@ -328,7 +328,7 @@ impl Draft<'_> {
             kind @ (1 | 2) => {
                 let offset = self.random.of(&[0, 0, 0, 0, 14, 14, 50, 110]);
                 let offset = step.constant(16, offset);
-                // Now and then more than there may be room for.
+                // Sometimes more bytes than there may be room for.
                 let width = if self.random.chance(6) { 8 } else { 5 };
                 let count = self.value(step, pool, width);
                 let count = step.extend(count, 16);
@@ -350,8 +350,8 @@ impl Draft<'_> {
     }
 }
 
-/// Packets. Most of them are long enough for all fields that the engines read, some just so; a few are
-/// nearly as long as packets may be.
+/// Returns packets. Most are long enough for all fields that the engines read, some only just. A
+/// few are nearly as long as packets may be.
 pub fn packets(seed: u64, count: usize) -> Vec<Packet> {
     let random = &mut Random(seed);
     let packet = |index: usize| {
