@@ -1,7 +1,8 @@
-//! A program as object files, in one of two forms. *Joined*, its steps are part of the function that
-//! executes them one after the other, which saves a packet some calls. The verifier then proves all
-//! steps together, with what each leaves to the next. If that is too much for it, or does not fit the
-//! stack, steps are kept *apart*: functions, each proved alone.
+//! A program as object files, in one of two forms. In the *joined* form its steps are part of the
+//! function that executes them one after the other, which saves a packet some calls. The verifier
+//! then proves all steps together, including the state that each step leaves to the next. If that
+//! is too much for the verifier, or does not fit the stack, the steps are kept *apart*: as separate
+//! functions, each proved alone.
 
 use std::sync::OnceLock;
 
@@ -12,30 +13,30 @@ use crate::compiler::{COMPILER, Form, compile};
 use crate::object::Object;
 use crate::steps::Steps;
 
-/// The longest source whose steps are joined: compilers and verifier take too long with more.
+/// The longest source, in bytes, whose steps are joined. Compiler and verifier take too long with
+/// more.
 const LONGEST_JOINED: usize = 200_000;
 
 /// A program in C.
 pub struct Source {
-    /// The text.
     pub text: String,
-    /// The steps that its functions are.
+    /// The steps of which its functions are made.
     pub steps: Steps,
 }
 
 /// A program as object files.
 pub struct Compiled {
     source: Source,
-    /// Where object files are kept.
+    /// The cache of object files.
     cache: Option<Cache>,
-    /// Unless the compiler could not join it.
+    /// The joined form; none if the compiler could not join the steps.
     joined: Option<Object>,
-    /// Once it was needed.
+    /// The form with steps apart, once it was needed.
     apart: OnceLock<Object>,
 }
 
 impl Compiled {
-    /// Compiles C for BPF: joined, if it can be. What the cache has is taken from there.
+    /// Compiles C for BPF, joined if possible. Takes object files from the cache if it has them.
     ///
     /// # Errors
     /// If the compiler is missing or fails.
@@ -54,7 +55,8 @@ impl Compiled {
         Ok(compiled)
     }
 
-    /// Returns the joined program, unless it could not be compiled or [`Self::apart`] was asked for.
+    /// Returns the joined program; none if it could not be compiled, or after a call of
+    /// [`Self::apart`].
     pub fn joined(&self) -> Option<&Object> {
         self.joined.as_ref().filter(|_| self.apart.get().is_none())
     }
@@ -76,7 +78,7 @@ impl Compiled {
         &self.source.steps
     }
 
-    /// Returns the program in the form in which it would be loaded next.
+    /// Returns the program in the form that would be loaded next.
     ///
     /// # Errors
     /// If the compiler is missing or fails.
@@ -85,7 +87,7 @@ impl Compiled {
     }
 }
 
-/// Returns the error of an object file that is not what it should be.
+/// Returns the error of an invalid object file.
 pub fn broken(why: &str) -> Error {
     Error::new(format!("the object file of {COMPILER}: {why}"))
 }

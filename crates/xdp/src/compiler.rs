@@ -13,7 +13,7 @@ use wireloom_machine::{Error, Result};
 use crate::compiled::Source;
 use crate::steps::in_messages;
 
-/// Its name.
+/// The command of the compiler.
 pub const COMPILER: &str = "bpf-gcc";
 
 /// The compiler's message about a function whose values do not fit the stack.
@@ -21,19 +21,19 @@ const STACK: &str = "stack limit exceeded";
 
 const HELP: &str = "the Debian package gcc-bpf has it: apt-get install gcc-bpf";
 
-/// Whether steps are part of the function that executes them, or functions of their own.
+/// Whether steps are part of the function that executes them, or separate functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Part of it.
+    /// Steps are part of the function that executes them.
     Joined,
-    /// Functions of their own.
+    /// Steps are separate functions.
     Apart,
 }
 
 /// The name of the object file.
 const OBJECT: &str = "engine.o";
 
-/// Why there is no object file in a cache.
+/// Why a cache entry could not be made.
 enum Failed {
     Cache,
     Compiler(Error),
@@ -45,7 +45,7 @@ impl From<CacheError> for Failed {
     }
 }
 
-/// Compiles C for BPF, unless the cache has it; returns the object file.
+/// Compiles C for BPF, unless the cache has the object file. Returns the object file.
 ///
 /// # Errors
 /// If the compiler is missing or fails.
@@ -61,7 +61,7 @@ pub fn compile(source: &Source, form: Form, cache: Option<&Cache>) -> Result<Vec
     match kept {
         Some(Ok(object)) => return Ok(object),
         Some(Err(Failed::Compiler(error))) => return Err(error),
-        // A cache that is full, say, keeps nobody from forwarding.
+        // A cache error, for example a full disk, must not stop forwarding.
         Some(Err(Failed::Cache)) | None => {}
     }
     let folder = wireloom_files::TemporaryFolder::new();
@@ -71,7 +71,7 @@ pub fn compile(source: &Source, form: Form, cache: Option<&Cache>) -> Result<Vec
     fs::read(&object).map_err(|error| problem("the object file", &error))
 }
 
-/// The key of an object file; `None` if it is unknown which compiler makes it.
+/// Returns the key of an object file; `None` if the compiler's version is unknown.
 fn key(text: &str, form: Form) -> Option<String> {
     let mut command = Command::new(COMPILER);
     command.arg("--version");
@@ -100,7 +100,7 @@ fn compile_in(folder: &Path, object: &Path, source: &Source, form: Form) -> Resu
 fn run(folder: &Path, object: &Path, source: &Source, form: Form) -> Result {
     let mut command = Command::new(COMPILER);
     command.args((form == Form::Joined).then_some("-DWL_JOINED"));
-    // Its messages name functions in quotes of the language.
+    // With this locale the compiler's messages name functions in ASCII quotes.
     command.env("LC_ALL", "C");
     command.args(FLAGS).arg("-c").arg("-o").arg(object).arg(folder.join("engine.c"));
     let words = std::iter::once(command.get_program()).chain(command.get_args());

@@ -1,4 +1,4 @@
-//! An engine in the kernel: its program, and the maps that all loaded programs of it share.
+//! An engine in the kernel: its program, and the maps that all of its loaded programs share.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,45 +20,43 @@ use crate::types::Types;
 
 /// An engine in the kernel.
 pub struct Engine {
-    /// Loads its programs.
     pub loader: Arc<Loader>,
     threads: OwnedFd,
-    /// What threads count, and where: bytes of a thread, and before its numbers.
+    /// The counts of threads, the bytes of a thread, and the offset of its counts.
     counted: Counted,
     thread_bytes: usize,
     counted_at: usize,
-    /// The offloads.
     pub tables: Tables,
 }
 
-/// What all programs of an engine have in common.
+/// The state that all programs of an engine share.
 pub struct Loader {
     compiled: Compiled,
-    /// The types that the kernel knows, and the type of each function.
+    /// The types loaded into the kernel, and the type of each function.
     types: OwnedFd,
     functions: HashMap<String, u32>,
     /// The maps of threads, locks and offloads.
     maps: HashMap<String, OwnedFd>,
 }
 
-/// What the loader sets for each port (`struct wl_settings`).
+/// Settings of a port, which the loader sets (`struct wl_settings`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
     /// The number of the port.
     pub port: u32,
-    /// How many ports there are.
+    /// The number of ports.
     pub ports: u32,
-    /// Whether frames may have checksums that are left to hardware.
+    /// Whether frames may arrive with checksums that hardware should complete.
     pub completes: bool,
 }
 
 impl Engine {
-    /// Compiles a program, and creates its maps with the state of a store. For programs that are loaded
-    /// again and again there is a cache of object files; others would only fill it.
+    /// Compiles a program, and creates its maps with the state of a store. Pass a cache of object
+    /// files for programs that are loaded repeatedly; other programs would only fill it.
     ///
     /// # Errors
-    /// If the program has no place in the kernel, the compiler is missing or fails, or without the
-    /// rights.
+    /// If the program does not fit the kernel, the compiler is missing or fails, or rights are
+    /// missing.
     pub fn new(
         program: &Program,
         store: &mut Store,
@@ -114,13 +112,13 @@ impl Engine {
         })
     }
 
-    /// How often packets began steps and called offloads, on all processors. `store` has the
-    /// engine's offloads.
+    /// Returns how often packets began steps and called offloads, summed over all processors.
+    /// `store` has the engine's offloads.
     ///
     /// # Errors
-    /// If the kernel does not say.
+    /// If the kernel does not return the counts.
     pub fn counts(&self, store: &Store) -> io::Result<Counts> {
-        // The kernel gives the threads of all processors, each at a multiple of 8 bytes.
+        // The kernel returns the threads of all processors, each at a multiple of 8 bytes.
         let distance = self.thread_bytes.next_multiple_of(8);
         let mut threads = vec![0; distance * kernel::processors()?];
         kernel::find(&self.threads, &0u32.to_ne_bytes(), &mut threads)?;
@@ -142,7 +140,7 @@ impl Engine {
 }
 
 impl Loader {
-    /// Compiles the engine with what a watch adds to it.
+    /// Compiles the engine with the code of a watch.
     ///
     /// # Errors
     /// If the compiler fails.
@@ -151,8 +149,9 @@ impl Loader {
         Compiled::new(source(program, &written), None)
     }
 
-    /// Has the kernel verify and load the program of an entry. `maps` are those of the entry, by
-    /// their symbols. `watched` is a program to take the entry from in place of the engine's own.
+    /// Has the kernel verify and load the program of an entry. `maps` are the maps of the entry, by
+    /// their symbols. With `watched` the entry is taken from that program instead of the engine's
+    /// own.
     ///
     /// # Errors
     /// If the verifier refuses it.
@@ -170,7 +169,7 @@ impl Loader {
             let prepared = self.prepare(object, entry, &all, settings)?;
             match prepared.load(entry, &self.types) {
                 Ok(loaded) => return Ok(loaded),
-                // What lacks is a right, in whatever form the program is.
+                // A right is missing, which does not depend on the form of the program.
                 Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
                     return Err(failed("loading the program", &error, ""));
                 }
@@ -208,7 +207,7 @@ impl Loader {
 }
 
 /// A program that the kernel can load: its instructions, the type and the name of each function by
-/// its first instruction, and the map of constants that they name.
+/// its first instruction, and the map of constants that the instructions refer to.
 struct Prepared {
     instructions: Vec<Instruction>,
     functions: Vec<(u32, u32)>,
@@ -221,7 +220,7 @@ impl Prepared {
         kernel::load_program(entry, &self.instructions, types, &self.functions, None)
     }
 
-    /// Returns what the verifier says against it.
+    /// Returns the verifier's objection.
     fn refusal(&self, entry: &str, types: &OwnedFd) -> String {
         let mut log = String::new();
         let _ =
@@ -230,7 +229,7 @@ impl Prepared {
     }
 }
 
-/// The map of the constants, with the settings of a port in it.
+/// Creates the map of the constants, with the settings of a port.
 fn constants(object: &Object, settings: Settings) -> Result<OwnedFd> {
     let mut bytes = object.constants.clone();
     let place = object.place("wl_settings").map_err(Error::new)?;
@@ -267,12 +266,12 @@ fn functions(written: &BpfProgram) -> Vec<(&str, Takes)> {
 const RIGHTS: &str = "programs in the kernel need CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, outside user namespaces: run \
                       it as root";
 
-/// Returns the error of an operation, with what the kernel says about it.
+/// Returns the error of an operation, with the kernel's log.
 pub fn failed(what: &str, error: &io::Error, log: &str) -> Error {
     if matches!(error.raw_os_error(), Some(libc::EPERM)) {
         return Error::missing_tool(format!("{what}: {error}")).with_help(RIGHTS);
     }
-    // The last line is a summary, the one before it says what is wrong.
+    // The last line is a summary, the line before it names the problem.
     let mut said = log.lines().filter(|line| {
         let line = line.trim();
         !line.is_empty()

@@ -1,5 +1,5 @@
-//! The BPF system call (bpf(2)): maps, programs and their attachment. The kernel frees each with
-//! the last descriptor that holds it.
+//! The BPF system call (bpf(2)): maps, programs and their attachment. The kernel frees each object
+//! when its last descriptor is closed.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -19,16 +19,16 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// An instruction of these fields; those that an operation does not use are zero.
+    /// Creates an instruction. Fields that the operation does not use must be zero.
     pub fn new(code: u8, dst: u8, src: u8, offset: i16, value: i32) -> Self {
         Self { code, registers: src << 4 | dst, offset, value }
     }
 }
 
-/// Where a program is attached.
+/// The hook to which a program is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
-    /// The driver of an interface, before the kernel makes a packet of a frame (XDP).
+    /// The driver of an interface, before the kernel makes a packet of the frame (XDP).
     Driver,
     /// The ingress of an interface, before the kernel's protocols (TCX, Linux 6.6 or later).
     Ingress,
@@ -42,9 +42,9 @@ pub enum MapType {
     Hash = 1,
     /// Elements by index.
     Array = 2,
-    /// Values by key, of each processor.
+    /// Values by key, separate for each processor.
     PerCpuHash = 5,
-    /// Elements by index, of each processor.
+    /// Elements by index, separate for each processor.
     PerCpuArray = 6,
     /// Maps by index.
     ArrayOfMaps = 12,
@@ -52,45 +52,45 @@ pub enum MapType {
     Interfaces = 14,
     /// AF_XDP sockets by queue.
     Sockets = 17,
-    /// Records in their order.
+    /// Records in order.
     Ring = 27,
 }
 
 /// Flags of maps.
 pub mod flag {
-    /// Entries take memory when they are made, and others only when no program reads them any more.
+    /// Entries take memory when they are made. The memory of removed entries is reused only when no
+    /// program reads it any more.
     pub const ON_DEMAND: u32 = 1;
-    /// The program only reads.
+    /// The program may only read the map.
     pub const READ_ONLY: u32 = 1 << 7;
-    /// The process can map it into its memory.
+    /// The process can map the map into its memory.
     pub const MAPPABLE: u32 = 1 << 10;
-    /// Maps of different sizes can take each other's place in a map of maps.
+    /// Maps of different sizes can replace each other in a map of maps.
     pub const ANY_SIZE: u32 = 1 << 12;
 }
 
-/// What a map is.
+/// The parameters of a map.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// The type.
     pub map_type: MapType,
     /// Bytes of a key.
     pub key: u32,
     /// Bytes of a value.
     pub value: u32,
-    /// The most entries.
+    /// Limit on the entries.
     pub entries: u32,
-    /// The flags.
+    /// The flags, from [`flag`].
     pub flags: u32,
 }
 
-/// The types of a map's keys and values: the descriptor of the types, and two of them.
+/// The types of a map's keys and values, as two of a set of types.
 #[derive(Clone, Copy, Debug)]
 pub struct Typed<'a> {
-    /// All types.
+    /// The descriptor of all types.
     pub types: &'a OwnedFd,
-    /// The number of the key's.
+    /// The number of the key's type.
     pub key: u32,
-    /// The number of the value's.
+    /// The number of the value's type.
     pub value: u32,
 }
 
@@ -209,15 +209,15 @@ const PROGRAM_TYPE_CLASSIFIER: u32 = 3;
 const PROGRAM_TYPE_XDP: u32 = 6;
 const ATTACH_XDP: u32 = 37;
 const ATTACH_INGRESS: u32 = 46;
-/// The licence of programs: some helpers are for those of the GPL alone, which they do not use.
+/// The licence of programs. They use no helper that is restricted to the GPL.
 const LICENCE: &std::ffi::CStr = c"Apache-2.0";
-/// Frames may consist of several parts.
+/// The program accepts frames in several parts.
 const FRAGMENTS: u32 = 1 << 5;
-/// In the driver, not through the slow path that has a packet made first.
+/// Attach in the driver, not to the generic path, which makes a packet first.
 const IN_DRIVER: u32 = 1 << 2;
 
 fn bpf<T>(command: libc::c_int, attributes: &mut T) -> io::Result<i32> {
-    // SAFETY: the attributes are those of the command, outlive the call and have the size given.
+    // SAFETY: the attributes belong to the command, outlive the call and have the size given.
     let result = unsafe {
         libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attributes), size_of::<T>())
     };
@@ -233,17 +233,17 @@ fn raw(descriptor: &OwnedFd) -> u32 {
     descriptor.as_raw_fd() as u32
 }
 
-/// A name as the kernel takes it: the first fifteen characters.
+/// Returns a name as the kernel takes it: the first fifteen characters.
 fn short(name: &str) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes.iter_mut().zip(name.bytes().take(15)).for_each(|(to, from)| *to = from);
     bytes
 }
 
-/// Creates a map. `inner` is a map as those in a map of maps are.
+/// Creates a map. For a map of maps, `inner` is an example of its elements.
 ///
 /// # Errors
-/// Without the rights, or the memory.
+/// Without the rights or the memory.
 pub fn create_map(
     name: &str,
     shape: Shape,
@@ -266,8 +266,8 @@ pub fn create_map(
     bpf(MAP_CREATE, &mut attributes).map(owned)
 }
 
-/// Sets an entry of a map. `value` has the bytes of the map's values, those of a map of each
-/// processor once for each.
+/// Sets an entry of a map. `value` has the bytes of the value. A map of each processor takes a
+/// value for each of them.
 ///
 /// # Errors
 /// If the kernel refuses it.
@@ -277,8 +277,8 @@ pub fn set(map: &OwnedFd, key: &[u8], value: &[u8]) -> io::Result<()> {
     bpf(MAP_UPDATE, &mut element).map(|_| ())
 }
 
-/// Reads an entry of a map into `value`, which has room as [`set`] takes it. Returns whether there
-/// is one.
+/// Reads an entry of a map into `value`, whose size is as for [`set`]. Returns whether the entry
+/// exists.
 ///
 /// # Errors
 /// If the kernel refuses it.
@@ -324,7 +324,7 @@ pub fn remove(map: &OwnedFd, key: &[u8]) -> io::Result<()> {
     bpf(MAP_REMOVE, &mut element).map(|_| ())
 }
 
-/// Returns all entries of a hash map: keys and values one after the other.
+/// Returns all entries of a hash map: all keys concatenated, and all values concatenated.
 ///
 /// # Errors
 /// If the kernel refuses it.
@@ -360,7 +360,7 @@ pub fn entries(map: &OwnedFd, key: usize, value: usize) -> io::Result<(Vec<u8>, 
     Ok((all_keys, all_values))
 }
 
-/// Has a map stay as it is, so that the verifier knows its contents.
+/// Makes a map immutable, so that the verifier knows its contents.
 ///
 /// # Errors
 /// If the kernel refuses it.
@@ -371,7 +371,7 @@ pub fn freeze(map: &OwnedFd) -> io::Result<()> {
 /// Loads types (BTF).
 ///
 /// # Errors
-/// If the kernel refuses them; the text is its log.
+/// If the kernel refuses them. The text is its log.
 pub fn load_types(types: &[u8]) -> Result<OwnedFd, (io::Error, String)> {
     let mut log = vec![0; LOG];
     let mut attributes = LoadTypes {
@@ -392,8 +392,9 @@ fn text(log: &[u8]) -> String {
     String::from_utf8_lossy(&log[..end]).into_owned()
 }
 
-/// Loads a program for the XDP hook. Functions are those of [`load_types`]: for each the number of
-/// its first instruction, and its type. `log` gets what the verifier says, which takes it longer.
+/// Loads a program for the XDP hook. `functions` has for each function the number of its first
+/// instruction, and its type from [`load_types`]. `log` receives the verifier's log, which slows it
+/// down.
 ///
 /// # Errors
 /// If the kernel refuses it.
@@ -441,7 +442,7 @@ pub fn load_small(hook: Hook, instructions: &[Instruction]) -> io::Result<OwnedF
     load(program_type, instructions)
 }
 
-/// Loads a program of a few instructions that says how many bytes of a packet a socket gets.
+/// Loads a program of a few instructions that returns how many bytes of a packet a socket gets.
 ///
 /// # Errors
 /// If the kernel refuses it.
@@ -460,11 +461,11 @@ fn load(program_type: u32, instructions: &[Instruction]) -> io::Result<OwnedFd> 
     bpf(PROGRAM_LOAD, &mut attributes).map(owned)
 }
 
-/// Runs a program once on a frame. Returns the number of bytes of the frame afterwards, which are
-/// in `output`.
+/// Runs a program once on a frame. Returns the length of the resulting frame, whose bytes are in
+/// `output`.
 ///
 /// # Errors
-/// If the kernel does not take the frame.
+/// If the kernel rejects the frame.
 pub fn trial(program: &OwnedFd, input: &[u8], output: &mut [u8]) -> io::Result<usize> {
     let mut trial = Trial {
         program: raw(program),
@@ -479,10 +480,10 @@ pub fn trial(program: &OwnedFd, input: &[u8], output: &mut [u8]) -> io::Result<u
     Ok(trial.output_size as usize)
 }
 
-/// Attaches a program to an interface, as long as the descriptor is open.
+/// Attaches a program to an interface. It stays attached as long as the descriptor is open.
 ///
 /// # Errors
-/// Without the rights, or if kernel or driver do not have the hook.
+/// Without the rights, or if the kernel or the driver does not support the hook.
 pub fn attach(program: &OwnedFd, hook: Hook, interface: u32) -> io::Result<OwnedFd> {
     let (attach_type, flags) = match hook {
         Hook::Driver => (ATTACH_XDP, IN_DRIVER),
@@ -492,7 +493,7 @@ pub fn attach(program: &OwnedFd, hook: Hook, interface: u32) -> io::Result<Owned
     bpf(LINK_CREATE, &mut link).map(owned)
 }
 
-/// Puts a program in the place of the one that a link has attached: each frame goes to one of them.
+/// Replaces the program that a link has attached. Each frame goes to either the old or the new one.
 ///
 /// # Errors
 /// If the kernel refuses it.
@@ -501,10 +502,10 @@ pub fn replace(link: &OwnedFd, program: &OwnedFd) -> io::Result<()> {
     bpf(LINK_UPDATE, &mut update).map(|_| ())
 }
 
-/// The number of processors that a map of each processor has values of.
+/// Returns the number of processors for which a map of each processor has values.
 ///
 /// # Errors
-/// If the kernel does not say.
+/// If the kernel does not report it.
 pub fn processors() -> io::Result<usize> {
     let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
     let last =
@@ -539,7 +540,7 @@ impl Mapped {
         Ok(Self { start: start.cast(), bytes })
     }
 
-    /// The first byte. The kernel may change the bytes at any time.
+    /// Returns the first byte. The kernel may change the bytes at any time.
     pub fn start(&self) -> *mut u8 {
         self.start
     }

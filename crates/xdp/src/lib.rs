@@ -1,7 +1,7 @@
-//! The engine as a program of the Linux kernel, in its XDP hook.
+//! Runs engines as programs of the Linux kernel, in its XDP hook.
 //!
-//! `wireloom_codegen_c::bpf` writes C, [`compiler`] has gcc compile it for BPF, in a form that
-//! [`compiled`] chooses, [`object`] and [`link`] put the program together, and [`kernel`] hands it to
+//! `wireloom_codegen_c::bpf` writes C. [`compiler`] has gcc compile it for BPF, in a form that
+//! [`compiled`] chooses. [`object`] and [`link`] put the program together. [`kernel`] loads it into
 //! the kernel, whose verifier proves that it ends and stays within its memory. Offloads are in
 //! [`tables`] that the program and this process share.
 //!

@@ -1,5 +1,5 @@
-//! Puts a program together: an entry, the functions that it reaches, and the descriptors of maps in
-//! the places that refer to them.
+//! Links a program: an entry, the functions that it reaches, and the descriptors of the maps to
+//! which it refers.
 
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -7,12 +7,11 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use crate::kernel::Instruction;
 use crate::object::{Object, Reference};
 
-/// A program, ready to be loaded.
+/// A program that can be loaded.
 #[derive(Debug)]
 pub struct Linked {
-    /// The instructions.
     pub instructions: Vec<Instruction>,
-    /// The first instruction of each function, and the function's name.
+    /// The first instruction and the name of each function.
     pub functions: Vec<(u32, String)>,
 }
 
@@ -27,7 +26,7 @@ const CALL: u8 = 0x85;
 /// Links the program of an entry.
 ///
 /// # Errors
-/// If something is missing that it refers to.
+/// If a function, a map or a constant is missing.
 pub fn link(
     object: &Object,
     entry: &str,

@@ -1,5 +1,5 @@
-//! The engine at live ports: its programs in the drivers, its tables as the control plane changes
-//! them, and its counters.
+//! An engine at live ports: its programs in the drivers, its tables, which the control plane
+//! changes, and its counters.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -22,13 +22,12 @@ use crate::watch::WatchedPrograms;
 /// An interface that is a port.
 #[derive(Clone, Debug)]
 pub struct Interface {
-    /// Its name.
     pub name: String,
-    /// Its index.
+    /// The number of the interface in the kernel.
     pub index: u32,
 }
 
-/// The programs of an engine in the kernel, one for each port, and what they count.
+/// The programs of an engine in the kernel, one for each port, and their counts.
 pub struct InKernel {
     programs: Vec<OwnedFd>,
     counts: OwnedFd,
@@ -37,73 +36,73 @@ pub struct InKernel {
     scratch: OwnedFd,
     interfaces: OwnedFd,
     processors: usize,
-    /// For further programs of the engine at these ports.
+    /// Loads further programs of the engine at these ports.
     pub(crate) loader: Arc<Loader>,
     settings: Vec<Settings>,
 }
 
-/// How many packets a second the kernel gets, for each reason. 0: none.
+/// Limits on the packets a second that the kernel gets for each reason. 0 means no limit.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
-    /// For each reason that is not among the exceptions.
+    /// The limit for each reason that is not among the exceptions.
     pub rate: u64,
-    /// For single reasons.
+    /// Limits for individual reasons.
     pub exceptions: Vec<(Reason, u64)>,
 }
 
-/// The control plane's end of an engine in the kernel. It takes no packets: the kernel gives them to
-/// the programs. Updates show after [`finish`](Machine::finish).
+/// The control plane's side of an engine in the kernel. It takes no packets: the kernel gives them
+/// to the programs. Updates take effect with [`finish`](Machine::finish).
 pub struct Live {
     engine: Engine,
     store: Store,
-    /// What is to be written: nothing, all offloads, or one by its index.
+    /// Offloads that have not been written yet.
     changed: Option<Changed>,
 }
 
-/// Offloads that are to be written into the kernel's maps.
+/// Offloads to write into the kernel's maps: all, or one by its index.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Changed {
     All,
     One(usize),
 }
 
-/// The programs at the ports, as long as this exists.
+/// The programs attached to the ports. They are detached when this is dropped.
 pub struct Links(Vec<OwnedFd>);
 
-/// What a port has received and sent.
+/// Counts of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounts {
     /// Packets and bytes received.
     pub received: (u64, u64),
-    /// Packets and bytes sent, as far as the driver took them.
+    /// Packets and bytes sent, as far as the driver accepted them.
     pub sent: (u64, u64),
-    /// Packets that could not be made a frame: shorter than the kernel sends, or with more headers
+    /// Packets that could not become a frame: shorter than the kernel sends, or with more headers
     /// than there is room for.
     pub unsent: u64,
-    /// Packets from there for ports that there are not.
+    /// Packets from this port to ports that do not exist.
     pub without_port: u64,
 }
 
-/// The numbers of a port's counts (`WL_COUNT_...`).
+/// The indices of a port's counts (`WL_COUNT_...`).
 const RECEIVED: usize = 0;
 const SENT: usize = 1;
 const UNSENT: usize = 2;
 const NO_PORT: usize = 3;
 const COUNTS: usize = 4;
-/// Bytes of packets and bytes.
+/// Bytes of a pair of counts, packets and bytes.
 const COUNT: usize = 16;
-/// Verdicts with their reasons that are counted apart.
+/// Limit on the verdicts with reasons that have separate counts.
 const MOST_VERDICTS: u32 = 4096;
-/// Bytes of a verdict (`struct wl_verdict_key`), and of its bucket (`struct wl_bucket`).
+/// Bytes of a verdict (`struct wl_verdict_key`) and of its bucket (`struct wl_bucket`).
 const VERDICT: usize = 12;
 const BUCKET: usize = 24;
-/// The number of the verdict of packets for the kernel (`WL_TO_CPU`).
+/// The number of the verdict for packets to the kernel (`WL_TO_CPU`).
 pub(crate) const TO_CPU: u32 = 2;
-/// Bytes of the memory for checksums, with room after it.
+/// Bytes of the memory for checksums, including spare room at its end.
 const SCRATCH: u32 = 520;
 
-/// Whether an interface is a card. The other end of any other may be on this computer too, and may
-/// leave checksums to hardware that is not there.
+/// Whether an interface is a card. The peer of any other interface may be on this computer, and may
+/// leave checksums to hardware that does not exist.
 fn is_hardware(name: &str) -> bool {
     std::path::Path::new("/sys/class/net").join(name).join("device").exists()
 }
@@ -112,7 +111,7 @@ impl Links {
     /// Attaches the programs to their ports.
     ///
     /// # Errors
-    /// Without the rights, or if a driver has no XDP hook, or another program in it.
+    /// Without the rights, or if a driver has no XDP hook, or has another program in it.
     pub fn attach(kernel: &InKernel, ports: &[Interface]) -> Result<Self> {
         let links = kernel.programs.iter().zip(ports).map(|(program, port)| {
             kernel::attach(program, Hook::Driver, port.index).map_err(|error| {
@@ -133,7 +132,7 @@ impl Links {
         links.collect::<Result<_>>().map(Self)
     }
 
-    /// Puts other programs in the place of those that are attached.
+    /// Replaces the attached programs by others.
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -141,7 +140,7 @@ impl Links {
         self.put(&kernel.programs)
     }
 
-    /// Puts the programs of a watch in the place of those that are attached.
+    /// Replaces the attached programs by the programs of a watch.
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -159,8 +158,8 @@ impl Links {
 }
 
 impl InKernel {
-    /// Loads a program for each port. `watched` and `more` are a program with what a watch adds to the
-    /// engine, and the maps that it needs.
+    /// Loads a program for each port. `watched` is the engine's program with the code of a watch,
+    /// and `more` are the maps that the watch needs.
     pub(crate) fn load(
         &self,
         watched: Option<&Compiled>,
@@ -178,10 +177,10 @@ impl InKernel {
         ports.map(|settings| self.loader.load(watched, LIVE, &maps, *settings)).collect()
     }
 
-    /// Returns what each port has received and sent.
+    /// Returns the counts of each port.
     ///
     /// # Errors
-    /// If the kernel does not say.
+    /// If the kernel does not return the counts.
     pub fn ports(&self) -> Result<Vec<PortCounts>> {
         let count = |index: usize| -> Result<(u64, u64)> {
             let mut values = vec![0; self.processors * COUNT];
@@ -204,7 +203,7 @@ impl InKernel {
     /// Returns the packets and bytes of each verdict.
     ///
     /// # Errors
-    /// If the kernel does not say.
+    /// If the kernel does not return the counts.
     pub fn verdicts(&self) -> Result<Vec<(Verdict, (u64, u64))>> {
         let ports = self.ports()?.into_iter().enumerate();
         let sent = ports.map(|(port, counts)| (Verdict::Sent { port: port as u16 }, counts.sent));
@@ -226,11 +225,11 @@ impl InKernel {
         Ok(verdicts)
     }
 
-    /// Returns how many packets were not given to the kernel, since there were more than its
-    /// limit, by reason.
+    /// Returns by reason the number of packets that exceeded the kernel's limit, and so were not
+    /// given to it.
     ///
     /// # Errors
-    /// If the kernel does not say.
+    /// If the kernel does not return the counts.
     pub fn policed(&self) -> Result<Vec<(Reason, u64)>> {
         let mut policed = Vec::new();
         for key in keys(&self.buckets)? {
@@ -245,7 +244,7 @@ impl InKernel {
     }
 }
 
-/// The keys of a map of verdicts.
+/// Returns the keys of a map of verdicts.
 fn keys(map: &OwnedFd) -> Result<Vec<Vec<u8>>> {
     let next = |key: Option<&[u8]>| kernel::next_key(map, key, VERDICT).map_err(unread);
     let mut keys: Vec<Vec<u8>> = Vec::new();
@@ -255,7 +254,7 @@ fn keys(map: &OwnedFd) -> Result<Vec<Vec<u8>>> {
     Ok(keys)
 }
 
-/// A word of a verdict's key.
+/// Returns a word of a verdict's key.
 fn word(key: &[u8], index: usize) -> u32 {
     let bytes = &key[4 * index..4 * index + 4];
     bytes.try_into().map(u32::from_ne_bytes).unwrap_or_default()
@@ -265,8 +264,7 @@ fn reason(key: &[u8]) -> Reason {
     Reason::Program(ReasonSetId(word(key, 1)), word(key, 2) as u16)
 }
 
-/// Creates the buckets of reasons. The one of no verdict is the pattern of those that are not
-/// there yet.
+/// Creates the buckets of reasons. The bucket of no verdict is the template for new buckets.
 fn buckets(limits: &Limits) -> io::Result<OwnedFd> {
     const SECOND: u64 = 1_000_000_000;
     let shape = Shape {
@@ -305,11 +303,11 @@ fn sum(values: &[u8]) -> (u64, u64) {
 }
 
 impl Live {
-    /// Compiles an engine and has the kernel verify it, for these ports. The kernel gets no more
-    /// packets than the limits say.
+    /// Compiles an engine and has the kernel verify it, for these ports. The limits bound the
+    /// packets that go to the kernel.
     ///
     /// # Errors
-    /// If the program has no place in the kernel, or without the rights.
+    /// If the program does not fit the kernel, or rights are missing.
     pub fn new(
         program: &Program,
         mut store: Store,
@@ -317,7 +315,7 @@ impl Live {
         limits: &Limits,
         progress: &dyn Fn(&str),
     ) -> Result<(Self, Arc<InKernel>)> {
-        // A restart finds it compiled.
+        // A restart finds the compiled program in the cache.
         let cache = Some(Cache::of_user("xdp"));
         let engine = Engine::new(program, &mut store, cache, progress)?;
         Self::of(engine, store, ports, limits, progress)
@@ -398,8 +396,8 @@ impl Machine for Live {
 
     fn update(&mut self, update: &Update, _: Sink<'_>) -> Result<Settled, UpdateError> {
         let offload = self.store.slots.iter().position(|slot| slot.name == update.offload);
-        // An entry may name one of another offload, which was changed before: that must be there
-        // first.
+        // An entry may name an entry of another offload that was changed earlier. That one must be
+        // in the kernel first.
         if let Some(offload) = offload
             && self.changed != Some(Changed::One(offload))
         {
@@ -432,7 +430,7 @@ impl Machine for Live {
         self.finish(&mut |_| ())?;
         self.read(None)?;
         look(&mut self.store);
-        // What the borrower changed in the offloads that packets change.
+        // Undoes the borrower's changes to offloads that packets change.
         self.read(None)?;
         Ok(true)
     }

@@ -1,4 +1,4 @@
-//! The machine `xdp`: packets through the loaded program, one by one, without an interface.
+//! The machine `xdp`: runs packets through the loaded program one by one, without an interface.
 
 use std::os::fd::OwnedFd;
 
@@ -37,7 +37,7 @@ fn refusals(program: &Program) -> Vec<Refusal> {
     bpf::refusals(&program.optimised).into_iter().map(refusal).collect()
 }
 
-/// Loads the program for trials and for a port.
+/// Loads the program once for trials and once for a port.
 fn try_out(program: &Program, progress: &dyn Fn(&str)) -> Result {
     let mut store =
         wireloom_ir::store(&program.optimised).map_err(|refused| Error::new(refused.0))?;
@@ -57,7 +57,7 @@ fn generate(program: &Program) -> Result<Files> {
     Ok(std::iter::once(("engine.c".to_owned(), written.text)).chain(runtime).collect())
 }
 
-/// A packet of a trial and what became of it (`struct wl_trial`).
+/// A packet of a trial with its result (`struct wl_trial`).
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Trial {
@@ -85,22 +85,21 @@ mod verdict {
     pub const RUNAWAY: u32 = 4;
 }
 
-/// The number of the interface that every computer has.
+/// The number of the loopback interface, which every computer has.
 const LOOPBACK: u32 = 1;
-/// The shortest frame that the kernel takes.
+/// The length of the shortest frame that the kernel accepts, in bytes.
 const SHORTEST: usize = 14;
-/// Room for the longest packet.
+/// Room for the longest packet, in bytes.
 const LONGEST: usize = MAX_LENGTH + 512;
 const PAGE: usize = 4096;
 
-/// The machine.
 struct Trials {
     engine: Engine,
     program: OwnedFd,
     _trial: OwnedFd,
     shared: Mapped,
     store: Store,
-    /// Whether someone may have changed the store.
+    /// Whether a caller may have changed the store.
     is_store_lent: bool,
     offered: u64,
     frame: Vec<u8>,

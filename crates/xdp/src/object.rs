@@ -1,4 +1,4 @@
-//! Object files of the BPF compiler: functions, what they refer to, and constants.
+//! Object files of the BPF compiler: functions with their references, and constants.
 
 use std::collections::HashMap;
 
@@ -31,20 +31,19 @@ pub struct Object {
 /// A function.
 #[derive(Debug, Default)]
 pub struct Function {
-    /// Its instructions.
     pub instructions: Vec<Instruction>,
-    /// What instructions refer to, by their number.
+    /// References by the index of their instruction.
     pub references: Vec<(usize, Reference)>,
 }
 
-/// What an instruction refers to.
+/// The target of a reference in an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// A function, which is called or whose address is taken.
+    /// A function that is called, or whose address is taken.
     Function(String),
     /// A map.
     Map(String),
-    /// A byte of the constants.
+    /// An offset into the constants.
     Constant(u32),
 }
 
@@ -52,7 +51,8 @@ impl Object {
     /// Reads an object file.
     ///
     /// # Errors
-    /// If it is not one of the BPF compiler's, or refers to what the kernel does not have.
+    /// If the BPF compiler did not write it, or it refers to something that the kernel does not
+    /// have.
     pub fn parse(file: &[u8]) -> Result<Self, String> {
         read(file).map_err(|error| error.to_string())
     }
@@ -60,7 +60,7 @@ impl Object {
     /// Returns a constant of 32 bits by its name.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no such constant.
     pub fn constant(&self, name: &str) -> Result<u32, String> {
         let place = self.place(name)?;
         let bytes = self.constants.get(place..place + 4);
@@ -68,10 +68,10 @@ impl Object {
         bytes.map(u32::from_le_bytes).ok_or_else(|| format!("{name}: not in the constants"))
     }
 
-    /// Returns the place of a named constant.
+    /// Returns the offset of a named constant.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no such constant.
     pub fn place(&self, name: &str) -> Result<usize, String> {
         self.places.get(name).copied().ok_or_else(|| format!("there is no `{name}`"))
     }
@@ -96,7 +96,7 @@ fn read(file: &[u8]) -> Result<Object, Box<dyn std::error::Error>> {
         object.constants = section.data(ENDIAN, file)?.to_vec();
     }
     let constants = constants.map(|(index, _)| index);
-    // The beginning of each function, in bytes.
+    // The first byte of each function.
     let mut starts: Vec<(usize, usize, String)> = Vec::new();
     for symbol in symbols.iter() {
         let name = String::from_utf8_lossy(symbols.symbol_name(ENDIAN, symbol)?).into_owned();
@@ -138,13 +138,13 @@ fn read(file: &[u8]) -> Result<Object, Box<dyn std::error::Error>> {
             let reference = if section == code_index {
                 let target = match (is_section, instruction.code) {
                     (false, _) => target,
-                    // Calls count instructions from the next one.
+                    // A call counts instructions from the next one.
                     (true, CALL) => start_name(&starts, (addend + 1) * INSTRUCTION)?,
                     (true, _) => start_name(&starts, addend)?,
                 };
                 Reference::Function(target)
             } else if Some(section) == constants {
-                // The assembler has added the place of the symbol already.
+                // The assembler has added the offset of the symbol already.
                 Reference::Constant(addend as u32)
             } else if section.0 == 0 && instruction.code == LOAD_LONG {
                 Reference::Map(target)

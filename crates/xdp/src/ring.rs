@@ -1,5 +1,5 @@
 //! A ring buffer of the kernel (BPF_MAP_TYPE_RINGBUF): programs write records, this process reads
-//! them in their order.
+//! them in order.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -9,18 +9,19 @@ use crate::kernel::{self, MapType, Shape};
 
 /// Bytes of a page.
 const PAGE: usize = 4096;
-/// Bytes before a record.
+/// Bytes in front of a record.
 const HEADER: usize = 8;
-/// Bits of a record's length: it is being written, and it is not to be read.
+/// Flags in a record's length: it is being written, or it must be skipped.
 const BUSY: u32 = 1 << 31;
 const DISCARDED: u32 = 1 << 30;
 
-/// The reader's end.
+/// The reader's end of the ring.
 pub struct Ring {
     map: OwnedFd,
-    /// A page with the reader's position.
+    /// The page with the reader's position.
     own: Area,
-    /// A page with the writer's position, and twice the data, so that each record is in one piece.
+    /// The page with the writer's position, and the data mapped twice, so that each record is
+    /// contiguous.
     kernels: Area,
     bytes: usize,
 }
@@ -57,7 +58,7 @@ impl Drop for Area {
 }
 
 impl Ring {
-    /// Creates a ring of so many bytes, a power of two and whole pages.
+    /// Creates a ring of `bytes` bytes, a power of two and a multiple of the page size.
     ///
     /// # Errors
     /// Without the rights or the memory.
@@ -70,16 +71,15 @@ impl Ring {
         Ok(Self { map, own, kernels, bytes })
     }
 
-    /// The map that programs write into.
+    /// Returns the map that programs write into.
     pub fn map(&self) -> &OwnedFd {
         &self.map
     }
 
-    /// Passes on the records that are there, at most so many, and frees their room. Returns how many
-    /// there were.
+    /// Passes on up to `most` available records, and frees their room. Returns their number.
     pub fn read(&mut self, most: usize, mut each: impl FnMut(&[u8])) -> usize {
-        // SAFETY: the kernel's positions and lengths are words that it changes as a whole; both areas
-        // are mapped, and a record lies within twice the data from any place in the first half.
+        // SAFETY: the kernel changes its positions and lengths as whole words; both areas are
+        // mapped, and a record lies within twice the data from any place in the first half.
         let (consumed, produced, data) = unsafe {
             let consumed = &*self.own.start.cast::<AtomicUsize>();
             let produced = &*self.kernels.start.cast::<AtomicUsize>();
@@ -97,7 +97,8 @@ impl Ring {
             }
             let bytes = (length & !(BUSY | DISCARDED)) as usize;
             if length & DISCARDED == 0 {
-                // SAFETY: the record is complete, and the kernel leaves it alone until it is consumed.
+                // SAFETY: the record is complete, and the kernel does not write to it until it is
+                // consumed.
                 each(unsafe { std::slice::from_raw_parts(header.add(HEADER), bytes) });
                 count += 1;
             }

@@ -1,4 +1,4 @@
-//! Which step of an engine the compiler or the kernel's verifier refuses.
+//! Finds the step of an engine that the compiler or the kernel's verifier refuses.
 
 use wireloom_codegen_c::bpf::BpfProgram;
 use wireloom_ir as ir;
@@ -7,7 +7,7 @@ use wireloom_machine::Error;
 /// The steps of an engine.
 pub struct Steps {
     engine: String,
-    /// The function that a step is when steps are apart, and the step.
+    /// The function of each step if steps are apart, with the step's name.
     functions: Vec<(String, String)>,
 }
 
@@ -20,8 +20,8 @@ impl Steps {
         Self { engine: engine.name.clone(), functions: functions.zip(steps).collect() }
     }
 
-    /// Returns the error that a function has no place in the kernel; a function that is no step, or
-    /// none, stands for the whole engine.
+    /// Returns the error for a function that does not fit the kernel. Without a function, or if it
+    /// is not a step, the error is about the whole engine.
     pub fn refused(&self, function: Option<&str>, why: &str) -> Error {
         let engine = &self.engine;
         let mut steps = self.functions.iter();
@@ -42,7 +42,7 @@ pub fn in_messages(messages: &str) -> Option<&str> {
 }
 
 /// Returns the function at whose instruction the verifier stopped. `functions` has the first
-/// instruction of each, in their order.
+/// instruction and the name of each function, in order.
 pub fn in_log<'a>(log: &str, functions: &'a [(u32, String)]) -> Option<&'a str> {
     let number = |line: &str| line.split_once(": (")?.0.parse::<u32>().ok();
     let stopped = log.lines().rev().find_map(number)?;

@@ -1,10 +1,9 @@
 //! The offloads of an engine in maps of the kernel.
 //!
-//! Elements of arrays and counters that packets change are memory that the program and this process
-//! share, those of most counters once for each processor. An array that packets only read, and a prefix
-//! table, are written as a whole into a new map, which then takes the place of the former one: a search
-//! that has begun finds its table complete, and the kernel frees the old one when no program reads it
-//! any more.
+//! The program and this process share the memory of arrays and counters that packets change. Most
+//! counters have a copy for each processor. An array that packets only read, and a prefix table,
+//! are written as a whole into a new map, which then replaces the old one. A search in progress
+//! sees a complete table, and the kernel frees the old map when no program reads it any more.
 
 use std::any::Any;
 use std::io;
@@ -18,8 +17,8 @@ use wireloom_offloads::{Content as Slot, Instance, RawView, Store};
 
 use crate::kernel::{self, MapType, Mapped, Shape, flag};
 
-/// Bytes in front of the direct table of a prefix table (`WL_LPM_BEGIN`). All else begins at a multiple
-/// of them.
+/// Bytes in front of the direct table of a prefix table (`WL_LPM_BEGIN`). All other parts begin at
+/// a multiple of it.
 const BEGIN: usize = 128;
 /// Bytes of a page.
 const PAGE: usize = 4096;
@@ -37,14 +36,14 @@ struct Table {
 }
 
 enum Memory {
-    /// Elements of arrays and counters that packets change, so many words, in so many copies whose
-    /// sums count: one, or one for each processor.
+    /// Arrays and counters that packets change: `words` words in `copies` copies, whose sums count.
+    /// There is one copy, or one for each processor.
     Elements { shared: Mapped, words: usize, copies: usize },
-    /// So many elements of so many words that packets only read.
+    /// An array that packets only read: `count` elements of `words` words.
     ReadOnly { count: u64, words: u32 },
-    /// Prefixes, whose values have this distance in words, in parts of so many bytes.
+    /// Prefixes, in parts of `part` bytes. Values are `stride` words apart.
     Prefixes { stride: usize, part: usize },
-    /// Values by key, the sizes of both in words, and the clock.
+    /// Values by key, the sizes of keys and values in words, and the clock.
     Keys { key: usize, words: usize, clock: Clock },
 }
 
@@ -55,12 +54,12 @@ struct Clock {
     shared: Mapped,
 }
 
-/// Words of an element in front of its value, and the number of touches that static ones have.
+/// Words in front of the value of an element, and the touch number of static elements.
 const HEAD: usize = 2;
 const STATIC: u64 = u64::MAX;
 
 impl Tables {
-    /// Creates the maps of offloads, empty.
+    /// Creates empty maps for the offloads.
     ///
     /// # Errors
     /// Without the rights or the memory.
@@ -96,7 +95,7 @@ impl Tables {
         Ok(Self { tables: tables.collect::<io::Result<_>>()? })
     }
 
-    /// The maps by their symbols.
+    /// Returns the maps by their symbols.
     pub fn maps(&self) -> impl Iterator<Item = (&str, &OwnedFd)> {
         let clocks = self.tables.iter().filter_map(|table| match &table.memory {
             Memory::Keys { clock, .. } => Some((clock.symbol.as_str(), &clock.map)),
@@ -105,10 +104,10 @@ impl Tables {
         self.tables.iter().map(|table| (table.symbol.as_str(), &table.map)).chain(clocks)
     }
 
-    /// Writes the state of a store into the maps: that of all offloads, or of one by its index.
+    /// Writes the state of a store into the maps: all offloads, or one by its index.
     ///
     /// # Errors
-    /// Without the memory.
+    /// If there is not enough memory.
     pub fn write(&mut self, store: &mut Store, only: Option<usize>) -> io::Result<()> {
         for table in &mut self.tables {
             if only.is_none_or(|only| only == table.offload) {
@@ -126,10 +125,10 @@ impl Tables {
         Ok(())
     }
 
-    /// Reads what packets changed back into a store: all offloads, or one by its index.
+    /// Reads the changes of packets back into a store: for all offloads, or for one by its index.
     ///
     /// # Errors
-    /// If the kernel does not say.
+    /// If the kernel does not return the state.
     pub fn read(&self, store: &mut Store, only: Option<usize>) -> io::Result<()> {
         for table in &self.tables {
             if only.is_some_and(|only| only != table.offload) {
@@ -143,7 +142,7 @@ impl Tables {
                 Memory::Keys { key, words, clock } => {
                     let exact = exact(instance);
                     let mut state = read_keys(&table.map, *key, *words, clock, exact.widths())?;
-                    // Elements that have expired stay in the map until something meets them.
+                    // Expired elements stay in the map until a packet meets them.
                     let now_ns = state.time_ns;
                     let lives = |aged: &Aged| age_ns == 0 || now_ns - aged.touched_ns <= age_ns;
                     state.ageing.retain(lives);
@@ -154,8 +153,8 @@ impl Tables {
             if let Some(RawView::Array { data, .. } | RawView::Counter { data, .. }) =
                 instance.raw()
             {
-                // SAFETY: both have so many words, the shared ones in so many copies; the kernel may
-                // change these meanwhile, so they are read one by one.
+                // SAFETY: both have `words` words, the shared memory in `copies` copies; the kernel
+                // may change it meanwhile, so words are read one by one.
                 unsafe {
                     let shared = shared.start().cast::<u64>();
                     for word in 0..words {
@@ -194,7 +193,7 @@ fn bytes(words: impl IntoIterator<Item = u64>) -> Vec<u8> {
     words.into_iter().flat_map(u64::to_ne_bytes).collect()
 }
 
-/// Writes the state of an `exact` table in the place of what a map holds.
+/// Replaces the contents of a map by the state of an `exact` table.
 fn write_keys(map: &OwnedFd, key: usize, clock: &Clock, state: &State) -> io::Result<()> {
     while let Some(key) = kernel::next_key(map, None, 8 * key)? {
         kernel::remove(map, &key)?;
@@ -215,7 +214,7 @@ fn write_keys(map: &OwnedFd, key: usize, clock: &Clock, state: &State) -> io::Re
     Ok(())
 }
 
-/// Reads the state of an `exact` table, whose keys and values have so many bits.
+/// Reads the state of an `exact` table, whose keys and values have `key_width` and `width` bits.
 fn read_keys(
     map: &OwnedFd,
     key: usize,
@@ -245,13 +244,13 @@ fn read_keys(
     }
     state.fixed.sort_unstable();
     ageing.sort_by_key(|(touch, aged)| (aged.touched_ns, *touch));
-    // Another processor may have touched one since the time was read.
+    // Another processor may have touched an element since the time was read.
     state.time_ns = ageing.last().map_or(time_ns, |(_, aged)| time_ns.max(aged.touched_ns));
     state.ageing = ageing.into_iter().map(|(_, aged)| aged).collect();
     Ok(state)
 }
 
-/// The age at which entries of a table expire; 0 if they do not.
+/// Returns the age at which entries of a table expire; 0 if they do not expire.
 fn age_ns(store: &Store, offload: usize) -> u64 {
     match &store.slots[offload].content {
         Slot::Kind { config, .. } => config.params.get("age").map_or(0, Bits::low_u64),
@@ -266,7 +265,7 @@ fn instance(store: &mut Store, offload: usize) -> &mut dyn Instance {
     }
 }
 
-/// An array map of so many elements of so many words, and its memory.
+/// Creates an array map of `count` elements of `words` words, and maps its memory.
 fn elements(name: &str, count: u64, words: u32) -> io::Result<(OwnedFd, Mapped)> {
     let entries = u32::try_from(count).map_err(io::Error::other)?;
     let shape = Shape {
@@ -282,7 +281,7 @@ fn elements(name: &str, count: u64, words: u32) -> io::Result<(OwnedFd, Mapped)>
     Ok((map, shared))
 }
 
-/// The map of a table of so many parts of so many bytes.
+/// Creates the map of a table with `count` parts of `part` bytes.
 fn parts(name: &str, count: usize, part: usize) -> io::Result<OwnedFd> {
     let size = |number: usize| u32::try_from(number).map_err(io::Error::other);
     let (entries, value) = (size(count)?, size(part)?);
@@ -291,14 +290,14 @@ fn parts(name: &str, count: usize, part: usize) -> io::Result<OwnedFd> {
     kernel::create_map(name, shape, None, None)
 }
 
-/// A map that has room for one map such as this.
+/// Creates a map that holds one map like `inner`.
 fn place_of(name: &str, inner: &OwnedFd) -> io::Result<OwnedFd> {
     let shape = Shape { map_type: MapType::ArrayOfMaps, key: 4, value: 4, entries: 1, flags: 0 };
     kernel::create_map(name, shape, Some(inner), None)
 }
 
 impl Table {
-    /// Puts a map in the place of the one that programs read.
+    /// Replaces the map that programs read.
     fn put(&self, map: &OwnedFd) -> io::Result<()> {
         kernel::set(&self.map, &0u32.to_ne_bytes(), &map.as_raw_fd().to_ne_bytes())
     }
@@ -309,8 +308,8 @@ impl Table {
                 Memory::Elements { shared, words, copies },
                 Some(RawView::Array { data, .. } | RawView::Counter { data, .. }),
             ) => {
-                // The first copy has all of it.
-                // SAFETY: both have so many words, the shared ones in so many copies.
+                // SAFETY: both have `words` words, the shared memory in `copies` copies. The first
+                // copy gets the whole state.
                 unsafe {
                     let shared = shared.start().cast::<u64>();
                     for word in 0..*words * *copies {
@@ -323,7 +322,7 @@ impl Table {
             (Memory::ReadOnly { count, words }, Some(RawView::Array { data, .. })) => {
                 let (array, shared) = elements(&self.symbol, *count, *words)?;
                 let words = *count as usize * *words as usize;
-                // SAFETY: both have so many words, and no program reads the new ones yet.
+                // SAFETY: both have `words` words, and no program reads the new ones yet.
                 unsafe { std::ptr::copy_nonoverlapping(data, shared.start().cast(), words) };
                 self.put(&array)
             }
@@ -335,14 +334,14 @@ impl Table {
     }
 }
 
-/// Bytes of a table: where they begin in it, and what they are.
+/// A part of a table: its offset in the table, and its bytes.
 struct Piece {
     at: usize,
     start: *const u8,
     bytes: usize,
 }
 
-/// Writes a table into parts, as runtime/c/bpf/lpm.h reads them.
+/// Writes a table into parts, with the layout that runtime/c/bpf/lpm.h reads.
 fn laid_out(name: &str, view: &LpmView, stride: usize, part: usize) -> io::Result<OwnedFd> {
     let is_spread = !view.spread.is_null();
     let mut end = BEGIN;
@@ -365,8 +364,8 @@ fn laid_out(name: &str, view: &LpmView, stride: usize, part: usize) -> io::Resul
     let shared = Mapped::new(&map, count * part)?;
     let head = [usize::from(is_spread), blocks.at, nodes.at, leaves.at, values.at];
     let head = head.map(|number| number as u64);
-    // SAFETY: the new map has room for all pieces, and no program reads it yet. The view belongs to a
-    // reader that is pinned; other threads may change words of it, each as a whole.
+    // SAFETY: the new map has room for all pieces, and no program reads it yet. The view belongs to
+    // a reader that is pinned; other threads may change words of it, each as a whole.
     unsafe {
         let table = shared.start();
         std::ptr::copy_nonoverlapping(head.as_ptr(), table.cast(), head.len());

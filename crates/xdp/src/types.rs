@@ -1,17 +1,16 @@
-//! The types of a program (BTF, linux/btf.h), as far as the verifier needs them: what its functions
-//! take, and the locks.
+//! The types of a program (BTF, linux/btf.h), as far as the verifier needs them: parameters of its
+//! functions, and locks.
 
 use wireloom_codegen_c::bpf::Takes;
 
-/// The types, and the numbers of those that are needed again.
+/// The encoded types, and the numbers of types that are used again.
 pub struct Types {
-    /// The encoded types.
     pub bytes: Vec<u8>,
     /// The type of each function, in the order of the functions.
     pub functions: Vec<u32>,
-    /// The type of indices.
+    /// The number of the type of indices.
     pub index: u32,
-    /// The type of locks.
+    /// The number of the type of locks.
     pub lock: u32,
 }
 
@@ -35,8 +34,8 @@ impl Encoder {
         at
     }
 
-    /// Adds a type: its name, its kind and number of parts, its size or the type that it refers to,
-    /// and its parts. Returns its number.
+    /// Adds a type from its name, its kind and number of parts, its size or the type that it refers
+    /// to, and its parts. Returns its number.
     fn add(&mut self, name: Option<&str>, kind: u32, parts: u32, size: u32, rest: &[u32]) -> u32 {
         let name = name.map_or(0, |name| self.name(name));
         self.types.extend([name, kind << 24 | parts, size]);
@@ -47,7 +46,8 @@ impl Encoder {
 }
 
 impl Types {
-    /// Encodes the types for these functions. `thread` and `packet` are the sizes of what they take.
+    /// Encodes the types for these functions. `thread` and `packet` are the sizes of their
+    /// parameters.
     pub fn of(functions: &[(&str, Takes)], thread: u32, packet: u32) -> Self {
         let mut encoder = Encoder { types: Vec::new(), names: vec![0], count: 0 };
         let long = encoder.add(Some("uint64_t"), INT, 0, 8, &[64]);
@@ -68,7 +68,7 @@ impl Types {
                 Takes::Frame(numbers) => (frame, *numbers),
                 Takes::Packet(numbers) => (packet, *numbers),
                 Takes::Thread => (thread, 0),
-                // Not looked at: the verifier checks it where it is called.
+                // This type is not used: the verifier checks the function where it is called.
                 Takes::Body => (index, 1),
             };
             let is_global = *takes != Takes::Body;

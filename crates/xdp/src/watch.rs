@@ -1,8 +1,8 @@
-//! Packets of an engine in the kernel, passed on to this process while somebody watches.
+//! Passes packets of an engine in the kernel on to this process while a watch is active.
 //!
-//! For that time other programs take the place of the engine's own: the same engine with the same
-//! maps, which also write the packets of interest into a ring. A packet is executed by one or the
-//! other, and nothing of a watch stays in the programs that nobody watches.
+//! During a watch other programs replace the engine's own: the same engine with the same maps,
+//! which also writes the packets of interest into a ring. Each packet is executed by one program or
+//! the other. Without a watch the programs contain no code for it.
 
 use std::os::fd::OwnedFd;
 
@@ -15,21 +15,21 @@ use crate::kernel::{self, MapType, Shape};
 use crate::live::{InKernel, TO_CPU};
 use crate::ring::Ring;
 
-/// The bytes of packets that wait.
+/// The bytes of the ring, where packets wait.
 const RING: usize = 8 << 20;
 /// Bytes of an event before the packet (`struct wl_event`).
 const EVENT: usize = 56;
 
-/// The programs that take the place of the engine's own.
+/// The programs that replace the engine's own.
 pub struct WatchedPrograms(pub(crate) Vec<OwnedFd>);
 
-/// The packets that they pass on.
+/// The packets that watched programs pass on.
 pub struct Events {
     ring: Ring,
     lost: OwnedFd,
 }
 
-/// Where a packet was passed on (`WL_POINT_...`).
+/// The place where a packet was passed on (`WL_POINT_...`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Place {
@@ -41,14 +41,14 @@ pub enum Place {
     Cpu = 2,
     /// Dropped.
     Drop = 3,
-    /// At the end of its way, whatever became of it.
+    /// At the end of its processing, with any verdict.
     End = 4,
 }
 
 impl Place {
     const ALL: [Self; 5] = [Self::In, Self::Out, Self::Cpu, Self::Drop, Self::End];
 
-    /// Its bit in [`Watch::points`].
+    /// Returns the place's bit in [`Watch::points`].
     pub fn bit(self) -> u32 {
         1 << self as u32
     }
@@ -57,19 +57,17 @@ impl Place {
 /// A packet that was passed on.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// Where.
     pub place: Place,
-    /// The kernel's monotonic clock at its arrival.
+    /// The arrival time by the kernel's monotonic clock, in nanoseconds.
     pub now_ns: u64,
-    /// Its number among those of this processor.
+    /// The packet's number among the packets of its processor.
     pub sequence: u64,
     /// The processor that executed it.
     pub processor: u32,
-    /// The port that it is sent to, at [`Place::Out`]; elsewhere the one on which it came in.
+    /// The egress port at [`Place::Out`], else the ingress port.
     pub port: u16,
-    /// What became of it; none on arrival, or if nothing did.
+    /// The verdict; none on arrival, or if the packet got none.
     pub verdict: Option<Verdict>,
-    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
@@ -103,7 +101,7 @@ impl Event {
 }
 
 impl Events {
-    /// Passes on the packets that are there, at most so many. Returns how many there were.
+    /// Passes on up to `most` available packets. Returns the number of records that were read.
     pub fn read(&mut self, most: usize, mut each: impl FnMut(Event)) -> usize {
         self.ring.read(most, |record| {
             if let Some(event) = Event::read(record) {
@@ -112,10 +110,10 @@ impl Events {
         })
     }
 
-    /// How many packets there was no room for.
+    /// Returns the number of packets that were lost because the ring was full.
     ///
     /// # Errors
-    /// If the kernel does not say.
+    /// If the kernel does not return the count.
     pub fn lost(&self) -> Result<u64> {
         let mut count = [0; 8];
         let found = kernel::find(&self.lost, &0u32.to_ne_bytes(), &mut count);
@@ -125,7 +123,7 @@ impl Events {
 }
 
 impl InKernel {
-    /// Compiles and loads programs that pass packets on. `program` is the one of the engine.
+    /// Compiles and loads programs that pass packets on. `program` is the engine's.
     ///
     /// # Errors
     /// If the compiler fails, the verifier refuses the result, or without the rights.

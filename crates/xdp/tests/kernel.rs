@@ -1,4 +1,5 @@
-//! Programs in the Linux kernel: what `check` accepts loads, and does what golden does.
+//! Programs in the Linux kernel: programs that `check` accepts can be loaded, and agree with
+//! golden.
 
 #![cfg(target_os = "linux")]
 
@@ -16,7 +17,7 @@ use wireloom_offloads::kinds::exact;
 use wireloom_offloads::{Content, Store};
 use wireloom_testkit::counts_of_golden;
 
-/// The machine, if this computer has what it needs.
+/// Returns the machine, if this computer has all that it needs.
 fn machine() -> Option<Arc<dyn Configured>> {
     let machine = wireloom_xdp::KIND.find("xdp").expect("no description").expect("its own name");
     let program = compiled("engine e() { step s { finish; } }");
@@ -46,7 +47,7 @@ fn frames(packets: &[Packet]) -> Vec<Frame<'_>> {
     packets.iter().map(Packet::frame).collect()
 }
 
-/// Holds the machine to golden: packets, verdicts and state.
+/// Compares the machine with golden: packets, verdicts and state.
 fn agrees(machine: &Arc<dyn Configured>, program: &Program, store: &Store, packets: &[Packet]) {
     let options = Options::default();
     let contender = Contender::new(Arc::clone(machine), program, store, &options, &|_| ());
@@ -59,7 +60,7 @@ fn agrees(machine: &Arc<dyn Configured>, program: &Program, store: &Store, packe
     assert!(contender.difference.is_none(), "{:?}", contender.difference);
 }
 
-/// A random program of what has a place in the kernel, and packets for it.
+/// A random program that fits the kernel, and packets for it.
 struct Case {
     program: Program,
     input: Input,
@@ -110,8 +111,8 @@ fn more_that_check_accepts_does_in_the_kernel_what_it_does_on_golden() {
     accepted_programs_run(208..700);
 }
 
-/// Runs the programs of these seeds that `check` accepts: it tries out all that have no refusals.
-/// Few of those are refused then, and each with its step.
+/// Runs the programs of these seeds that `check` accepts. It tries out all programs without
+/// refusals, and rejects few of them, each with its step.
 fn accepted_programs_run(seeds: Range<u64>) {
     let Some(machine) = machine() else { return };
     let count = seeds.end - seeds.start;
@@ -136,7 +137,7 @@ fn accepted_programs_run(seeds: Range<u64>) {
     assert!(too_much.len() * 20 <= agreed, "{}", too_much.join("\n"));
 }
 
-/// The verifier follows the loop that throws out what has expired, whatever the table.
+/// The verifier follows the loop that removes expired entries, for any table.
 #[test]
 fn tables_of_every_size_and_age_load() {
     let Some(machine) = machine() else { return };
@@ -170,7 +171,7 @@ fn tables_of_every_size_and_age_load() {
     }
 }
 
-/// Values of many wide operations do not fit the stack, which only the compiler knows.
+/// The values of many wide operations do not fit the stack. Only the compiler can detect this.
 #[test]
 fn a_step_that_the_compiler_refuses_is_named() {
     let Some(machine) = machine() else { return };
@@ -185,7 +186,7 @@ fn a_step_that_the_compiler_refuses_is_named() {
     );
 }
 
-/// Entries that have expired stay in the kernel's map until a packet meets them.
+/// Expired entries stay in the kernel's map until a packet meets them.
 #[test]
 fn entries_that_have_expired_are_in_no_report_and_no_snapshot() {
     let Some(machine) = machine() else { return };
@@ -215,7 +216,7 @@ fn entries_that_have_expired_are_in_no_report_and_no_snapshot() {
     assert_eq!(states[0].ageing.len(), 2, "{:?}", states[0]);
 }
 
-/// The entries of the table `seen`.
+/// Returns the entries of the table `seen`.
 fn table(store: &Store) -> exact::State {
     let Content::Kind { instance, .. } = &store.find("seen").expect("a table").content else {
         panic!("it is an engine")

@@ -1,5 +1,5 @@
-//! Needs root with the right to load BPF programs, and gcc for BPF. Without them the tests print a
-//! warning and test nothing but the form of events.
+//! These tests need root with the right to load BPF programs, and gcc for BPF. Otherwise they print
+//! a warning and test only the form of events.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{Interface, Limits, Live};
 fn an_event_is_read_as_it_was_written() {
     let mut record = Vec::new();
     record.extend([7u64, 9].iter().flat_map(|word| word.to_ne_bytes()));
-    // Point, processor, port, egress, window, rest, room, verdict, reasons, value.
+    // The words are point, processor, port, egress, window, rest, room, verdict, reasons, value.
     let words = [1u32, 3, 2, 2, 3, 2, 8, 1, 0, 0];
     record.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
     assert_eq!(record.len(), EVENT);
@@ -29,7 +29,7 @@ fn an_event_is_read_as_it_was_written() {
     assert!(Event::read(&record).is_none(), "no such point");
 }
 
-/// Sends frames whose first byte is even to port 1 with another first byte, drops others.
+/// Sends frames with an even first byte to port 1 with another first byte, and drops others.
 const SOURCE: &str = "\
     header Head { u8 first; u8 rest; };\n\
     enum Reason : u8 { ODD, LOCAL };\n\
@@ -44,7 +44,8 @@ const SOURCE: &str = "\
         }\n\
     }\n";
 
-/// Loads the engine for two ports. None, with a warning, if this computer does not allow it.
+/// Loads the engine for two ports. Returns `None` after a warning if this computer does not allow
+/// it.
 fn loaded() -> Option<(Program, Live, Arc<InKernel>)> {
     let checked = check_source("e.loom", SOURCE, &Default::default());
     let source = checked.program.as_ref().unwrap_or_else(|| {
@@ -52,7 +53,7 @@ fn loaded() -> Option<(Program, Live, Arc<InKernel>)> {
     });
     let program = Program::new(source);
     let store = ir::store(&program.optimised).expect("offloads");
-    // Programs are not attached: any interface will do.
+    // The programs are not attached, so any interface will do.
     let ports = ["lo", "lo"].map(|name| Interface { name: name.into(), index: 1 });
     match Live::new(&program, store, &ports, &Limits::default(), &|_| ()) {
         Ok((live, kernel)) => Some((program, live, kernel)),
@@ -63,7 +64,7 @@ fn loaded() -> Option<(Program, Live, Arc<InKernel>)> {
     }
 }
 
-/// What a watch passes on of frames that arrive at port 0.
+/// Returns the packets that a watch passes on for frames that arrive at port 0.
 fn passed_on(
     (program, _, kernel): &(Program, Live, Arc<InKernel>),
     watch: &Watch,
@@ -117,7 +118,7 @@ fn packets_are_passed_on_at_each_place_as_they_are_there() {
     }
 }
 
-/// An IPv4 packet with UDP after a VLAN tag.
+/// Returns an IPv4 packet with UDP after a VLAN tag.
 fn udp(destination: [u8; 4], port: u16) -> Vec<u8> {
     let mut frame = vec![2; 12];
     frame.extend([0x81, 0, 0, 100, 8, 0, 0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1]);
@@ -128,7 +129,7 @@ fn udp(destination: [u8; 4], port: u16) -> Vec<u8> {
     frame
 }
 
-/// An IPv6 packet whose hop-by-hop options do not end in the window.
+/// Returns an IPv6 packet whose hop-by-hop options do not end in the window.
 fn cut() -> Vec<u8> {
     let mut frame = vec![2; 12];
     frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, 1, 0, 0, 64]);
@@ -174,7 +175,7 @@ fn a_filter_keeps_other_packets_away() {
         let events = passed_on(&loaded, &watch, &frames);
         let taken = |event: &Event| frames.iter().position(|frame| *frame == event.bytes);
         let taken: Vec<usize> = events.iter().filter_map(taken).collect();
-        // Where headers are out of reach, the process decides.
+        // If headers are out of reach, the process decides.
         let expected: Vec<usize> = expected.into_iter().chain([3]).collect();
         assert_eq!(taken, expected, "{filter:?}");
     }
