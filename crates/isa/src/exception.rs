@@ -34,7 +34,7 @@ pub struct Exception {
     pub address: u32,
     /// The word of the instruction; none if the program counter is outside the text.
     pub word: Option<u32>,
-    /// The instruction as assembly; empty if there is none.
+    /// The instruction as assembly; empty without an instruction.
     pub disassembly: String,
     pub cause: Cause,
 }

@@ -2,7 +2,7 @@
 //! feeds it packets.
 //!
 //! `wireloom_codegen_c` writes the C, [`Library`] builds and loads it, and [`Native`] executes
-//! packets with it. Results equal those of the golden model, packet for packet. See
+//! packets with it. Results equal the golden model's, packet for packet. See
 //! docs/machines/native.md.
 
 mod abi;

@@ -16,7 +16,7 @@ use crate::abi;
 /// Options of a build.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// The compiler, gcc or clang, as a command with arguments: `ccache gcc`, say.
+    /// The compiler, gcc or clang, as a command with arguments, such as `ccache gcc`.
     pub cc: String,
     /// Flags for the machine, and further flags. They follow the optimisation level, which depends
     /// on the size of the code, and can override it.

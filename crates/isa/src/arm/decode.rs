@@ -1,5 +1,5 @@
-//! Words of ARMv4 to instructions (ARM Architecture Reference Manual, section A3.1 and the page of
-//! each instruction).
+//! Decodes words of ARMv4 (ARM Architecture Reference Manual, section A3.1 and the page of each
+//! instruction).
 //!
 //! The decoder refuses coprocessors, extensions after ARMv4 (BX, CLZ, LDRD, ...), the condition 15,
 //! and forms that the manual calls unpredictable: fields that should be 0 or 1 and are not; the

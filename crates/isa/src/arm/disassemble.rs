@@ -1,4 +1,4 @@
-//! Instructions of ARMv4 as GNU's objdump writes them, without its comments.
+//! Writes instructions of ARMv4 as GNU's objdump does, without its comments.
 
 use super::{Indexing, Instruction, Op, Operand, PC};
 

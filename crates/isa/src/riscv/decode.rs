@@ -1,5 +1,4 @@
-//! Words of RV32IM to instructions (Unprivileged ISA, chapter 24, "RV32/64G Instruction Set
-//! Listings").
+//! Decodes words of RV32IM (Unprivileged ISA, chapter 24, "RV32/64G Instruction Set Listings").
 
 use super::{Instruction, Op};
 

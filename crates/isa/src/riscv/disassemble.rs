@@ -1,4 +1,4 @@
-//! Instructions of RV32IM as GNU's objdump writes them with `-M no-aliases`.
+//! Writes instructions of RV32IM as GNU's objdump does with `-M no-aliases`.
 
 use super::{Instruction, Op};
 

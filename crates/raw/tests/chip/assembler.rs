@@ -49,7 +49,7 @@ fn the_address_of_a_near_label_is_one_word() {
     assert_eq!(near.len(), 3);
     // `ori $t0, $zero, 4`
     assert_eq!(near[0], 0x3408_0004);
-    // A constant comes before a label of its name.
+    // A constant takes precedence over a label with the same name.
     let both = words(".equ both, 7\n.tile 0 0\nboth: li $t0, both\n").unwrap();
     assert_eq!(both, [0x3408_0007]);
     let far = format!(".tile 0 0\n li $t0, far\n{}far: nop\n", " nop\n".repeat(0x4000 - 1));

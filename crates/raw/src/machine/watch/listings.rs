@@ -10,7 +10,7 @@ use crate::asm::{Assembled, Program, UnitOf, assemble_whole};
 
 /// The name of the source that the compiler writes.
 const SOURCE: &str = "engine.rasm";
-/// Unconditional jumps. The instruction after one is reached only from elsewhere.
+/// Instructions after which execution never continues with the next one.
 const JUMPS: [&str; 4] = ["j", "jr", "b", "break"];
 
 /// The programs of a machine, without duplicates.
