@@ -44,7 +44,8 @@ pub trait Bus {
     /// Ends the accesses of an instruction. The next access with number 0 belongs to another one.
     fn done(&mut self) {}
 
-    /// Peeks at an operand that is a port: the next word, or the word `number` places after it.
+    /// Peeks at an operand that is a port: the next word, or the word [`Operand::number`] places
+    /// after it.
     ///
     /// # Errors
     /// [`Stall::Wait`] if the word is not there yet, [`Stall::Fault`] if there is no such port.

@@ -153,7 +153,8 @@ fn the_status_is_that_of_user_mode_and_only_its_flags_can_be_set() {
     assert_eq!(run(0xe121_f000, &[(0, u32::MAX)]).1.status(), 0x10); // msr CPSR_c, r0
 }
 
-/// A bus on which every access is a transaction that ends with `reply`. It logs new transactions.
+/// A bus on which every access is a transaction, which ends when `replies` gets its reply. It logs
+/// new transactions.
 #[derive(Default)]
 struct Split {
     replies: Replies,

@@ -353,7 +353,7 @@ pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(is_part) && !text.as_bytes()[0].is_ascii_digit()
 }
 
-/// The encoding of `nop`.
+/// The instruction `nop`.
 const BLANK: Instruction =
     Instruction { op: Op::Sll, rd: Register(0), rs: Register(0), rt: Register(0), immediate: 0 };
 

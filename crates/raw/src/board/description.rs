@@ -242,8 +242,8 @@ impl Around<'_> {
 }
 
 impl BoardSection {
-    /// Returns the devices at the ports of a chip. `latency` and `outstanding` apply to memories
-    /// that do not set their own.
+    /// Returns the devices at the ports of a chip. `latency_cycles` and `outstanding` apply to
+    /// memories that do not set their own.
     ///
     /// # Errors
     /// A sentence that names the key.

@@ -477,7 +477,8 @@ impl Machine for Raw {
 
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
         let settled = self.work((Self::inside, 0), u64::MAX, sink)?;
-        // Cards learn of dropped packets last. Without that message nothing would move any more.
+        // Cards are still being told of the last dropped packets. If a card were not told, nothing
+        // would move any more, and the run would end with an error.
         while self.inputs().flat_map(PacketPort::cards).any(|card| card.kept() > 0) {
             self.run(STEP)?;
         }
