@@ -1,4 +1,4 @@
-//! Places for general-purpose registers: a bank for each name, then a number.
+//! Allocates general-purpose registers: a bank for each name, then a number.
 
 use std::collections::VecDeque;
 
@@ -9,16 +9,16 @@ use crate::flow::{Set, live_out, reads};
 use crate::names::Node;
 use crate::statement::Item;
 
-/// Why there is no allocation.
+/// The reason why allocation fails.
 pub enum Unallocated {
-    /// Two registers that this instruction reads must be in the same bank: the instruction, and
-    /// the other instructions that lead to it.
+    /// Two registers that one instruction reads would have to be in the same bank. Names the
+    /// instruction, and the other instructions that lead to the conflict.
     Bank { item: usize, because: Vec<usize> },
-    /// No register is left for a node.
+    /// No register of the bank is left for a node.
     Full { node: usize, bank: Bank },
 }
 
-/// What an instruction reads by one side of the register file.
+/// An operand that an instruction reads through one side of the register file.
 #[derive(Clone, Copy)]
 enum Side {
     Node(usize),
@@ -46,7 +46,7 @@ fn banks(items: &[Item], nodes: &[Node]) -> Result<Vec<Bank>, Unallocated> {
     let mut edges: Vec<Vec<(usize, usize)>> = vec![Vec::new(); nodes.len()];
     let mut found: Vec<Option<Bank>> =
         nodes.iter().map(|node| node.pinned.map(|(bank, _)| bank)).collect();
-    // The instruction that decided, and the node from which it followed.
+    // The instruction that decided the bank, and the node from which the bank followed.
     let mut cause: Vec<Option<(usize, Option<usize>)>> = vec![None; nodes.len()];
     for (at, item) in items.iter().enumerate() {
         match sides(item) {
@@ -96,7 +96,7 @@ fn banks(items: &[Item], nodes: &[Node]) -> Result<Vec<Bank>, Unallocated> {
                 }
             }
         }
-        // A group that nothing ties to a bank begins in the one with fewer registers.
+        // A group of nodes that is tied to no bank begins in the bank with fewer registers.
         let Some(free) = (start..nodes.len()).find(|&node| found[node].is_none()) else { break };
         start = free;
         found[free] = Some(if count[0] <= count[1] { Bank::A } else { Bank::B });
@@ -105,7 +105,7 @@ fn banks(items: &[Item], nodes: &[Node]) -> Result<Vec<Bank>, Unallocated> {
     Ok(found.into_iter().map(|bank| bank.unwrap_or(Bank::A)).collect())
 }
 
-/// Instructions by which the banks of two nodes follow from each other, a few of them.
+/// A few of the instructions from which the conflicting banks of two nodes follow.
 fn chain(cause: &[Option<(usize, Option<usize>)>], a: usize, b: usize, item: usize) -> Vec<usize> {
     let mut items = Vec::new();
     for mut node in [a, b] {
@@ -122,7 +122,7 @@ fn chain(cause: &[Option<(usize, Option<usize>)>], a: usize, b: usize, item: usi
     items
 }
 
-/// Allocates all nodes: for each its bank and number.
+/// Allocates all nodes. Returns the bank and the number of each.
 pub fn allocate(
     version: Version,
     items: &[Item],
@@ -133,7 +133,7 @@ pub fn allocate(
     let is_loose = loose(items, nodes);
     let sizes = version.sizes();
     let share = sizes.bank / sizes.contexts;
-    // Taken for the whole program: what it names by numbers.
+    // The registers that the program names by number are taken for the whole program.
     let mut relative = [vec![false; share], vec![false; share]];
     let mut absolute = [vec![false; sizes.bank], vec![false; sizes.bank]];
     let mut take = |bank: Bank, index: Index| match index {
@@ -170,7 +170,7 @@ pub fn allocate(
         numbers.sort_by_key(by_share);
         let is_free = |&number: &usize| {
             let place = number % share;
-            // Its place is free for all contexts, or already given up for such registers.
+            // The place is free in all contexts, or already used for shared registers.
             !absolute[bank as usize][number]
                 && (!relative[bank as usize][place]
                     || absolute[bank as usize]
@@ -189,14 +189,14 @@ pub fn allocate(
     }
     let fixed = places.clone();
     if colour(items, next, &[], &mut banks, &relative, &mut places).is_err() {
-        // Registers that could be in either bank come last, and take what is left.
+        // Registers that fit in either bank come last, and take the remaining places.
         places = fixed;
         colour(items, next, &is_loose, &mut banks, &relative, &mut places)?;
     }
     Ok(places.into_iter().map(|place| place.unwrap_or((Bank::A, Index::Relative(0)))).collect())
 }
 
-/// The nodes that no instruction reads together with another register.
+/// Whether each node is loose: no instruction reads it together with another register.
 fn loose(items: &[Item], nodes: &[Node]) -> Vec<bool> {
     let mut is_loose: Vec<bool> =
         nodes.iter().map(|node| node.pinned.is_none() && !node.is_absolute).collect();
@@ -210,8 +210,8 @@ fn loose(items: &[Item], nodes: &[Node]) -> Vec<bool> {
     is_loose
 }
 
-/// Numbers for the registers of a context: those that are needed at the same time get different
-/// ones. Those that are loose come last, in the bank that has one.
+/// Assigns numbers to the registers of a context. Registers that are live at the same time get
+/// different numbers. Loose registers come last, in a bank that has a free number.
 fn colour(
     items: &[Item],
     next: &[Vec<u16>],
@@ -241,7 +241,7 @@ fn colour(
             }
         }
     }
-    // What is needed before the first instruction came from the host; all at once.
+    // The host sets the registers that are live before the first instruction, all at once.
     if let Some(first) = items.first() {
         let mut entry = live[0].clone();
         first.nodes[0].into_iter().for_each(|written| entry.remove(written));
@@ -280,7 +280,7 @@ fn colour(
     Ok(())
 }
 
-/// Puts the places into an instruction.
+/// Writes the allocated registers into an instruction.
 pub fn place(item: &mut Item, places: &[(Bank, Index)]) {
     if let Some(node) = item.nodes[0] {
         item.parts.destination = Destination::Gpr(places[node].0, places[node].1);

@@ -1,4 +1,4 @@
-//! Structured statements (`.if`, `.while`, `.repeat`) to branches and labels, as text.
+//! Translates structured statements (`.if`, `.while`, `.repeat`) to branches and labels, as text.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use crate::line::{closing, split};
 /// An open block.
 pub struct Block {
     pub kind: Kind,
-    /// Number of the line that opened it.
+    /// The number of the line that opened the block.
     pub line: usize,
-    /// Where a condition that does not hold goes: the next branch of an `.if`.
+    /// The target of a condition that does not hold: the next branch of an `.if`.
     next: String,
     pub end: String,
-    /// Where a loop begins.
+    /// The label at the start of a loop.
     pub head: String,
 }
 
@@ -25,22 +25,22 @@ pub enum Kind {
     Repeat,
 }
 
-/// A line that stands for a statement.
+/// A line that is generated for a statement.
 pub enum Made {
     Label(String),
     Instruction(String),
 }
 
-/// Open blocks, and the lines that are made of them.
+/// The open blocks and the lines that they generate.
 #[derive(Default)]
 pub struct Blocks {
     open: Vec<Block>,
     count: usize,
-    /// Lines that are made of the statement.
+    /// The lines that the statement generates.
     pub made: Vec<Made>,
 }
 
-/// Blocks inside each other.
+/// The maximum nesting depth of blocks.
 const MAX_OPEN: usize = 200;
 
 impl Blocks {
@@ -49,7 +49,7 @@ impl Blocks {
         format!("_{what}_{}", self.count)
     }
 
-    /// The block that is still open at the end.
+    /// The innermost block that is still open.
     pub fn unclosed(&self) -> Option<&Block> {
         self.open.last()
     }
@@ -58,8 +58,7 @@ impl Blocks {
         self.made.push(Made::Instruction(text));
     }
 
-    /// Reads a statement without its dot; `None` if it is none of a block. The places are those of
-    /// errors in `rest`.
+    /// Reads a statement without its dot. `None` if the word is not a block statement.
     pub fn statement(&mut self, word: &str, rest: &str, line: usize) -> Option<Result<(), String>> {
         let (word, unsigned) = match word.strip_suffix("_unsigned") {
             Some(word) => (word, true),
@@ -168,8 +167,9 @@ impl Blocks {
             return Err("give one of && and || in a condition".to_owned());
         }
         let (list, is_all) = if all.len() > 1 { (all, true) } else { (any, false) };
-        // The condition is `sense` as soon as one part is, if it is an AND to be false, or an OR
-        // to be true. Otherwise all parts must be, and the first that is not goes past the branch.
+        // One part decides if an AND is to be false, or an OR to be true: each part that is
+        // `sense` branches to the target. Otherwise all parts must be `sense`: the first part that
+        // is not goes past the branch.
         if is_all != sense || list.len() == 1 {
             for part in list {
                 self.simple(part, unsigned, sense, target)?;
@@ -212,7 +212,7 @@ impl Blocks {
             return self.test(name, &arguments, operator, value, sense, target);
         }
         let Some(operator) = operator else {
-            // A register alone: whether it is not 0.
+            // A register alone tests whether it is not 0.
             self.emit(format!("alu[--, --, B, {bare}]"));
             let branch = if sense { "br!=0" } else { "br=0" };
             self.emit(format!("{branch}[{target}]"));
@@ -224,7 +224,7 @@ impl Blocks {
         }
         let is_ordered = !matches!(operator, "==" | "!=");
         if unsigned && is_ordered {
-            // No carry out of a - b: a < b.
+            // No carry out of a - b means a < b.
             let (first, second, borrows) = match operator {
                 "<" => (a, b, true),
                 ">=" => (a, b, false),
@@ -253,8 +253,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// `bit(register, n)`, `byte(register, n) == v`, `ctx() == n`, `signal(s)`, `inp_state(s)`,
-    /// `cout()`.
+    /// Translates `bit(register, n)`, `byte(register, n) == v`, `ctx() == n`, `signal(s)`,
+    /// `inp_state(s)` and `cout()`.
     fn test(
         &mut self,
         name: &str,
@@ -307,7 +307,7 @@ fn bracketed(text: &str) -> Option<&str> {
     (text.starts_with('(') && end + 1 == text.len()).then(|| &text[1..end])
 }
 
-/// `name(a, b)`.
+/// Parses `name(a, b)`.
 fn call(text: &str) -> Option<(&str, Vec<String>)> {
     let open = text.find('(').filter(|&open| open > 0)?;
     let inside = bracketed(&text[open..])?;
@@ -315,7 +315,7 @@ fn call(text: &str) -> Option<(&str, Vec<String>)> {
     Some((text[..open].trim(), arguments))
 }
 
-/// Splits at an operator that is outside of brackets.
+/// Splits at an operator outside brackets.
 fn parts<'a>(text: &'a str, operator: &str) -> Vec<&'a str> {
     let (mut depth, mut from, mut list) = (0_usize, 0, Vec::new());
     for (at, c) in text.char_indices() {
@@ -333,7 +333,7 @@ fn parts<'a>(text: &'a str, operator: &str) -> Vec<&'a str> {
     list
 }
 
-/// The operator of a comparison, outside of brackets.
+/// Finds the operator of a comparison outside brackets.
 fn comparison(text: &str) -> Option<(Range<usize>, &'static str)> {
     const OPERATORS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
     let mut depth = 0_usize;
@@ -343,7 +343,7 @@ fn comparison(text: &str) -> Option<(Range<usize>, &'static str)> {
             ']' | ')' => depth = depth.saturating_sub(1),
             _ if depth == 0 => {
                 let rest = &text[at..];
-                // Shifts of constants are no comparisons.
+                // Shifts of constants are not comparisons.
                 if rest.starts_with("<<") || rest.starts_with(">>") {
                     return None;
                 }

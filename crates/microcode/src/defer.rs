@@ -1,4 +1,4 @@
-//! Fills defer slots (`.optimise`): instructions before a branch move behind it.
+//! Fills defer slots (`.optimise`): moves instructions before a branch into the slots after it.
 //!
 //! ```text
 //! alu[x, x, +, 1]          br[next], defer[1]
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! An instruction moves if the branch does not depend on it: it does not set the condition codes of
-//! a conditional branch, and does not write what a branch or a command reads. Instructions that
-//! depend on the one before them, by an indirect shift or a CSR, stay.
+//! a conditional branch, and does not write a register that a branch or a command reads. An
+//! instruction stays if it depends on the one before it, by an indirect shift or a CSR.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use wireloom_isa::microengine::{Condition, Destination, Shift, Source, Version, 
 
 use crate::statement::Item;
 
-/// Fills defer slots. `entered` are the addresses of labels.
+/// Fills defer slots. `entered` has the addresses of labels.
 pub fn fill(version: Version, items: &mut [Item], entered: &HashSet<u16>) {
     for at in 1..items.len() {
         let most = slots(version, &items[at]);
@@ -31,7 +31,7 @@ pub fn fill(version: Version, items: &mut [Item], entered: &HashSet<u16>) {
     }
 }
 
-/// How many slots can be filled after an instruction.
+/// The number of slots that can be filled after an instruction.
 fn slots(version: Version, item: &Item) -> usize {
     let is_ready = item.raw.is_none() && item.parts.defer == 0;
     let waits = match item.form {
@@ -43,14 +43,14 @@ fn slots(version: Version, item: &Item) -> usize {
     if is_ready && waits { most.into() } else { 0 }
 }
 
-/// Whether the instruction `back` places before the branch at `at` can go behind it, if those
-/// between do.
+/// Whether the instruction `back` places before the branch at `at` can move after it, if the
+/// instructions between them do.
 fn can_move(items: &[Item], at: usize, back: usize, entered: &HashSet<u16>) -> bool {
     let Some(place) = at.checked_sub(back) else { return false };
     let (moved, branch) = (&items[place], &items[at]);
-    // A label between would see the branch without the instruction.
+    // A jump to a label between them would reach the branch without the instruction.
     let is_entered = entered.contains(&((place + 1) as u16));
-    // The slot of another branch, or what must follow a `local_csr_rd`.
+    // The instruction is in the slot of another branch, or must follow a `local_csr_rd`.
     let is_bound = (1..=3.min(place)).any(|before| {
         let other = &items[place - before];
         usize::from(other.parts.defer) >= before || before == 1 && other.form == Form::LocalCsrRead
@@ -58,7 +58,7 @@ fn can_move(items: &[Item], at: usize, back: usize, entered: &HashSet<u16>) -> b
     !is_entered && !is_bound && is_plain(moved) && !depends(branch, moved)
 }
 
-/// Whether an instruction does nothing but compute from registers.
+/// Whether an instruction only computes from registers.
 fn is_plain(item: &Item) -> bool {
     let is_indirect = matches!(item.parts.shift, Shift::LeftIndirect | Shift::RightIndirect);
     let computes = match item.form {
@@ -75,17 +75,17 @@ fn is_plain(item: &Item) -> bool {
     computes && !is_indirect && item.raw.is_none() && item.nodes[0].is_some()
 }
 
-/// Whether a branch or command reads what an instruction before it makes.
+/// Whether a branch or command depends on the result of an earlier instruction.
 fn depends(branch: &Item, moved: &Item) -> bool {
     let sets_codes = matches!(moved.form, Form::Alu | Form::AluShift | Form::DoubleShift);
     let reads_codes = matches!(branch.form, Form::Branch(condition)
         if condition != Condition::Always);
     let reads = branch.nodes[1..].contains(&moved.nodes[0]);
-    // The unit can fill the transfer register before it is read.
+    // The unit can fill the transfer register before the moved instruction reads it.
     let is_transfer = |source| matches!(source, Source::Transfer(..));
     let is_filled = matches!(branch.form, Form::Command(..) | Form::Arbitrate)
         && (is_transfer(moved.parts.a) || is_transfer(moved.parts.b));
-    // By its number, a register can be one that has a name too.
+    // A register by its number can also have a name.
     let is_numbered = |item: &Item| {
         item.parts.a.bank().is_some()
             || item.parts.b.bank().is_some()

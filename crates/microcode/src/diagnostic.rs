@@ -1,4 +1,4 @@
-//! Diagnostics of the assembler: a code, a message, the place, and what to do.
+//! Diagnostics of the assembler: a code, a message, the place, and help.
 
 use std::ops::Range;
 
@@ -15,10 +15,10 @@ pub struct SourceFile {
     pub text: String,
 }
 
-/// Bytes of a file.
+/// A byte range of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// The number of the file.
+    /// The index of the file in [`Refused::files`].
     pub file: usize,
     pub bytes: Range<usize>,
 }
@@ -65,7 +65,7 @@ pub struct Diagnostic {
     pub place: Place,
     /// Related places with a remark each.
     pub also: Vec<(Place, String)>,
-    /// What to do.
+    /// A proposed correction.
     pub help: Option<String>,
 }
 
@@ -86,19 +86,19 @@ impl Diagnostic {
     }
 }
 
-/// A program that is refused.
+/// A program that is rejected.
 #[derive(Clone, Debug)]
 pub struct Refused {
     pub diagnostics: Vec<Diagnostic>,
     pub files: Vec<SourceFile>,
 }
 
-/// The longest line that is shown, in bytes.
+/// The maximum length of a line that is shown, in bytes.
 const LONGEST_LINE: usize = 1000;
 
 impl Refused {
-    /// The diagnostics as text: each with its line, the place underlined. With `color` it uses ANSI
-    /// escapes.
+    /// The diagnostics as text. Each shows its line and underlines the place. With `color` the text
+    /// has ANSI escapes.
     pub fn render(&self, color: bool) -> String {
         let mut files = SimpleFiles::new();
         for file in &self.files {
@@ -143,7 +143,7 @@ impl Refused {
         String::from_utf8_lossy(buffer.as_slice()).trim_end().to_owned()
     }
 
-    /// Whether a place lies on a line of a length that people read.
+    /// Whether a place lies on a line that is short enough to show.
     fn is_shown(&self, place: &Place) -> bool {
         let Some(text) = self.files.get(place.file).map(|file| file.text.as_str()) else {
             return false;

@@ -1,9 +1,9 @@
 //! Constant expressions: `0x10`, `(4 + 2) << 3`, `0b101 | 1`.
 
-/// The deepest nesting of brackets and signs.
+/// The maximum nesting depth of brackets and signs.
 const DEPTH: usize = 64;
 
-/// Evaluates an expression in 64 bits; errors say what is wrong.
+/// Evaluates an expression in 64 bits. The error is a message.
 pub fn evaluate(text: &str) -> Result<i64, String> {
     let mut parser = Parser { rest: text.trim(), depth: 0 };
     let value = parser.binary(0)?;
@@ -19,7 +19,7 @@ struct Parser<'a> {
     depth: usize,
 }
 
-/// The operators by their binding, the loosest first.
+/// The operators by precedence, the lowest first.
 const LEVELS: [&[&str]; 9] = [
     &["||"],
     &["&&"],
@@ -39,7 +39,7 @@ impl Parser<'_> {
 
     fn take(&mut self, operator: &str) -> bool {
         match self.rest.strip_prefix(operator) {
-            // `|` is not the first half of `||`, nor `<` that of `<<`.
+            // `|` is not the first half of `||`, nor `&` the first half of `&&`.
             Some(rest) if !(matches!(operator, "|" | "&") && rest.starts_with(operator)) => {
                 self.rest = rest;
                 true

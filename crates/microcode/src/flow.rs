@@ -1,13 +1,12 @@
-//! The ways through a program, and what holds along them: registers that are still needed, and
-//! transfer registers that a unit still has to fill.
+//! The control flow of a program, and the properties that hold along it: registers that are still
+//! needed, and transfer registers that a unit has not yet filled.
 
 use wireloom_isa::microengine::table::Form;
 use wireloom_isa::microengine::{Completion, Instruction, Order, Source, TransferFile, Unit, Wait};
 
 use crate::statement::Item;
 
-/// For each instruction those that can be executed after it; `reached` tells it for a `jump` or
-/// `rtn`.
+/// The successors of each instruction. `reached` returns the successors of a `jump` or `rtn`.
 pub fn successors(
     items: &[Item],
     targets: &[u16],
@@ -82,7 +81,7 @@ impl Set {
 
 /// The nodes that an instruction reads.
 pub fn reads(item: &Item) -> impl Iterator<Item = usize> {
-    // What is changed in part is read too.
+    // A register that is changed in part is also read.
     let changes = matches!(
         item.form,
         Form::LoadField { clear: false } | Form::ImmediateByte(_) | Form::ImmediateWord(_)
@@ -91,7 +90,7 @@ pub fn reads(item: &Item) -> impl Iterator<Item = usize> {
     [destination, item.nodes[1], item.nodes[2]].into_iter().flatten()
 }
 
-/// The nodes that are needed after each instruction.
+/// The nodes that are live after each instruction.
 pub fn live_out(items: &[Item], next: &[Vec<u16>], nodes: usize) -> Vec<Set> {
     let mut before = vec![Set::new(nodes); items.len()];
     let mut after = vec![Set::new(nodes); items.len()];
@@ -120,22 +119,22 @@ pub fn live_out(items: &[Item], next: &[Vec<u16>], nodes: usize) -> Vec<Set> {
     after
 }
 
-/// Transfer registers of the two files that units fill, with what makes them ready: bits 1 to 15 a
-/// signal, from 16 a unit without one.
+/// The transfer registers of the two files that units fill, with the events that make them ready:
+/// bits 1 to 15 a signal, bits from 16 a unit's command without one.
 type Pending = [[u32; 16]; 2];
 
 fn unit_bit(unit: Unit) -> u32 {
     1 << (16 + unit as u32)
 }
 
-/// Finds the first instruction that reads a transfer register before its signal: its number and
-/// the register.
+/// Finds the first instruction that reads a transfer register before its signal. Returns the number
+/// of the instruction and the register.
 pub fn early_read(
     instructions: &[Instruction],
     next: &[Vec<u16>],
 ) -> Option<(usize, TransferFile, u8)> {
-    // Of a unit whose command with a signal comes after one without, that signal speaks for both,
-    // if both are ordered or the unit keeps the order by itself.
+    // If a unit gets a command with a signal after one without, the signal covers both, provided
+    // that both are ordered or the unit keeps the order by itself.
     let mut units_of_signal = [0_u32; 16];
     for instruction in instructions {
         let Instruction::Command(command) = instruction else { continue };
@@ -200,21 +199,21 @@ pub fn early_read(
     None
 }
 
-/// What is ready after each instruction: signals for which it has waited. A wait ends after the
-/// instructions that it defers.
+/// The events that are known after each instruction: the signals for which it has waited. A wait
+/// ends after the instructions that it defers.
 fn ready_after(instructions: &[Instruction], units_of_signal: &[u32; 16]) -> Vec<u32> {
     let mut ready = vec![0_u32; instructions.len()];
     for (at, instruction) in instructions.iter().enumerate() {
         let mask = match instruction {
             Instruction::Arbitrate { wait: Wait::Signals { mask, any: false }, .. } => *mask,
-            // One of several: that is for the program to find out.
+            // The instruction waits for one of several signals; the program itself checks which.
             Instruction::Arbitrate { wait: Wait::Signals { mask, .. }, .. } => *mask,
             Instruction::Command(command) => match command.completion {
                 Completion::Swap(signal) => signal.bit(),
                 _ => 0,
             },
-            // The branch that is not taken has seen the signal; to be exact about the other would
-            // refuse programs that poll.
+            // The signal counts as seen on both paths, although only the path on which the branch
+            // is not taken has seen it. Exactness would reject programs that poll.
             Instruction::BranchSignal { signal, .. } => signal.bit(),
             _ => 0,
         };

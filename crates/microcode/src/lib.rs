@@ -1,9 +1,9 @@
-//! Assembler and linker of microengine programs: text to the contents of a control store, and back.
+//! Assembler and linker of microengine programs: from text to the contents of a control store, and
+//! back.
 //!
-//! Files go through `preprocess` (includes, macros, conditions), which leaves
-//! lines; `program` reads directives, blocks and instructions; `flow` and `allocate` find places
-//! for registers; then each instruction is encoded by the tables of `wireloom_isa::microengine`.
-//! docs/microcode.md describes the language.
+//! `preprocess` (includes, macros, conditions) turns files into lines. `program` reads directives,
+//! blocks and instructions. `flow` and `allocate` assign registers. Then the tables of
+//! `wireloom_isa::microengine` encode each instruction. docs/microcode.md describes the language.
 
 mod allocate;
 mod blocks;
@@ -29,21 +29,21 @@ pub use diagnostic::{CODES, Diagnostic, Refused, SourceFile};
 pub use listing::disassemble;
 pub use object::{Malformed, read_object, write_object};
 
-/// What is given to the assembler besides the text.
+/// The inputs of the assembler besides the text.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Names that are defined before the first line, as by `#define`.
+    /// The names that are defined before the first line, as by `#define`.
     pub definitions: Vec<(String, String)>,
-    /// The version, unless the text says it.
+    /// The version, unless the text states it.
     pub version: Option<Version>,
-    /// The size of the control store in words, unless the text says it; the largest of the version
-    /// otherwise.
+    /// The size of the control store in words, unless the text states it; by default the largest of
+    /// the version.
     pub control_store: Option<usize>,
-    /// Whether defer slots are filled (`.optimise` in the text does it too).
+    /// Whether to fill defer slots (`.optimise` in the text does so too).
     pub optimise: bool,
 }
 
-/// Assembles a program. `read` reads the files that it includes.
+/// Assembles a program. `read` reads the files that the program includes.
 pub fn assemble(
     path: &str,
     text: &str,
@@ -73,8 +73,8 @@ pub fn assemble(
     }
 }
 
-/// Puts the values of imported names into an image. Names that the image does not import are
-/// ignored; the error names one that has no value.
+/// Writes the values of imported names into an image. Names that the image does not import are
+/// ignored. The error is the name of an import without a value.
 pub fn supply(image: &mut Image, values: &[(&str, u32)]) -> Result<(), String> {
     use wireloom_isa::microengine::{Instruction, decode, encode};
     let imports = std::mem::take(&mut image.imports);

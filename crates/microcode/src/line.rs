@@ -5,15 +5,15 @@ use std::rc::Rc;
 
 use crate::diagnostic::{Diagnostic, Place};
 
-/// A line, without comments.
+/// A line without its comment.
 #[derive(Clone, Debug)]
 pub struct Line {
     pub text: String,
-    /// Where the line is in its file.
+    /// The place of the line in its file.
     pub place: Place,
-    /// Whether `text` is what the file says there, so that columns can be shown.
+    /// Whether `text` is the text of the file at that place, so that columns can be shown.
     pub is_exact: bool,
-    /// The calls of macros that made it, from the innermost.
+    /// The macro calls that generated the line, from the innermost.
     pub calls: Option<Rc<Call>>,
 }
 
@@ -26,7 +26,8 @@ pub struct Call {
 }
 
 impl Line {
-    /// The place of bytes of the text; that of the whole line if it was made by substitution.
+    /// The place of a byte range of the text. It is the whole line if substitution generated the
+    /// text.
     pub fn place_of(&self, bytes: Range<usize>) -> Place {
         if self.is_exact {
             let start = self.place.bytes.start;
@@ -49,7 +50,7 @@ impl Line {
             diagnostic.help = Some(format!("after substitution the line is `{text}`"));
         }
         let mut call = self.calls.as_ref();
-        // The innermost and a few more: deep recursion would fill pages.
+        // The innermost calls, at most four: deep recursion would fill pages.
         for _ in 0..4 {
             let Some(Call { name, place, outer }) = call.map(Rc::as_ref) else { break };
             diagnostic = diagnostic.also(place.clone(), format!("`{name}` is called here"));
@@ -65,7 +66,7 @@ impl Line {
     }
 }
 
-/// Whether a character can be inside a name.
+/// Whether a character can be part of a name.
 pub fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
@@ -76,7 +77,7 @@ pub fn without_comment(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// Splits at commas that are outside of brackets; each part with its place, trimmed.
+/// Splits at commas outside brackets. Returns each part trimmed, with its place.
 pub fn split(text: &str, start: usize) -> Vec<(String, Range<usize>)> {
     let mut parts = Vec::new();
     if text.trim().is_empty() {
@@ -104,7 +105,7 @@ pub fn split(text: &str, start: usize) -> Vec<(String, Range<usize>)> {
     parts
 }
 
-/// The bracket that closes the one at the start of the text.
+/// The position of the bracket that closes the one at the start of the text.
 pub fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! Names to places: signals, labels and registers, then words.
+//! Resolves names: signals, labels and registers. Then encodes the instructions.
 
 use wireloom_isa::microengine::table::{Field, Form, Slot};
 use wireloom_isa::microengine::text::field_name;
@@ -17,7 +17,7 @@ use crate::statement::{Item, SignalOf};
 
 type Errors = Vec<Diagnostic>;
 
-/// Makes the image of a program.
+/// Links a program to an image.
 pub fn link(mut program: Program, files: &[SourceFile]) -> Result<Image, Errors> {
     let version = program.names.version();
     if program.is_optimised {
@@ -51,7 +51,7 @@ pub fn link(mut program: Program, files: &[SourceFile]) -> Result<Image, Errors>
     let everywhere = vec![(0, end)];
     let mut registers: Vec<RegisterName> = nodes
         .map(|((node, &(bank, index)), ranges)| {
-            // What contexts share may be needed by another one.
+            // Another context may need a shared register, so its range is the whole program.
             let is_shared = matches!(index, Index::Absolute(_));
             let ranges = if is_shared { everywhere.clone() } else { ranges };
             (node.name.clone(), Register::Gpr(bank, index), ranges)
@@ -85,8 +85,8 @@ pub fn link(mut program: Program, files: &[SourceFile]) -> Result<Image, Errors>
     })
 }
 
-/// The ranges of instructions before which each named register has a value that is needed later;
-/// an empty range if there are none.
+/// For each named register, the ranges of instructions before which it has a value that is needed
+/// later. A register without such instructions has one empty range.
 fn needed(items: &[Item], next: &[Vec<u16>], nodes: usize) -> Vec<Vec<(u16, u16)>> {
     let mut ranges: Vec<Vec<(u16, u16)>> = vec![Vec::new(); nodes];
     for (at, mut set) in live_out(items, next, nodes).into_iter().enumerate() {
@@ -108,7 +108,7 @@ fn needed(items: &[Item], next: &[Vec<u16>], nodes: usize) -> Vec<Vec<(u16, u16)
     ranges
 }
 
-/// An error at an operand of an item, or at the whole line.
+/// The place of an operand of an item, or of the whole line.
 fn at(program: &Program, item: &Item, slot: Option<Slot>) -> Place {
     let line = &program.lines[item.line];
     let found = item.places.iter().find(|(known, _)| Some(*known) == slot);
@@ -118,7 +118,7 @@ fn at(program: &Program, item: &Item, slot: Option<Slot>) -> Place {
     }
 }
 
-/// An operand of an item as it is written.
+/// The text of an operand of an item.
 fn text<'a>(program: &'a Program, item: &Item, slot: Slot) -> Option<&'a str> {
     let (_, bytes) = item.places.iter().find(|(known, _)| *known == slot)?;
     program.lines[item.line].text.get(bytes.clone())
@@ -136,7 +136,8 @@ fn error(
     error
 }
 
-/// Numbers of signals. On version 1 a name stands for the signal of the unit of its commands.
+/// Assigns numbers to signals. On version 1 a name stands for the signal of the unit of its
+/// commands.
 fn signals(program: &mut Program) -> Result<(), Errors> {
     let version = program.names.version();
     let mut errors = Vec::new();
@@ -190,7 +191,7 @@ fn signals(program: &mut Program) -> Result<(), Errors> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// Addresses of labels.
+/// Resolves labels to addresses.
 fn targets(program: &mut Program) -> Result<Vec<u16>, Errors> {
     let mut errors = Vec::new();
     let mut targets = vec![0; program.items.len()];
@@ -220,8 +221,8 @@ fn targets(program: &mut Program) -> Result<Vec<u16>, Errors> {
     if errors.is_empty() { Ok(targets) } else { Err(errors) }
 }
 
-/// What can be reached by other ways than from the instruction before: labels, and tables of branches
-/// that follow the label of a `jump`.
+/// The addresses that are reached other than from the previous instruction: labels, and the tables
+/// of branches at the label of a `jump`.
 fn entries(program: &Program, targets: &[u16]) -> Vec<u16> {
     let mut entries: Vec<u16> = program.labels.values().map(|&(address, _)| address).collect();
     for (at, item) in program.items.iter().enumerate() {
@@ -235,17 +236,16 @@ fn entries(program: &Program, targets: &[u16]) -> Vec<u16> {
     entries
 }
 
-/// The branches that follow each other from an address on.
+/// The range of consecutive branches from an address on.
 fn table(program: &Program, start: u16) -> std::ops::Range<u16> {
     let is_branch = |item: &&Item| matches!(item.form, Form::Branch(_));
     let count = program.items.iter().skip(start.into()).take_while(is_branch).count();
     start..start + count as u16
 }
 
-/// Where a `jump` or `rtn` can lead. A jump to a table of several leads into
-/// the table. A return leads to a
-/// label whose address the register was loaded with. What nothing is known of may lead to all
-/// labels.
+/// The possible targets of a `jump` or `rtn`. A jump to a table of two or more branches leads into
+/// the table. A return leads to the labels whose addresses were loaded into its register. Without
+/// such knowledge, all entries are possible.
 fn reached(program: &Program, targets: &[u16], entries: &[u16], at: usize) -> Vec<u16> {
     let item = &program.items[at];
     if item.form == Form::Jump {
@@ -265,7 +265,7 @@ fn reached(program: &Program, targets: &[u16], entries: &[u16], at: usize) -> Ve
     }
 }
 
-/// What can be said before places are known.
+/// Checks that need no register places.
 fn check(program: &Program) -> Result<(), Errors> {
     let mut errors = Vec::new();
     for node in &program.names.nodes {
@@ -312,7 +312,7 @@ fn check(program: &Program) -> Result<(), Errors> {
 }
 
 /// An error if a command moves more words than transfer registers were declared from its first one
-/// on: it would read or write registers that hold something else.
+/// on. Such a command would access registers that hold other values.
 fn overrun(program: &Program, at: usize) -> Option<Diagnostic> {
     let item = &program.items[at];
     let Form::Command(unit, operation) = item.form else { return None };
@@ -322,7 +322,7 @@ fn overrun(program: &Program, at: usize) -> Option<Diagnostic> {
     let before = at.checked_sub(1).map(|before| &program.items[before]);
     let given = before.filter(|before| item.parts.indirect && before.form == Form::Immediate);
     let given = given.map(|before| Override::from_word(before.parts.value));
-    // A register that is given at run time is none of those that were declared here.
+    // A register that is given at run time is not one of the registers declared here.
     let given = given.filter(|given| given.transfer.is_none()).and_then(|given| given.count);
     let (words, slot) = match given {
         Some(count) if moved(count) > following => (moved(count), None),
@@ -472,14 +472,14 @@ fn unencodable(program: &Program, item: &Item, why: Unencodable) -> Diagnostic {
     error(program, item, slot, code, message)
 }
 
-/// Where each line of a text but the first begins.
+/// The starts of all lines of a text except the first.
 fn line_begins(text: &str) -> Vec<usize> {
     text.match_indices('\n').map(|(at, _)| at + 1).collect()
 }
 
-/// The line of an instruction, with [`line_begins`] of all files.
+/// The source line of an instruction. `begins` has [`line_begins`] of all files.
 fn source_line(begins: &[Vec<usize>], program: &Program, item: &Item) -> Option<SourceLine> {
-    // A line that a macro made is where the macro is called first: there the reader looks.
+    // For a line from a macro, this is the outermost call, where a reader looks.
     let line = &program.lines[item.line];
     let mut place = &line.place;
     let mut call = line.calls.as_ref();

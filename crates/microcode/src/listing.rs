@@ -1,11 +1,11 @@
-//! Images as text that assembles to the same words.
+//! Writes images as text that assembles to the same words.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use wireloom_isa::microengine::{Image, Instruction, Version, decode, text};
 
-/// Writes the program of an image. Registers have numbers; a word that is no instruction, or that
+/// Disassembles an image. Registers have numbers. A word that is not an instruction, or that
 /// branches out of the program, becomes `.word`.
 pub fn disassemble(image: &Image) -> String {
     let count = image.words.len();

@@ -6,33 +6,34 @@ use wireloom_isa::microengine::{Bank, Index, TransferFile, Version};
 
 use crate::diagnostic::Place;
 
-/// Names that a program can have: two for each instruction of the longest control store. Allocation takes
-/// memory by their square, 32 MB for so many.
+/// The maximum number of names of a program: two for each instruction of the longest control store.
+/// Allocation takes memory by their square, 32 MB at the maximum.
 pub const MAX_NAMES: usize = 16_384;
 
-/// A general-purpose register that the program names: allocation finds its place.
+/// A general-purpose register that the program names. The allocator assigns it.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub name: String,
     pub place: Place,
-    /// Shared by all contexts (`@name`).
+    /// Whether all contexts share the register (`@name`).
     pub is_absolute: bool,
-    /// Where the program wants it (`.reg x=a3`).
+    /// The register that the program requests (`.reg x=a3`).
     pub pinned: Option<(Bank, Index)>,
     pub is_read: bool,
     pub is_written: bool,
-    /// A place that reads it.
+    /// A place in the text that reads the register.
     pub read: Option<Place>,
 }
 
-/// A signal that the program names: on version 1 one of a unit, found by its first command.
+/// A signal that the program names. On version 1 it is the signal of a unit, which its first
+/// command determines.
 #[derive(Clone, Debug)]
 pub struct Signal {
     pub name: String,
     pub number: Option<u8>,
 }
 
-/// What a name means.
+/// The meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     /// A general-purpose register: an index of [`Names::nodes`].
@@ -49,26 +50,25 @@ struct Scope {
     names: HashMap<String, Named>,
 }
 
-/// All names.
 pub struct Names {
     version: Version,
     scopes: Vec<Scope>,
     pub nodes: Vec<Node>,
     pub signals: Vec<Signal>,
-    /// Transfer registers in use: SRAM and SDRAM; then next neighbours.
+    /// The transfer registers in use: SRAM, SDRAM; then the next-neighbour registers in use.
     used: [Vec<bool>; 3],
     used_signals: [bool; 16],
-    /// For each transfer register the number after the last one that was declared with it: SRAM and
-    /// SDRAM.
+    /// For each transfer register, the number after the last register that was declared with it:
+    /// SRAM and SDRAM.
     ends: [Vec<u8>; 2],
-    /// Names of transfer registers, for debuggers.
+    /// The names of transfer registers, for debuggers.
     pub transfers: Vec<(String, TransferFile, u8)>,
 }
 
-/// Why a name cannot be declared.
+/// The reason why a name cannot be declared.
 pub enum Undeclared {
     Twice,
-    /// No register of the kind is left, or not as many next to each other.
+    /// No register of the kind is free, or not enough consecutive ones.
     NoneLeft,
     Malformed,
     TooMany,
@@ -101,7 +101,7 @@ impl Names {
         self.scopes.push(Scope { names: HashMap::new() });
     }
 
-    /// Closes a scope: its transfer registers and signals are free for others. False if none is
+    /// Closes a scope and frees its transfer registers and signals. Returns false if no scope is
     /// open.
     pub fn end(&mut self) -> bool {
         if self.scopes.len() == 1 {
@@ -129,8 +129,8 @@ impl Names {
         self.scopes.len() - 1
     }
 
-    /// A constant with the numbers of transfer registers, next neighbours and signals instead of
-    /// `&$x`, `&n$x` and `&x`. Names without a number stay.
+    /// Replaces `&$x`, `&n$x` and `&x` in a constant by the numbers of transfer registers, next
+    /// neighbours and signals. Names without a number stay.
     pub fn numbered(&self, text: &str) -> String {
         let mut parts = text.split('&');
         let mut result = parts.next().unwrap_or_default().to_owned();
@@ -155,7 +155,7 @@ impl Names {
         result
     }
 
-    /// What a name means in the innermost scope that has it.
+    /// The meaning of a name in the innermost scope that declares it.
     pub fn find(&self, name: &str) -> Option<Named> {
         self.scopes.iter().rev().find_map(|scope| scope.names.get(name).copied())
     }
@@ -236,15 +236,15 @@ impl Names {
         Ok(())
     }
 
-    /// Says that transfer registers follow each other, from one to another one.
+    /// Records that transfer registers are consecutive, from one to another.
     pub fn join(&mut self, file: TransferFile, first: u8, last: u8) {
         let ends = &mut self.ends[file as usize];
         let end = ends[usize::from(last)];
         ends[usize::from(first)..=usize::from(last)].fill(end);
     }
 
-    /// How many transfer registers were declared together from this one on; none is known of one
-    /// that is given by its number.
+    /// The number of transfer registers that were declared together from this one on; `None` for a
+    /// register given by its number.
     pub fn follow(&self, name: &str, file: TransferFile, number: u8) -> Option<u8> {
         self.find(name)?;
         Some(self.ends[file as usize].get(usize::from(number))?.saturating_sub(number))
@@ -272,7 +272,7 @@ impl Names {
         Ok(())
     }
 
-    /// Names that look like one that is not there.
+    /// A declared name that is similar to an unknown one.
     pub fn similar(&self, name: &str) -> Option<String> {
         let near = |known: &&String| {
             let known: &str = known;
@@ -287,7 +287,7 @@ impl Names {
     }
 }
 
-/// Whether one letter too many, too few or changed makes one word of the other.
+/// Whether two words differ by one letter that is added, removed or changed.
 fn one_apart(a: &str, b: &str) -> bool {
     let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     let ends = a.bytes().rev().zip(b.bytes().rev()).take_while(|(a, b)| a == b).count();
@@ -295,7 +295,7 @@ fn one_apart(a: &str, b: &str) -> bool {
     longest > 2 && a.len().abs_diff(b.len()) <= 1 && same + ends + 1 >= longest
 }
 
-/// The file of a transfer register's name (2: next neighbour) and the mark before it.
+/// The file of a transfer register's name (2: next neighbour) and the mark before the name.
 fn kind(name: &str) -> Option<(usize, &'static str)> {
     if name.starts_with("n$") {
         Some((2, "n$"))
@@ -308,7 +308,7 @@ fn kind(name: &str) -> Option<(usize, &'static str)> {
     }
 }
 
-/// Whether a name is a transfer register's.
+/// Whether a name is the name of a transfer register.
 pub fn is_transfer(name: &str) -> bool {
     kind(name).is_some()
 }

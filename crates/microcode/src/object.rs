@@ -1,4 +1,4 @@
-//! Files of images (`.uo`): lines of text, so that they can be compared and read.
+//! Files of images (`.uo`). They are lines of text, so that people can read and compare them.
 //!
 //! ```text
 //! wireloom microcode 1
@@ -21,7 +21,7 @@ use crate::names::{Named, raw_gpr, raw_transfer};
 
 const HEAD: &str = "wireloom microcode 1";
 
-/// A file that is no image.
+/// The reason why a file is not an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
     /// The line, from 1.
@@ -55,7 +55,7 @@ fn numbers(numbers: &[u16]) -> String {
     if words.is_empty() { "-".to_owned() } else { words.join(",") }
 }
 
-/// Writes an image.
+/// Writes an image as text.
 pub fn write_object(image: &Image) -> String {
     let version = if image.version == Version::One { 1 } else { 2 };
     let mut out = format!("{HEAD}\nversion {version}\nentry {}\n", image.entry);
@@ -81,7 +81,7 @@ pub fn write_object(image: &Image) -> String {
     out
 }
 
-/// Reads an image.
+/// Reads an image from text.
 pub fn read_object(text: &str) -> Result<Image, Malformed> {
     let mut image = Image {
         version: Version::One,

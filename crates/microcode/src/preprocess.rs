@@ -1,4 +1,4 @@
-//! Includes, definitions, macros and conditions: files to lines.
+//! Includes, definitions, macros and conditions: turns files into lines.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,21 +8,21 @@ use crate::diagnostic::{Diagnostic, Place, SourceFile};
 use crate::expression::evaluate;
 use crate::line::{Call, Line, closing, is_name, split, without_comment};
 
-/// Limits, so that no text takes long: files that are included, their nesting, calls inside calls,
-/// lines in all, and the length of a line after substitution.
+/// Limits that bound the time for any text: the number of included files, the nesting depths of
+/// includes and of calls, the total number of lines, and the length of a line after substitution.
 const MAX_FILES: usize = 500;
 const MAX_INCLUDES: usize = 32;
 const MAX_CALLS: usize = 64;
-/// Conditions and repetitions inside each other.
+/// The maximum nesting depth of conditions and repetitions.
 const MAX_BLOCKS: usize = 64;
 const MAX_LINES: usize = 100_000;
 const MAX_LENGTH: usize = 1_000;
-/// Substitutions inside substitutions.
+/// The maximum nesting depth of substitutions.
 const MAX_ROUNDS: usize = 16;
-/// Errors that are kept.
+/// The maximum number of errors that are kept.
 pub const MAX_ERRORS: usize = 50;
 
-/// How the names of files end that can be included.
+/// The extensions of files that can be included.
 const SOURCES: [&str; 3] = ["uc", "inc", "h"];
 
 /// Reads an included file. Its path is relative to the folder of the file that includes it.
@@ -31,7 +31,7 @@ pub type Read<'a> = dyn FnMut(&Path) -> Result<String, String> + 'a;
 struct Macro {
     parameters: Vec<String>,
     body: Vec<Line>,
-    /// Labels that the body defines: each call gets its own.
+    /// The labels that the body defines; each call gets its own.
     labels: Vec<String>,
 }
 
@@ -43,9 +43,9 @@ pub struct Preprocessor<'a> {
     pub lines: Vec<Line>,
     pub errors: Vec<Diagnostic>,
     calls: usize,
-    /// Open calls, conditions and repetitions.
+    /// The number of open calls, conditions and repetitions.
     blocks: usize,
-    /// Lines looked at, those that conditions skip included.
+    /// The number of lines processed, also of lines that conditions skip.
     work: usize,
     is_full: bool,
 }
@@ -96,7 +96,7 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Ends the work: the program is too large.
+    /// Stops the work because the program is too large.
     fn full(&mut self, line: &Line, message: String) {
         if !self.is_full {
             self.is_full = true;
@@ -105,7 +105,7 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Adds lines; `depth` counts includes, `level` calls of macros.
+    /// Adds lines. `depth` counts includes, `level` calls of macros.
     fn block(&mut self, lines: &[Line], depth: usize, level: usize) {
         let most = MAX_BLOCKS + MAX_CALLS + MAX_INCLUDES;
         match lines.first() {
@@ -189,7 +189,8 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// The line after the one that closes a block, or an error.
+    /// Returns the number of the line after the one that closes a block. Reports an error if none
+    /// closes it.
     fn past(&mut self, lines: &[Line], end: usize, opened: &Line, close: &str) -> usize {
         if end >= lines.len() {
             self.error(opened.error_here("U0103", format!("`{close}` is missing")));
@@ -219,8 +220,8 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Adds the branch of `#if` that holds; the opening line is before `at`. Returns the line after
-    /// `#endif`.
+    /// Adds the branch of `#if` whose condition holds. The opening line is before `at`. Returns the
+    /// number of the line after `#endif`.
     fn condition(&mut self, lines: &[Line], at: usize, depth: usize, level: usize) -> usize {
         let opened = &lines[at - 1];
         let (mut head, mut start, mut is_done) = (opened, at, false);
@@ -246,7 +247,7 @@ impl<'a> Preprocessor<'a> {
         if name.is_empty() {
             return self.error(line.error_here("U0101", "`#include` needs the name of a file"));
         }
-        // Errors quote the files that they are about: a program must not be able to show files that
+        // Errors quote the files that they are about. A program must not be able to show files that
         // its author cannot read.
         let end = Path::new(name).extension().and_then(|end| end.to_str());
         if !end.is_some_and(|end| SOURCES.contains(&end)) {
@@ -286,7 +287,7 @@ impl<'a> Preprocessor<'a> {
         self.macros.insert(name.to_owned(), Rc::new(made));
     }
 
-    /// Adds a line that is no directive: a call, or a line of the program.
+    /// Adds a line that is not a directive: a call of a macro, or a line of the program.
     fn plain(&mut self, line: &Line, depth: usize, level: usize) {
         let text = line.text.trim();
         let end = text.find(|c| !is_name(c)).unwrap_or(text.len());
@@ -344,7 +345,7 @@ impl<'a> Preprocessor<'a> {
         self.block(&body, depth, level + 1);
     }
 
-    /// Replaces the names that are defined, until there are none.
+    /// Replaces defined names until none is left.
     fn substitute(&mut self, line: &Line, text: &str) -> Option<String> {
         let mut text = text.to_owned();
         for _ in 0..MAX_ROUNDS {
@@ -366,7 +367,8 @@ fn replace(text: &str, names: &HashMap<String, String>) -> Result<String, TooLon
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        // A parameter can have the marks of a register, `$x` or `@x`; they belong to its name.
+        // A parameter can have the marks of a register, `$x` or `@x`; they belong to the
+        // parameter's name.
         let marks = rest.len() - rest.trim_start_matches(['$', '@']).len();
         let end = rest[marks..].find(|c| !is_name(c)).map_or(rest.len(), |end| marks + end);
         let word = &rest[..end];
@@ -406,8 +408,8 @@ pub fn label(text: &str) -> Option<&str> {
     (!name.is_empty() && rest.starts_with(':')).then_some(name)
 }
 
-/// The first line from `at` on that has one of the closing directives and is not inside an inner
-/// block; the number of lines if there is none.
+/// The number of the first line from `at` on that has one of the closing directives and is not
+/// inside an inner block; the number of lines if there is none.
 fn until(lines: &[Line], at: usize, open: &[&str], close: &[&str]) -> usize {
     let mut depth = 0_usize;
     let end = *close.last().unwrap_or(&"");

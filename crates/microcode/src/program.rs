@@ -1,4 +1,5 @@
-//! Directives, labels and instructions: lines to a program whose names are not yet places.
+//! Reads directives, labels and instructions: turns lines into a program whose names are not
+//! resolved.
 
 use std::collections::HashMap;
 
@@ -15,15 +16,15 @@ use crate::names::{Named, Names, Undeclared, is_transfer};
 use crate::preprocess::{MAX_ERRORS, label};
 use crate::statement::{Item, Reader};
 
-/// A program.
+/// A program whose names are not resolved.
 pub struct Program {
     pub names: Names,
     pub items: Vec<Item>,
-    /// Addresses by label, with the lines that define them.
+    /// The address of each label, and the line that defines it.
     pub labels: HashMap<String, (u16, usize)>,
     pub imports: Vec<String>,
     pub lines: Vec<Line>,
-    /// Whether defer slots are filled.
+    /// Whether to fill defer slots.
     pub is_optimised: bool,
 }
 
@@ -82,7 +83,7 @@ pub fn read(lines: Vec<Line>, options: &Options) -> Result<Program, Vec<Diagnost
     if builder.errors.is_empty() { Ok(builder.program) } else { Err(builder.errors) }
 }
 
-/// The operands of a directive, if the line is this one.
+/// The operands of the directive `name`, if the line is this directive.
 fn directive<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let rest = text.trim().strip_prefix('.')?.strip_prefix(name)?;
     (rest.is_empty() || !rest.starts_with(is_name)).then(|| rest.trim())
@@ -129,7 +130,7 @@ impl Builder {
             .map(str::to_owned)
             .collect();
         match word {
-            // `version` has been read before all others; the others are for people.
+            // `version` has been read before all other directives; the other two are for people.
             "version" | "entry" | "num_contexts" => {}
             "optimise" => self.program.is_optimised = true,
             "control_store" => match evaluate(rest) {
@@ -215,7 +216,7 @@ impl Builder {
 
     fn registers(&mut self, number: usize, names: &[String]) {
         let place = self.program.lines[number].place.clone();
-        // Transfer registers of one line follow each other.
+        // Transfer registers of one line are consecutive.
         let mut run: Vec<&str> = Vec::new();
         let kind = |name: &str| name.chars().take_while(|c| !c.is_ascii_alphanumeric()).count();
         for name in names {
@@ -284,7 +285,7 @@ impl Builder {
         }
     }
 
-    /// Reads an instruction that stands for a statement of line `number`.
+    /// Reads an instruction that is generated for a statement of line `number`.
     fn made(&mut self, number: usize, text: String) {
         let line = Line { text, is_exact: false, ..self.program.lines[number].clone() };
         self.program.lines.push(line);
@@ -313,7 +314,7 @@ impl Builder {
         }
     }
 
-    /// `immed32[register, value]`: one or two instructions.
+    /// Expands `immed32[register, value]` to one or two instructions.
     fn immediate(&mut self, number: usize, to: &str, value: &str) {
         if self.program.names.find(value) == Some(Named::Import) {
             self.made(number, format!("immed_w0[{to}, {value}]"));

@@ -1,4 +1,4 @@
-//! Registers of instructions: what names and numbers of them mean.
+//! Register operands of instructions: the meaning of their names and numbers.
 
 use wireloom_isa::microengine::table::Form;
 use wireloom_isa::microengine::{Destination, Index, Source, Step, Unit};
@@ -20,7 +20,8 @@ impl Reader<'_> {
         error
     }
 
-    /// The register of an index or of local memory: `*l$index0[3]`, `*$index++`, `*n$index++`.
+    /// Parses a register that is addressed by an index, or local memory: `*l$index0[3]`,
+    /// `*$index++`, `*n$index++`.
     fn indirect(text: &str) -> Option<Source> {
         let (text, step) = if let Some(text) = text.strip_suffix("++") {
             (text, Step::Increment)
@@ -50,7 +51,8 @@ impl Reader<'_> {
         (step == Step::None || offset == 0).then_some(Source::Local { pointer, offset, step })
     }
 
-    /// A source, and its node if it is still to be allocated.
+    /// Reads a source operand. The second value is its node, if the register is still to be
+    /// allocated.
     pub(crate) fn source(&mut self, piece: &Piece) -> Outcome<(Source, Option<usize>)> {
         let text = piece.0.as_str();
         if text == "--" {
@@ -85,8 +87,8 @@ impl Reader<'_> {
         }
     }
 
-    /// What a name of a register means. A register by its number that is not declared is
-    /// [`Named::Import`], and the caller looks at the number.
+    /// The meaning of a register name. For an undeclared register given by its number it is
+    /// [`Named::Import`], and the caller examines the number.
     fn register(&self, piece: &Piece) -> Outcome<Named> {
         let text = piece.0.as_str();
         if let Some(named) = self.names.find(text) {

@@ -1,4 +1,4 @@
-//! Lines to instructions whose registers, labels and signals may still be names.
+//! Reads lines as instructions. Their registers, labels and signals may still be names.
 
 use std::ops::Range;
 
@@ -32,11 +32,11 @@ const ALIASES: [(&str, &str); 14] = [
     ("ble", "br<=0"),
 ];
 
-/// A signal of an instruction.
+/// A signal operand of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalOf {
     Number(u8),
-    /// An index of the names.
+    /// An index of [`Names::signals`].
     Named(usize),
 }
 
@@ -45,23 +45,24 @@ pub enum SignalOf {
 pub struct Item {
     pub form: Form,
     pub parts: Parts,
-    /// Registers to be allocated: for each role an index of the names.
+    /// The registers to be allocated: for each role an index of [`Names::nodes`].
     pub nodes: [Option<usize>; 3],
-    /// Transfer registers that were declared from that of the command on, if it has a name.
+    /// The number of transfer registers that were declared from the command's register on, if the
+    /// register has a name.
     pub following: Option<u8>,
     pub label: Option<String>,
     pub import: Option<String>,
     pub completion: Option<(SignalOf, bool)>,
     pub waits: Vec<SignalOf>,
-    /// A word as it is (`.word`).
+    /// A literal word (`.word`).
     pub raw: Option<u64>,
-    /// The line, an index.
+    /// The index of the line.
     pub line: usize,
     /// The places of the operands in the line.
     pub places: Vec<(Slot, Range<usize>)>,
 }
 
-/// Reads instructions, one after the other.
+/// Reads the instructions of a line.
 pub struct Reader<'a> {
     pub names: &'a mut Names,
     pub line: &'a Line,
@@ -112,7 +113,7 @@ impl Reader<'_> {
                 return Err(self.error("U0101", &whole, message));
             }
         };
-        // Public sources write these as tokens; the table has them as operands.
+        // Public sources write these words as tokens; the table has them as operands.
         let (mut operands, mut tokens) = (operands, tokens);
         let moved = match mnemonic.as_str() {
             "find_bset" => "clr_results",
@@ -153,7 +154,7 @@ impl Reader<'_> {
         Ok(item)
     }
 
-    /// The row of a mnemonic that these operands fit.
+    /// The row of the table with this mnemonic that the operands fit.
     fn row(
         &self,
         mnemonic: &str,
@@ -189,7 +190,7 @@ impl Reader<'_> {
             Some(Slot::Signals) => !operands.is_empty(),
             _ => (least(row)..=row.slots.len()).contains(&operands.len()),
         };
-        // An operand that a word of a row matches is no register of another row.
+        // An operand that matches a fixed word of one row is not a register of another row.
         let words =
             |row: &&&Parsed| row.slots.iter().filter(|slot| matches!(slot, Slot::Word(_))).count();
         if let Some(row) = rows.iter().filter(|row| fits(row) && counts(row)).max_by_key(words) {
@@ -323,7 +324,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A constant of an instruction that loads one: it may be written with a sign.
+    /// Reads the constant of an instruction that loads one. The constant may have a sign.
     fn value(&self, form: Form, piece: &Piece) -> Outcome<u32> {
         let bits = match form {
             Form::ImmediateByte(_) | Form::BranchByte(_) => 8,
@@ -474,7 +475,7 @@ impl Reader<'_> {
                     return Err(self.error("U0207", at, message));
                 }
                 item.completion = Some((signal, name == "ctx_swap"));
-                // The number comes when all signals are known.
+                // The signal's number is assigned when all signals are known.
                 item.parts.completion = Completion::None;
             }
             _ if row.width(Field::Check) > 0 => {

@@ -1,4 +1,4 @@
-//! The assembler: what programs become, how they are refused, and that nothing makes it panic.
+//! The assembler: its output, its rejections, and that no text makes it panic.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ fn refused(text: &str) -> (&'static str, String) {
     (first.code, marked.to_owned())
 }
 
-/// Words are the same after disassembling and assembling.
+/// Asserts that the words are the same after disassembly and assembly.
 fn round_trip(image: &Image) {
     let text = disassemble(image);
     let again =
@@ -225,10 +225,10 @@ fn a_transfer_register_is_read_after_its_signal() {
     let read = "alu[x, --, B, $d]\n";
     assert_eq!(refused(&format!("{head}{read}")), ("U0401", "$d".to_owned()));
     assembled(&format!("{head}ctx_arb[s]\n{read}"));
-    // On one of two ways nothing waits.
+    // On one of two paths nothing waits.
     let way = format!("{head}br=0[past]\nctx_arb[s]\npast:\n{read}");
     assert_eq!(refused(&way).0, "U0401");
-    // What is deferred runs before the wait is over.
+    // A deferred instruction runs before the wait is over.
     assert_eq!(refused(&format!("{head}ctx_arb[s], defer[1]\n{read}")).0, "U0401");
 }
 
@@ -343,7 +343,7 @@ fn texts_that_ask_for_much_work_are_refused_soon() {
     assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
 }
 
-/// A word of a row of the set, from random bits.
+/// Random words of random rows of the instruction set.
 fn random_words(version: Version) -> impl Strategy<Value = Vec<u64>> {
     let bits = (1_u64 << version.word_bits()) - 1;
     let word = (0..version.rows().len(), any::<u64>()).prop_map(move |(row, random)| {
@@ -367,7 +367,7 @@ fn image_of(version: Version, words: Vec<u64>) -> Image {
     }
 }
 
-/// Whether text of these words is refused for what the words do, not for how they are written.
+/// Whether the text is rejected only for the behaviour of its words, not for its form.
 fn is_about_behaviour(refused: &Refused) -> bool {
     let codes = ["U0401", "U0403", "U0307"];
     refused.diagnostics.iter().all(|one| codes.contains(&one.code))
@@ -390,7 +390,7 @@ proptest! {
                     prop_assert!(is_about_behaviour(&refused), "{}", refused.render(false));
                 }
             }
-            // One by one, nothing but behaviour of the program stands in the way.
+            // Each word alone is rejected only for its behaviour.
             for (address, &word) in image.words.iter().enumerate() {
                 let Some(instruction) = decode(version, word, 0) else { continue };
                 let needs_more = matches!(instruction, Instruction::LocalCsrRead { .. });
@@ -430,11 +430,11 @@ proptest! {
     }
 }
 
-/// A line of an object file, more or less.
+/// A line that resembles a line of an object file.
 const OBJECT_LINE: &str =
     "(version|entry|label|word|import|register|file)( [a-z0-9:,$@-]{0,9}){0,4}";
 
-/// Words of the language, for texts that come further than random ones.
+/// Words of the language, for texts that get further than random ones.
 const WORDS: &[&str] = &[
     "\n",
     "\n",

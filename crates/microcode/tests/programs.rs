@@ -75,7 +75,7 @@ fn every_instruction_that_only_version_2_has_is_tested() {
     let in_both = |form| Version::One.rows().iter().any(|row| row.row.form == form);
     for row in Version::Two.rows() {
         let form = row.row.form;
-        // Those of the MSF need packets.
+        // The instructions of the MSF need packets.
         let needs_packets = matches!(form, Form::Command(Unit::Msf, _));
         assert!(needs_packets || in_both(form) || tested.contains(&form), "{}", row.row.syntax);
     }

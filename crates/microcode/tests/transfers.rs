@@ -1,4 +1,5 @@
-//! Commands move words only to and from transfer registers that follow the one they name.
+//! Commands move words only to and from the consecutive transfer registers that begin with the one
+//! they name.
 
 use std::path::Path;
 
@@ -31,7 +32,7 @@ fn overrun(words: usize, declared: usize, name: &str) -> String {
     format!("the command moves {words} words, and {declared} {registers} declared from `{name}` on")
 }
 
-/// A command of a row from transfer register `$t0` or `$$t0` on.
+/// A command of a row that moves words from or to transfer register `$t0` or `$$t0` on.
 fn command(row: &Parsed, mark: &str, count: usize) -> String {
     let operand = |slot: &Slot| match slot {
         Slot::Word(word) => (*word).to_owned(),
@@ -44,7 +45,7 @@ fn command(row: &Parsed, mark: &str, count: usize) -> String {
     format!("{}[{}]\n", row.mnemonic, operands.join(", "))
 }
 
-/// Words that the row moves for each granule, or in all if it has no count.
+/// The number of words that the row moves for each granule, or in all if it has no count.
 fn words_each(unit: Unit, operation: Operation) -> usize {
     match (unit, operation) {
         (_, Operation::Hash { keys, bits: 128 }) => 4 * usize::from(keys),
@@ -70,7 +71,7 @@ fn every_command_stays_within_the_registers_that_are_declared() {
                         (0..registers).map(|n| format!("{mark}t{n}")).collect();
                     let before = if version == Version::One { "" } else { ".version 2\n" };
                     let command = command(row, mark, count);
-                    // A register that another declaration puts next does not count.
+                    // A consecutive register of another declaration does not count.
                     format!("{before}.reg {}\n.reg {mark}next\n{command}", names.join(" "))
                 };
                 if words < share {
@@ -95,7 +96,7 @@ fn declarations_that_follow_each_other_can_be_joined() {
     assert_eq!(refused(&text("")).2, overrun(3, 1, "$a"));
     assembled(&text(".xfer_order $a $b $c\n"));
     assert_eq!(refused(&text(".xfer_order $b $c\n")).2, overrun(3, 1, "$a"));
-    // A command in the middle has those after it.
+    // A command that names a register in the middle reaches only the later registers.
     assembled(".reg $a $b $c\nsram[read, $b, 0, 0, 2]\n");
     assert_eq!(refused(".reg $a $b $c\nsram[read, $b, 0, 0, 3]\n").2, overrun(3, 2, "$b"));
 }
@@ -110,8 +111,8 @@ fn registers_of_a_scope_that_has_ended_do_not_count() {
     );
 }
 
-/// Registers by number are for disassembled programs, whose declarations are not known. The simulator
-/// refuses a command that goes beyond the registers of its context.
+/// Registers by number are for disassembled programs, whose declarations are unknown. The simulator
+/// rejects a command that goes beyond the registers of its context.
 #[test]
 fn registers_by_number_are_not_declared() {
     assembled("sram[read, $1, 0, 0, 8]\n");
@@ -120,7 +121,7 @@ fn registers_by_number_are_not_declared() {
 
 #[test]
 fn counts_of_indirect_references_that_are_constants_are_known() {
-    // Bit 31: the count is in bits 30 to 26, less 1.
+    // Bit 31: bits 30 to 26 hold the count, less 1.
     let text = |count: u32| {
         let word = 1_u32 << 31 | (count - 1) << 26;
         format!(".reg x $a $b\nimmed[x, {word:#x}]\nsram[read, $a, 0, 0, 1], indirect_ref\n")
@@ -129,7 +130,7 @@ fn counts_of_indirect_references_that_are_constants_are_known() {
     let (code, marked, message) = refused(&text(3));
     assert_eq!((code, marked.as_str()), ("U0308", "$a"));
     assert_eq!(message, overrun(3, 2, "$a"));
-    // Another register is given as well: it is none of these.
+    // The reference also overrides the register, so the declared ones do not matter.
     let other = ".reg x $a\nimmed[x, 0xfe000000]\nsram[read, $a, 0, 0, 1], indirect_ref\n";
     assembled(other);
 }

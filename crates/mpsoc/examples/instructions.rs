@@ -1,4 +1,4 @@
-//! The instructions per packet of a capture, on both instruction sets, in total and by step; the
+//! The instructions per packet of a capture, on both instruction sets, in total and by step. The
 //! outcome is compared with the golden model's.
 //!
 //!     cargo run --release -p wireloom-mpsoc --example instructions -- \

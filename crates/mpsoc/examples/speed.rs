@@ -2,11 +2,11 @@
 //! wireloom-mpsoc --example speed`.
 //!
 //! The paper's machine for OC-192 (48 processors of 16 threads, 80 ns) runs on one core, with the
-//! real router and with the paper's synthetic load, at several line rates; each with the active
-//! kernel, which skips idle parts, and with the naive one, which polls everything in every cycle.
-//! Then the 25 points of the paper's Figure 3 run on one and on two threads of the host. `speed
-//! router`, `speed synthetic` and `speed sweep` measure one of these; `speed profile` simulates the
-//! router at full rate once, for a profiler.
+//! real router and with the paper's synthetic load, at several line rates. Each runs with the
+//! active kernel, which skips idle parts, and with the naive one, which polls everything in every
+//! cycle. Then the 25 points of the paper's Figure 3 run on one and on two threads of the host.
+//! `speed router`, `speed synthetic` and `speed sweep` measure one of these; `speed profile`
+//! simulates the router at full rate once, for a profiler.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -119,7 +119,7 @@ fn compare(gbps: f64, run: impl Fn(Effort) -> Result<Run, String>) -> Result<(),
             runs.push(run(effort)?);
         }
     }
-    // The same packets take the same instructions.
+    // Equal packets must take equal numbers of instructions.
     let instructions = runs[0][0].instructions;
     if runs.iter().flatten().any(|run| run.instructions != instructions) {
         return Err(
@@ -157,13 +157,13 @@ impl Spread {
         }
     }
 
-    /// Formats the spread with so many decimal places.
+    /// Formats the spread with `digits` decimal places.
     fn text(&self, digits: usize) -> String {
         format!("{:.digits$} ({:.digits$} to {:.digits$})", self.median, self.least, self.most)
     }
 }
 
-/// The paper's machine with a line of that rate.
+/// The paper's machine with a line rate in Gb/s.
 fn machine(gbps: f64) -> Result<Spec, String> {
     let found = Description::find("mpsoc-oc192").map_err(|e| e.to_string())?;
     let (name, description) = found.ok_or("there is no description of mpsoc-oc192")?;
@@ -173,7 +173,8 @@ fn machine(gbps: f64) -> Result<Spec, String> {
     Ok(spec)
 }
 
-/// Half a million cycles of a line of 10 Gb/s, after the time in which the machine fills.
+/// Simulates 250 us at a line rate in Gb/s (125,000 cycles), after a warm-up of 100 us in which the
+/// machine fills.
 fn synthetic(gbps: f64, effort: Effort) -> Result<Run, String> {
     let options = Options { effort, ..Options::default() };
     let mut machine =
@@ -203,7 +204,7 @@ impl Router {
         Ok(Self { program, tables: programs.join(TABLES) })
     }
 
-    /// Packets that are forwarded to either of two neighbours, without tags and labels.
+    /// Packets that the router forwards to either of two neighbours, without tags and labels.
     fn packets(count: u64) -> Result<Vec<Packet>, String> {
         let pool = |prefixes: &[&str]| -> Result<PrefixPool, String> {
             prefixes
@@ -224,7 +225,7 @@ impl Router {
         Ok(generator.map_err(|e| e.to_string())?.collect())
     }
 
-    /// Runs all packets, from the first to the last that leaves.
+    /// Simulates all packets until the last one leaves.
     fn run(&self, gbps: f64, packets: u64, effort: Effort) -> Result<Run, String> {
         let mut store = store(&self.program).map_err(|refused| refused.0)?;
         let tables = TableFile::open(&self.tables).map_err(|e| e.to_string())?;

@@ -28,7 +28,7 @@ macro_rules! each {
 }
 pub(super) use each;
 
-/// The methods forward to those of [`Machine`].
+/// Each method forwards to the method of the same name of [`Machine`].
 impl<O: Objects> AnyMachine<O> {
     pub(super) fn offer(&mut self, packets: Vec<Packet>) {
         each!(self, machine => machine.offer(packets));

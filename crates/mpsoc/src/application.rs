@@ -46,7 +46,7 @@ pub enum ApplicationError {
     /// The interface file is invalid.
     #[error(transparent)]
     Interfaces(#[from] wireloom_sidl::Refused),
-    /// The machine cannot hold the application: a sentence.
+    /// The machine cannot hold the application.
     #[error("machine {machine}: {message}")]
     Machine {
         /// The name of the machine.
@@ -59,9 +59,7 @@ pub enum ApplicationError {
 /// A compiled application.
 #[derive(Clone, Debug)]
 pub struct Compiled {
-    /// The program.
     pub program: Program,
-    /// The compiler's warnings.
     pub warnings: String,
 }
 
@@ -112,7 +110,7 @@ pub fn compile(source: &Source<'_>, set: Set) -> Result<Compiled, ApplicationErr
     let toolchain = Toolchain::of(set.into());
     let compiled = toolchain.compile(Optimisation::Tuned, &options, &script, &files, &output);
     let warnings = compiled.map_err(|error| match error {
-        // The source is the user's, so what the compiler says of it is for the user.
+        // The source is the user's, so the compiler's messages are for the user.
         BuildError::Compiler { output, .. } => ApplicationError::Source(output),
         other => other.into(),
     })?;
@@ -138,7 +136,7 @@ pub enum Ended {
     Running,
 }
 
-/// The simulated time between two looks at the machine.
+/// The simulated time between two checks of the machine.
 const STEP: Time = Time::nanoseconds(100_000);
 
 impl Application {
@@ -178,7 +176,7 @@ impl Application {
     }
 
     /// Runs until the application ends, all threads are idle, or the time limit is reached. Passes
-    /// what the application prints to `print`.
+    /// the application's output to `print`.
     ///
     /// # Errors
     /// A thread raises an exception, or threads deadlock.
@@ -239,8 +237,8 @@ impl Application {
         self.machine.timeline()
     }
 
-    /// Data races as text, if race detection is on: each with the variable, both accesses and their
-    /// threads.
+    /// Data races as text, if race detection is on. Each names the variable, both accesses and
+    /// their threads.
     pub fn races(&self) -> Vec<String> {
         each!(&self.machine, machine => machine.races())
             .iter()

@@ -77,11 +77,11 @@ pub(super) struct Broker {
     call_cycles: u64,
     processors: usize,
     threads: u32,
-    /// Services by number, up to the highest that was ever called or offered.
+    /// The services by number, up to the highest that was ever called or offered.
     services: Vec<Servers>,
     /// The cycle in which the next call can be served.
     free: u64,
-    /// Calls that got a server.
+    /// The number of calls that got a server.
     calls: u64,
 }
 
@@ -143,7 +143,7 @@ impl Broker {
         self.serve(now, service)
     }
 
-    /// Calls that got a server.
+    /// The number of calls that got a server.
     pub(super) fn calls(&self) -> u64 {
         self.calls
     }
@@ -164,7 +164,8 @@ impl Broker {
         &mut self.services[service.index()]
     }
 
-    /// Calls and servers never wait at the same time, so an event creates at most one pair.
+    /// Matches a call with a server. Calls and servers never wait at the same time, so an event
+    /// creates at most one pair.
     fn serve(&mut self, now: Time, service: Service) -> Option<Match> {
         let policy = self.policy;
         let (since, errand, thread) = self.servers(service).serve(policy)?;
@@ -184,7 +185,7 @@ impl Broker {
     }
 
     /// Statistics of each service: `calls` that got a server, calls `waiting` and their maximum,
-    /// `wait` for a server, idle servers (`idle`).
+    /// `wait` for a server, number of idle servers (`idle`).
     pub(super) fn record(&self) -> Record {
         let services =
             (0..).map(Service).zip(&self.services).filter(|(_, servers)| servers.is_used());
@@ -206,8 +207,8 @@ impl Servers {
         }
     }
 
-    /// Removes the first call and the server that gets it; returns both with the time since when
-    /// the call waited.
+    /// Removes the first call and the server that gets it. Returns both, and the time since which
+    /// the call has waited.
     fn serve(&mut self, policy: Policy) -> Option<(Time, Errand, u32)> {
         if self.waiting.is_empty() || self.idle_count == 0 {
             return None;

@@ -8,12 +8,13 @@ use super::mpe::LOCAL_STORE;
 use super::noc_payload::{Line, Which};
 use super::spec::ProcessorSpec;
 
-/// Both caches. They hold read-only data, so their contents are those of memory.
+/// The instruction cache and the data cache. They hold read-only data, so their contents equal
+/// memory.
 #[derive(Clone, Debug)]
 pub struct Caches {
     instruction: Cache,
     data: Cache,
-    /// Requested lines, each with a bit for every thread that waits for it.
+    /// Requested lines, each with a bit mask of the threads that wait for it.
     coming: Vec<(Line, u32)>,
     /// A counter of changes to the set of available lines.
     changes: u64,
@@ -60,9 +61,9 @@ impl Caches {
         Lookup::Missing(line)
     }
 
-    /// The place of the line of an address, if the line is available: present and not only in
-    /// flight. The lookup changes nothing; only [`read_at_hand`](Self::read_at_hand) updates the
-    /// time of last use.
+    /// The place of the line of an address, if the line is available: present and not in flight.
+    /// The lookup changes nothing; only [`read_at_hand`](Self::read_at_hand) updates the time of
+    /// last use.
     #[inline(always)]
     pub(super) fn at_hand(&self, which: Which, address: u32) -> Option<u32> {
         let place = self.cache(which).place(u64::from(address))?;
@@ -78,23 +79,22 @@ impl Caches {
         Line { address: address & !(self.line_bytes(which) - 1), cache: which }
     }
 
-    /// Records a read by a thread of the available line at a place, at an edge.
+    /// Records a read of the available line at a place, at an edge.
     #[inline(always)]
     pub(super) fn read_at_hand(&mut self, which: Which, place: u32, edge: u64) {
         self.cache_mut(which).read_at(place, edge);
     }
 
-    /// Allocates a line that missed at an edge; it evicts another one. All earlier reads must be
-    /// recorded before.
+    /// Allocates a line that missed at an edge, which evicts another one. All earlier reads must
+    /// have been recorded.
     pub(super) fn put(&mut self, line: Line, edge: u64) {
         self.changes += 1;
         self.cache_mut(line.cache).access(u64::from(line.address), Use::Read, edge);
     }
 
-    /// Allocates the lines after a missing one that its cache fetches with it, as far as they are
-    /// absent, and adds them to `requested`. They are fetched wherever the program ends, as
-    /// hardware does that knows nothing of programs, but not past the addresses that the caches
-    /// serve.
+    /// Allocates the absent lines among the lines that the cache prefetches after a missing one,
+    /// and adds them to `requested`. Hardware does not know where a program ends, so lines after
+    /// its end are fetched too, but none past the addresses that the caches serve.
     pub(super) fn put_ahead(&mut self, line: Line, edge: u64, requested: &mut Vec<Line>) {
         let bytes = self.line_bytes(line.cache);
         let count = self.cache(line.cache).spec().prefetch_lines as u32;
@@ -143,7 +143,7 @@ impl Caches {
         self.cache(which).spec().line_bytes as u32
     }
 
-    /// Reads of the instruction cache and lines that it fetched, and the same of the data cache.
+    /// The numbers of reads and fetched lines of the instruction cache, then of the data cache.
     pub(super) fn lines(&self) -> [[u64; 2]; 2] {
         [&self.instruction, &self.data].map(Cache::reads_and_fetches)
     }

@@ -30,11 +30,11 @@ use run_ahead::RunAhead;
 pub struct Code<S: Compiled> {
     text: Text<S>,
     steps: Vec<Step<S>>,
-    /// What the instructions before each one use, and at the end what all use.
+    /// The summed resource use of the instructions before each one, and at the end of all.
     uses: Vec<Sums>,
     constants: Constants,
-    /// Loads, stores and jumps below this address are null-pointer accesses. If the program lies at
-    /// address 0, this area holds the function that begins threads.
+    /// Loads, stores and jumps below this address are null-pointer accesses. If the program starts
+    /// at address 0, this area holds the function that begins threads.
     null_end: u32,
     entry: u32,
     symbols: Symbols,
@@ -42,7 +42,7 @@ pub struct Code<S: Compiled> {
     pub(super) objects: Vec<Vec<MethodInterface>>,
     /// For each object: whether it makes calls in the order of packets.
     in_order: Vec<bool>,
-    /// The partition of an engine that is cut.
+    /// The partition of a cut engine.
     cut: Cut,
     shared_bytes: u32,
     /// Whether the instruction after a jump is issued later than after other instructions.
@@ -52,7 +52,7 @@ pub struct Code<S: Compiled> {
     variables: Option<Vec<(u32, Vec<u8>)>>,
     /// The mask that selects the address bits of a line in the instruction cache.
     instruction_line: u32,
-    /// The number of instructions in such a line.
+    /// The number of instructions in a line of the instruction cache.
     line_instructions: u32,
 }
 
@@ -69,20 +69,20 @@ struct Cut {
 #[derive(Clone, Debug)]
 struct Step<S: Compiled> {
     instruction: S::Instruction,
-    /// Its effect in run-ahead execution.
+    /// The effect of the instruction in run-ahead execution.
     meaning: Meaning<S, LocalMemory>,
-    /// The number of cycles for which it blocks the issue of other instructions.
+    /// The number of cycles for which the instruction blocks the issue of others.
     cycles: u8,
-    /// Whether it has only the effects that the instruction set defines, unless it accesses an
-    /// address outside the local memory. The first instruction of the program is excluded, because
-    /// a thread executes it once.
+    /// Whether the instruction has only the effects that the instruction set defines, unless it
+    /// accesses an address outside the local memory. The first instruction of the program is
+    /// excluded, because a thread executes it once.
     is_known: bool,
-    /// Whether it may change the stack pointer: then it ends its stretch.
+    /// Whether the instruction may change the stack pointer. If so, it ends its stretch.
     moves_stack: bool,
-    /// The number of instructions, from this one on, that one stretch executes: known instructions
-    /// of one cycle, from at most [`STRETCH_LINES`] lines; otherwise 1.
+    /// The number of instructions that one stretch from this one on executes: known instructions of
+    /// one cycle, from at most [`STRETCH_LINES`] lines; otherwise 1.
     straight: u8,
-    /// The number of instructions, from this one on, in the same line.
+    /// The number of instructions from this one to the end of the line.
     in_line: u16,
 }
 
@@ -90,8 +90,8 @@ struct Step<S: Compiled> {
 #[derive(Clone, Debug)]
 pub struct Bank<T> {
     registers: T,
-    /// The line in its fetch buffer, or [`NO_LINE`]. After run-ahead execution, the line after the
-    /// last executed instruction.
+    /// The line in the thread's fetch buffer, or [`NO_LINE`]. After run-ahead execution, the line
+    /// of the last executed instruction.
     line: u32,
     ahead: RunAhead,
     /// Whether the thread has executed the program's first instruction.
@@ -99,13 +99,12 @@ pub struct Bank<T> {
 }
 
 impl<T> Bank<T> {
-    /// The registers.
     pub(super) fn registers(&self) -> &T {
         &self.registers
     }
 }
 
-/// The value for an empty fetch buffer: no text lies so high.
+/// The value of an empty fetch buffer: no text lies at so high an address.
 const NO_LINE: u32 = u32::MAX;
 
 impl<S: Compiled> Code<S> {
@@ -130,7 +129,6 @@ impl<S: Compiled> Code<S> {
         }
     }
 
-    /// Its instructions.
     pub(super) fn text(&self) -> &Text<S> {
         &self.text
     }
@@ -145,19 +143,19 @@ impl<S: Compiled> Code<S> {
         &self.sources
     }
 
-    /// Its functions.
+    /// The program's functions.
     pub(super) fn symbols(&self) -> &Symbols {
         &self.symbols
     }
 
-    /// Cuts the program into parts, which begin with these steps; each thread gets the number of
+    /// Cuts the program into parts, which begin with these steps. Each thread gets the number of
     /// its part as second argument.
     pub(super) fn cut(self, parts: Vec<String>, of_thread: Vec<u32>) -> Self {
         Self { cut: Cut { parts, of_thread }, ..self }
     }
 
     /// Prepares an application for a machine. Its first thread executes from the entry with two
-    /// zeros as arguments; created threads get their argument and their function. Variables lie in
+    /// zeros as arguments. Created threads get their argument and their function. Variables lie in
     /// shared memory.
     ///
     /// # Errors
@@ -211,8 +209,8 @@ impl<S: Compiled> Code<S> {
             bytes.extend_from_slice(&segment.bytes);
             bytes.resize((end - u64::from(base)) as usize, 0);
         }
-        // The code that begins a program at address 0, or the area in front of a program elsewhere,
-        // is not data.
+        // The code that begins a program at address 0 is not data, nor is the area in front of a
+        // program that begins elsewhere.
         let null_end = match program.symbols.at(base) {
             Some((first, 0)) if base == 0 => first.size.min(bytes.len() as u32),
             _ => base,
@@ -264,7 +262,7 @@ impl<S: Compiled> Code<S> {
         Issued { cycles: 1, outcome: Outcome::Failed }
     }
 
-    /// Raises an exception for a jump to a null pointer. The return address gives the caller.
+    /// Raises an exception for a jump to a null pointer. The return address identifies the caller.
     #[cold]
     fn null_call(&self, context: &mut Context, registers: &S::Thread) -> Issued {
         let from = registers.register(S::RETURN_ADDRESS);
@@ -291,7 +289,8 @@ impl<S: Compiled> Code<S> {
     }
 
     /// The stack pointer that an instruction at `pc` has set, if it lies outside the stack. The
-    /// code that begins threads builds it in several instructions.
+    /// code that begins threads is excluded, because it builds the stack pointer in several
+    /// instructions.
     #[inline(always)]
     fn overflown(&self, pc: u32, registers: &S::Thread) -> Option<u32> {
         let stack_pointer = registers.register(S::STACK_POINTER);
@@ -307,7 +306,7 @@ const NEAR_NULL: u32 = 4096;
 /// The maximum number of lines in one stretch of instructions.
 const STRETCH_LINES: usize = 3;
 
-/// Decodes the instructions of a text, for a given number of instructions per line.
+/// Decodes the instructions of a text; a line holds `line_instructions` instructions.
 fn steps<S: Compiled>(
     text: &Text<S>,
     of: &CyclesSpec,
@@ -335,8 +334,8 @@ fn steps<S: Compiled>(
 }
 
 impl<S: Compiled> Step<S> {
-    /// Decodes one instruction alone; `in_line` counts the instructions from this one on in its
-    /// line.
+    /// Decodes one instruction alone. `in_line` is the number of instructions from this one to the
+    /// end of its line.
     fn new(instruction: S::Instruction, of: &CyclesSpec, in_line: u16) -> Self {
         let class = S::class(&instruction);
         let is_known = !matches!(class, Class::Service | Class::Undefined);
@@ -501,7 +500,7 @@ impl<S: Compiled> Code<S> {
             Ok(Flow::Next | Flow::Skipped) => Outcome::Done,
             Ok(Flow::Taken) => Outcome::Jumped,
             Err(Stop::Wait) => Outcome::Waits,
-            // No run-time environment exists that could serve it.
+            // There is no run-time environment to serve it.
             Ok(Flow::Service | Flow::Breakpoint) => {
                 return self.fail(port.context, pc, Cause::Undefined);
             }
@@ -522,7 +521,8 @@ impl<S: Compiled> Code<S> {
 }
 
 impl Port<'_> {
-    /// Looks up a line of the program or of constants in its cache; returns whether it is present.
+    /// Looks up a line of the program or of constants in its cache. Returns whether the line is
+    /// present.
     #[inline]
     fn find(&mut self, which: Which, line: u32) -> bool {
         if self.context.fill == Some(line) {

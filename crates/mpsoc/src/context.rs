@@ -1,5 +1,5 @@
 //! The state that the hardware keeps for each thread in addition to its registers: local store,
-//! message passing engine, and what the thread waits for.
+//! message passing engine, and the awaited event.
 
 mod port;
 
@@ -29,8 +29,8 @@ pub struct Context {
     pub(super) wait: Wait,
     /// Whether the reply to [`Wait::Probe`] has arrived.
     pub(super) is_answered: bool,
-    /// A line that has arrived for this thread: its instruction finds the line even if the cache
-    /// has evicted it again.
+    /// A line that has arrived for this thread. The thread's instruction finds the line even if the
+    /// cache has evicted it again.
     pub(super) fill: Option<u32>,
     pub(super) replies: Replies,
     /// The access that waits for shared memory, with the value that it stores.
@@ -47,25 +47,23 @@ pub struct Context {
     service: Option<Service>,
     served: Option<Served>,
     pub(super) spent: Spent,
-    /// The time for which it has waited for packets.
+    /// The time for which the thread has waited for packets.
     pub(super) idle: Time,
-    /// The time since when it waits or runs.
+    /// The time since which the thread waits or runs.
     pub(super) since: Time,
 }
 
 /// The event that a thread waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// Nothing.
     #[default]
     Nothing,
-    /// A packet.
     Packet,
     /// The reply to a probe, which carries no data.
     Probe,
     /// The reply from shared memory.
     Memory,
-    /// The cache line of its next instruction.
+    /// The cache line of the thread's next instruction.
     Fetch,
     /// A cache line of data.
     Data,
@@ -98,33 +96,32 @@ pub(super) struct SharedAccess {
 /// The write part of an access to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Store {
-    /// No write: it reads.
+    /// No write: the access only reads.
     Nothing,
-    /// A value.
     Value(u32),
-    /// A value; the access returns the old one.
+    /// A value, stored while the access returns the old one.
     Swap(u32),
 }
 
 /// The call that a server serves.
 #[derive(Clone, Copy, Debug)]
 struct Served {
-    /// Its number; `None` if it needs no reply, or has sent it.
+    /// The number of the call; `None` if the call needs no reply, or the thread has replied.
     call: Option<u32>,
-    /// The word that [`mpe::REQUEST`] returns for it.
+    /// The word that [`mpe::REQUEST`] returns for the call.
     word: u32,
     /// The maximum number of words in the reply.
     room: u32,
-    /// Whether the thread has not yet read it.
+    /// Whether the thread has not yet read the call.
     is_new: bool,
 }
 
 /// The packet that a thread holds.
 #[derive(Clone, Debug)]
 struct Held {
-    /// Its place in packet memory.
+    /// The place of the packet in packet memory.
     packet: u32,
-    /// The number of packets sent while it was held.
+    /// The number of packets sent while the thread held this one.
     sent: u32,
     information: Information,
     /// The thread's counters when the packet came.
@@ -133,11 +130,11 @@ struct Held {
     others: Spent,
     /// The bytes that objects have changed in packet memory.
     left: Left,
-    /// The number of calls in progress that carry it.
+    /// The number of calls in progress that carry the packet.
     lent: u32,
-    /// Whether one of these calls may change it.
+    /// Whether one of these calls may change the packet.
     is_changing: bool,
-    /// The number of its calls to objects with an order gate.
+    /// The number of the packet's calls to objects with an order gate.
     counts: CallCounts,
 }
 
@@ -181,7 +178,7 @@ impl Context {
     }
 
     /// Whether a processor that executes one thread at a time switches to another thread during
-    /// this wait: the thread is idle, or what it waits for may need the others.
+    /// this wait: the thread is idle, or the awaited event may need other threads.
     pub(super) fn gives_way(&self) -> bool {
         match self.wait {
             Wait::Reply(ticket) => {
@@ -198,8 +195,8 @@ impl Context {
         Some(CallersPacket { number, arrival_ns })
     }
 
-    /// Handles the arrival of a packet with `window` in the message; packets without contents have
-    /// an empty window.
+    /// Handles the arrival of a packet with `window` in the message. The window is empty if packets
+    /// have no contents.
     pub(super) fn deliver(&mut self, packet: u32, information: Information, window: &[u8]) {
         mpe::place_window(&mut self.own.local[..mpe::AREA_BYTES], window);
         self.put(mpe::INFORMATION, &information.words());
@@ -207,8 +204,8 @@ impl Context {
         self.hold(packet, information, 0, Spent::default(), None);
     }
 
-    /// Takes over a packet that another part hands over; `information` is its information from
-    /// arrival.
+    /// Takes over a packet from another part of the engine. `information` is the packet's
+    /// information from arrival.
     pub(super) fn take_over(&mut self, forward: Forward, information: Information) {
         let Forward { packet, sent, spent, contents, left, counts, from: _ } = forward;
         self.own.registers = contents.place(self.own.local.as_mut_slice(), &information);
@@ -301,7 +298,7 @@ impl Context {
         self.replies = Replies::default();
     }
 
-    /// The current packet as a message for an object; if the object may change it, the thread loses
+    /// The current packet as a message for an object. If the object may change it, the thread loses
     /// the packet until the reply. `None` if the thread has no packet, or the registers are
     /// invalid.
     fn carry(&mut self, may_change: bool) -> Option<Box<PacketMessage>> {
@@ -326,8 +323,9 @@ impl Context {
         Some(Position { packet: held.information.number, call: held.counts.next(object) })
     }
 
-    /// The part of the local store that others may write while the thread runs: the area of
-    /// outstanding replies. `None` if an object has the packet, because then it may be more.
+    /// The part of the local store that other components may write while the thread runs: the area
+    /// of outstanding replies. `None` if an object has the packet, because then the object may
+    /// write outside that area.
     pub(super) fn shared_bytes(&self) -> Option<Range<u32>> {
         if self.held.as_ref().is_some_and(|held| held.is_changing) {
             return None;
@@ -336,7 +334,7 @@ impl Context {
         Some(mpe::REPLIES as u32..mpe::REPLIES as u32 + 4 * words)
     }
 
-    /// Collects the arguments as [`mpe::arguments`]; fields exist only while the thread has a
+    /// Collects the arguments as [`mpe::arguments`] does. Fields exist only while the thread has a
     /// packet.
     fn arguments(&self, words: u32, is_field: bool, written: u32) -> Option<Words> {
         let has_packet = self.held.as_ref().is_some_and(|held| !held.is_changing);

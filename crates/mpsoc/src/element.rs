@@ -13,10 +13,10 @@ use super::spec::{ObjectSpec, Spec};
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ElementSpec {
-    /// Its clock; in machine files `clock_mhz`.
+    /// The clock frequency; in machine files `clock_mhz`.
     #[serde(rename = "clock_mhz", with = "megahertz")]
     pub clock: Clock,
-    /// The time from the start of a call to the start of the next: a cycle or more; the default is
+    /// The time from the start of a call to the start of the next: a cycle or more. The default is
     /// one cycle. In machine files `interval_ns`.
     #[serde(
         default,
@@ -25,13 +25,13 @@ pub struct ElementSpec {
         with = "interval"
     )]
     pub interval: Option<Time>,
-    /// For a service of an application: the number of calls that it holds, 1 to 1,024. It offers
-    /// itself to the broker that many times, and again when a call has entered the pipeline.
+    /// For a service of an application: the number of calls that the element holds, 1 to 1,024. It
+    /// offers itself to the broker that many times, and again when a call has entered the pipeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub places: Option<u32>,
 }
 
-/// The maximum number of cycles for a memory inside a pipeline: as many as for one outside.
+/// The maximum number of cycles of a memory inside a pipeline, the same as for memories outside.
 const MOST_CYCLES: u32 = 1 << 16;
 
 /// Serialises an optional time in nanoseconds.
@@ -115,7 +115,8 @@ impl ElementSpec {
 }
 
 impl Spec {
-    /// The element that holds an engine, which is the last in a path of offloads.
+    /// The element that holds an engine. `path` is the path of offloads to the engine; its last
+    /// name counts.
     pub(super) fn element(&self, path: &str, engine: &str) -> Option<&ElementSpec> {
         let offload = path.rsplit('.').next().unwrap_or(path);
         self.element.get(offload).or_else(|| self.element.get(engine))

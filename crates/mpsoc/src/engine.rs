@@ -30,7 +30,7 @@ pub struct Engine {
     machine: AnyMachine<Offloads>,
     /// The time up to which the machine is simulated.
     until: Time,
-    /// The parts of a packet that have left before its last part.
+    /// The outputs of a packet whose last output has not left yet.
     open: Vec<Delivered>,
     /// Packets that arrive after the first of `updates`.
     held: VecDeque<Packet>,
@@ -46,12 +46,11 @@ pub enum EngineError {
     /// The program does not build.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The machine cannot hold the engine: a sentence.
+    /// The machine cannot hold the engine.
     #[error("machine {machine}: {message}")]
     Machine {
         /// The name of the machine.
         machine: String,
-        /// The reason, as a sentence.
         message: String,
     },
 }
@@ -62,7 +61,10 @@ struct Threads<'a> {
     work: &'a [u64],
 }
 
-/// A machine that executes a built program; a sentence, if it cannot.
+/// Creates a machine that executes a built program.
+///
+/// # Errors
+/// A sentence, if the machine cannot execute it.
 fn machine<S: Compiled>(
     spec: &Spec,
     program: &Program,
@@ -93,7 +95,7 @@ fn machine<S: Compiled>(
     Machine::new(spec, code, offloads, options).map(Box::new).map_err(|error| error.to_string())
 }
 
-/// The simulated time between two looks at the machine.
+/// The simulated time between two checks of the machine.
 const STEP: Time = Time::nanoseconds(20_000);
 /// The number of packets that remain on the line when more can be offered. No line brings as many
 /// in one step, so it never falls silent between two batches (with packets of 54 bytes, 40 Gb/s
@@ -177,7 +179,7 @@ impl Engine {
     }
 
     /// Offers further packets without simulating. Packets after a pending [update](Self::schedule)
-    /// come onto the line when that is made.
+    /// come onto the line when that update is made.
     pub fn offer(&mut self, packets: Vec<Packet>) {
         if self.held.is_empty() && self.updates.is_empty() {
             self.passed += packets.len() as u64;
@@ -198,12 +200,12 @@ impl Engine {
         }
     }
 
-    /// Schedules an update between two packets: all packets before number `update.packet`, counted
-    /// from 0 in the order of the offers, see the offload before the update, and all later packets
-    /// see it after the update. For that the line pauses: packet `update.packet` comes when all
-    /// earlier packets have left and have made all their calls. Updates before the same packet are
-    /// made in the order in which they were scheduled; an update whose packet is never offered is
-    /// not made.
+    /// Schedules an update between two packets. Packets are counted from 0 in the order of the
+    /// offers. All packets before number `update.packet` see the offload before the update, and all
+    /// later packets see it after the update. For that the line pauses: packet `update.packet`
+    /// comes when all earlier packets have left and have made all their calls. Updates before the
+    /// same packet are made in the order in which they were scheduled. An update whose packet is
+    /// never offered is not made.
     ///
     /// # Errors
     /// A sentence, if the packet is already on the line.
@@ -220,8 +222,8 @@ impl Engine {
     }
 
     /// Simulates until all offered packets have left and have made all their calls, then passes the
-    /// offloads to `change`: packets that are offered later see the result. Reports packets that
-    /// have left as [`run`](Self::run) does.
+    /// offloads to `change`. Packets that are offered later see the result. Reports the packets
+    /// that have left as [`run`](Self::run) does.
     ///
     /// # Errors
     /// See [`run`](Self::run); in this case nothing is changed.
@@ -242,7 +244,7 @@ impl Engine {
         self.run(0, sink)
     }
 
-    /// Simulates until at most so many of the offered packets remain on the line; with 0, until all
+    /// Simulates until at most `ahead` of the offered packets remain on the line; with 0, until all
     /// have left. Makes the [updates](Self::schedule) of the packets that it reaches. Reports the
     /// packets that have left.
     ///
@@ -339,12 +341,12 @@ impl Engine {
         each!(&mut self.machine, machine => machine.follow(packet));
     }
 
-    /// What has happened to the packet that is followed: see [`Machine::course`].
+    /// The events of the followed packet: see [`Machine::course`].
     pub fn course(&self) -> (Vec<CourseEvent>, u64) {
         each!(&self.machine, machine => machine.course())
     }
 
-    /// The times so far of the packet that is followed.
+    /// The times so far of the followed packet.
     pub fn followed(&self) -> Option<&Followed> {
         each!(&self.machine, machine => machine.followed())
     }
@@ -354,7 +356,7 @@ impl Engine {
         each!(&self.machine, machine => machine.clock().edge_from(time))
     }
 
-    /// Simulates until a cycle of the processors' clock, and whatever is at rest stays so. Packets
+    /// Simulates until a cycle of the processors' clock. A machine at rest stays at rest. Packets
     /// that have left wait for [`take`](Self::take).
     ///
     /// # Errors
@@ -373,7 +375,8 @@ impl Engine {
         settled
     }
 
-    /// What is measured at a cycle of the processors' clock, up to which everything is simulated.
+    /// The state of the machine for monitors, at a cycle of the processors' clock. Everything
+    /// before that cycle is simulated.
     pub(super) fn look(&self, cycle: u64) -> Look {
         each!(&self.machine, machine => {
             let now = machine.clock().edge(cycle);
@@ -392,7 +395,7 @@ impl Engine {
         each!(&self.machine, machine => machine.platform().profile(name, machine.totals().now))
     }
 
-    /// The registers of a thread, so many of them, and the address of its next instruction.
+    /// The first `count` registers of a thread, then the address of its next instruction.
     pub(super) fn registers(&self, thread: u32, count: usize) -> Vec<u32> {
         each!(&self.machine, machine => machine.platform().registers(thread, count))
     }
@@ -402,12 +405,12 @@ impl Engine {
         each!(&self.machine, machine => machine.platform().shared(address, count))
     }
 
-    /// Packets that were taken since so many had been, and how many have been taken.
+    /// The packets that were taken after the first `number`, and how many have been taken in all.
     pub(super) fn taken_since(&self, number: u64) -> (Vec<u64>, u64) {
         each!(&self.machine, machine => machine.platform().taken_since(number))
     }
 
-    /// Whether nothing happens any more without new packets.
+    /// Whether nothing more happens without new packets.
     pub(super) fn is_at_rest(&self) -> bool {
         each!(&self.machine, machine => machine.is_at_rest())
     }
@@ -453,8 +456,8 @@ impl Engine {
         self.machine.energy()
     }
 
-    /// The time from the arrival of a packet's last bit until its last output has left, of packets
-    /// that arrived while packets counted.
+    /// The time from the arrival of a packet's last bit until its last output has left, over the
+    /// packets that arrived while packets counted.
     pub fn arrival_to_departure(&self) -> wireloom_machine::Latency {
         each!(&self.machine, machine => (&machine.platform().io.latencies().total).into())
     }
@@ -480,7 +483,7 @@ pub struct Settled {
 }
 
 impl Settled {
-    /// Records everything that has left of one packet.
+    /// Records all outputs of one packet.
     fn note(&mut self, packet: &[Delivered], sink: &mut dyn FnMut(Output<'_>)) {
         self.taken.extend(packet.first().map(|first| first.offered));
         for Delivered { offered, ingress, arrival_ns, verdict, bytes, .. } in packet {

@@ -1,8 +1,7 @@
 //! The paper's evaluation of the machine with the synthetic load: Figure 3 and Table 1.
 //!
 //! Every point is simulated with ten seeds of the network's jitter; [`Spread`] has the mean and the
-//! extremes. Not every number next to one of the paper's is evidence for the model: [`Evidence`]
-//! says which are.
+//! extremes. Not every measured number is evidence for the model: [`Evidence`] says which are.
 
 use std::ops::RangeInclusive;
 
@@ -15,9 +14,10 @@ use super::objects::NoObjects;
 use super::spec::Spec;
 use super::synthetic::{PAPER, Synthetic};
 
-/// Packets of the evaluation, in bytes ("a minimum packet length of 54 bytes", section 5.4).
+/// The size of the evaluation's packets in bytes ("a minimum packet length of 54 bytes", section
+/// 5.4).
 pub const PACKET_BYTES: u32 = 54;
-/// Threads of a processor in Figure 3.
+/// The numbers of threads of a processor in Figure 3.
 pub const THREADS: [u32; 5] = [4, 8, 16, 24, 32];
 /// One-way latencies of Figure 3, in nanoseconds.
 pub const LATENCIES_NS: [u64; 5] = [0, 40, 80, 120, 160];
@@ -25,22 +25,21 @@ pub const LATENCIES_NS: [u64; 5] = [0, 40, 80, 120, 160];
 /// The seeds of all simulations.
 pub const SEEDS: RangeInclusive<u64> = 1..=10;
 
-/// A number over all seeds.
+/// Statistics of a number over all seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// The mean.
     pub mean: f64,
-    /// The least.
+    /// The smallest value.
     pub least: f64,
-    /// The most.
+    /// The largest value.
     pub most: f64,
 }
 
 impl Spread {
-    /// The spread of some numbers.
+    /// The statistics of some numbers.
     ///
     /// # Panics
-    /// If there are none.
+    /// If there are no numbers.
     pub fn of(numbers: &[f64]) -> Self {
         assert!(!numbers.is_empty(), "a spread of no numbers");
         Self {
@@ -60,7 +59,7 @@ impl Spread {
 /// A point of Figure 3: one processor under overload.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// Threads of the processor.
+    /// The number of threads of the processor.
     pub threads: u32,
     /// The one-way latency, in nanoseconds.
     pub latency_ns: u64,
@@ -73,11 +72,9 @@ pub struct Point {
 /// A line of Table 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Configuration {
-    /// The name of the configuration.
     pub name: &'static str,
-    /// The number of processors.
     pub processors: u32,
-    /// The threads of each processor.
+    /// The number of threads of each processor.
     pub threads: u32,
     /// The one-way latency, in nanoseconds.
     pub latency_ns: u64,
@@ -85,39 +82,39 @@ pub struct Configuration {
     pub offered_gbps: f64,
     /// The throughput, in Gb/s.
     pub carried_gbps: Spread,
-    /// Lost packets of 1,000 offered ones.
+    /// The number of lost packets for each 1,000 offered packets.
     pub lost_per_mille: Spread,
     /// The share of cycles in which instructions were issued.
     pub usage: Spread,
     /// The latency from the arrival of a packet's last bit to the departure of its last bit, after
-    /// all earlier packets; in microseconds, as all following fields.
+    /// all earlier packets. Like all following times, in microseconds.
     pub latency_us: Spread,
-    /// The part of it until the thread returns the packet to packet I/O.
+    /// The part of `latency_us` until the thread returns the packet to packet I/O.
     pub processing_us: Spread,
-    /// The part of it in which the thread waits for the network.
+    /// The part of `processing_us` in which the thread waits for the network.
     pub network_us: Spread,
-    /// The part of it in which an instruction of the thread is in the pipeline.
+    /// The part of `processing_us` in which an instruction of the thread is in the pipeline.
     pub compute_us: Spread,
     /// The share of the latency in which the thread waits for the network.
     pub network_share: Spread,
 }
 
-/// What a measured number next to one of the paper's shows.
+/// The meaning of the comparison of a measured number with a number of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
-    /// It depends on how the machine works: evidence for the model.
+    /// The number depends on how the machine works: evidence for the model.
     Measured,
     /// The paper's number has set a constant of the model, here the cost of an access, or follows
-    /// from one that has.
+    /// from a number that has.
     Calibrated,
-    /// It follows from numbers that were put in (instructions a packet, the clock, the line),
-    /// whatever the machine does, as long as it keeps up.
+    /// The number follows from inputs (instructions a packet, the clock, the line), whatever the
+    /// machine does, as long as it keeps up.
     Arithmetic,
 }
 
 impl Evidence {
-    /// Its name in tables.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Measured => "measured",
@@ -130,15 +127,14 @@ impl Evidence {
 /// A number of the paper next to the measured one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stated {
-    /// The quantity.
+    /// The name of the quantity.
     pub what: String,
-    /// The unit.
     pub unit: &'static str,
     /// The paper's number.
     pub paper: f64,
     /// The measured number.
     pub measured: Spread,
-    /// What it shows.
+    /// The meaning of the comparison.
     pub evidence: Evidence,
     /// The reason for the difference, if it exceeds a tenth.
     pub why: Option<&'static str>,
@@ -202,8 +198,8 @@ fn measure(
     })
 }
 
-/// Measures every setting with every seed, on so many host threads; those with the most demand
-/// begin first. Returns the results of each setting, in the order of the seeds.
+/// Measures every setting with every seed on `workers` host threads. The settings with the most
+/// demand begin first. Returns the results of each setting, in the order of the seeds.
 fn with_seeds<T: Copy + Sync>(
     settings: &[T],
     seeds: &RangeInclusive<u64>,
@@ -225,7 +221,7 @@ fn spread(measured: &[Measured], number: impl Fn(&Measured) -> f64) -> Spread {
     Spread::of(&measured.iter().map(number).collect::<Vec<f64>>())
 }
 
-/// Figure 3, simulated with these seeds on so many host threads.
+/// Figure 3, simulated with these seeds on `workers` host threads.
 ///
 /// # Errors
 /// A sentence, if a simulation fails.
@@ -244,7 +240,7 @@ pub fn figure_3(
     points(base, &settings, &seeds, workers)
 }
 
-/// The points of Figure 3 with these threads and latencies.
+/// The points of Figure 3 with these numbers of threads and latencies.
 fn points(
     base: &Spec,
     settings: &[(u32, u64)],
@@ -267,8 +263,9 @@ fn points(
     Ok(settings.iter().zip(measured).map(point).collect())
 }
 
-/// An estimate of the threads' demand on such a processor, and so of the simulated time: each
-/// thread has an instruction in the pipeline from one access to the next, then waits for both ways.
+/// An estimate of the demand of `threads` threads on a processor, and so of the simulation time.
+/// Each thread has an instruction in the pipeline from one access to the next, then waits for both
+/// ways.
 fn demand(base: &Spec, (threads, latency_ns): (u32, u64)) -> u64 {
     let instructions = u64::from(PAPER.instructions / PAPER.accesses);
     let executes = base.processor.clock.cycles(instructions * u64::from(base.processor.stages));
@@ -276,11 +273,11 @@ fn demand(base: &Spec, (threads, latency_ns): (u32, u64)) -> u64 {
 }
 
 /// The numbers that the paper's text gives for Figure 3. The cost of an access was derived from the
-/// rate of 4 threads at 160 ns (docs/machines/mpsoc.md); without latency and with enough threads a
-/// processor has an instruction in each cycle, so its rate is a division.
+/// rate of 4 threads at 160 ns (docs/machines/mpsoc.md). Without latency and with enough threads a
+/// processor issues an instruction in each cycle, so its rate is a division.
 ///
 /// # Panics
-/// If a point that the text names is not there.
+/// If a point that the text names is missing from `points`.
 pub fn figure_3_stated(points: &[Point]) -> Vec<Stated> {
     let at = |threads, latency_ns| {
         let is_it = |point: &&Point| (point.threads, point.latency_ns) == (threads, latency_ns);
@@ -327,7 +324,8 @@ pub fn figure_3_stated(points: &[Point]) -> Vec<Stated> {
     ]
 }
 
-/// A machine of Table 1: name, processors, threads of each, nanoseconds one way, Gb/s.
+/// A machine of Table 1: name, processors, threads of each processor, one-way latency in
+/// nanoseconds, line rate in Gb/s.
 type Setting = (&'static str, u32, u32, u64, f64);
 
 /// The lines of Table 1, and the third configuration from the text.
@@ -337,7 +335,7 @@ const SETTINGS: [Setting; 3] = [
     ("40 processors of 24 threads", 40, 24, 80, 10.0),
 ];
 
-/// Table 1 and the third configuration from the text, simulated on so many host threads.
+/// Table 1 and the third configuration from the text, simulated on `workers` host threads.
 ///
 /// # Errors
 /// A sentence, if a simulation fails.
@@ -378,8 +376,8 @@ fn configurations(
 }
 
 /// The numbers of the paper's Table 1 and of the text around it. A machine that keeps up carries
-/// what is offered, and its use is the packets' instructions over its cycles; both shares of the
-/// network agree with the cost of an access because they were a part of its derivation
+/// the offered load, and its use is the packets' instructions over its cycles. Both shares of the
+/// network agree with the cost of an access because the derivation of that cost used them
 /// (docs/machines/mpsoc.md).
 pub fn table_1_stated(lines: &[Configuration]) -> Vec<Stated> {
     use Evidence::{Arithmetic, Calibrated, Measured};
@@ -410,7 +408,7 @@ pub fn table_1_stated(lines: &[Configuration]) -> Vec<Stated> {
 mod tests {
     use super::*;
 
-    /// Tests the smallest machines of both; the benchmarks check all of them.
+    /// Tests the smallest machines of Figure 3 and Table 1; the benchmarks check all of them.
     #[test]
     fn what_the_paper_states_is_near_or_explained() {
         let base = Spec::base();

@@ -2,8 +2,8 @@
 //! sections 5.1 and 5.3).
 //!
 //! The message has the header window, the words of context that the next part reads, and the entry
-//! of that part. The message passing engine of the receiving thread places the window where that of
-//! an arriving packet lies, so that the program of every part knows where headers begin.
+//! of that part. The receiving thread's message passing engine places the window where the window
+//! of an arriving packet lies, so that the program of every part knows where headers begin.
 
 use wireloom_net::packet::{HEADROOM, WINDOW};
 
@@ -57,7 +57,7 @@ impl HandOver {
         })
     }
 
-    /// Places the packet in the local store of the receiving thread; `information` is its
+    /// Places the packet in the local store of the receiving thread. `information` is the packet's
     /// information from arrival.
     pub(super) fn place(&self, local: &mut [u8], information: &Information) -> Registers {
         place_window(&mut local[..AREA_BYTES], &self.window);
@@ -70,27 +70,27 @@ impl HandOver {
         Registers { egress: u32::from(self.egress), ..Registers::arrived(self.length, loaded) }
     }
 
-    /// The size of its contents on the network, in bytes.
+    /// The size of the message's contents on the network, in bytes.
     pub(super) fn bytes(&self) -> u32 {
         self.window.len() as u32 + 4 * self.context.len() as u32
     }
 }
 
-/// A packet between two parts, with the hardware's state of it.
+/// A packet between two parts, with the state that the hardware keeps for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Forward {
-    /// Its place in packet memory.
+    /// The place of the packet in packet memory.
     pub(super) packet: u32,
-    /// The number of packets sent from it.
+    /// The number of packets sent while threads held this one.
     pub(super) sent: u32,
     /// The cost of the packet so far.
     pub(super) spent: Spent,
     pub(super) contents: HandOver,
     /// The bytes that objects have changed in packet memory.
     pub(super) left: Left,
-    /// The number of its calls to objects with an order gate.
+    /// The number of the packet's calls to objects with an order gate.
     pub(super) counts: CallCounts,
-    /// The part that hands it over.
+    /// The part that hands the packet over.
     pub(super) from: u32,
 }
 

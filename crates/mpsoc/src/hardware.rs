@@ -16,9 +16,9 @@ pub(super) struct Hardware<T> {
     pub(super) registers: T,
     pub(super) context: Context,
     pub(super) track: Track,
-    /// The time up to which its track shows its activity.
+    /// The time up to which the timeline shows the thread's activity.
     pub(super) shown: Time,
-    /// The cycles spent when packets began to count.
+    /// The state when packets began to count.
     pub(super) before: Before,
     /// What it did at each instruction, if that is counted.
     pub(super) profile: Option<Box<ThreadProfile>>,
@@ -62,7 +62,7 @@ impl ThreadProfile {
     }
 }
 
-/// Cycles of a thread up to a time.
+/// The statistics of a thread up to a time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Before {
     at: Time,
@@ -73,7 +73,7 @@ pub(super) struct Before {
 
 impl<T> Hardware<T> {
     /// Shows the thread's activity since its last change on the timeline, up to a time. The awaited
-    /// reply can arrive while the instruction is still in the pipeline: then the pipeline has
+    /// reply can arrive while the instruction is still in the pipeline; then the pipeline takes
     /// precedence.
     pub(super) fn show(&mut self, label: Label, until: Time, timeline: &mut Timeline) {
         let from = self.context.since.max(self.shown);
@@ -83,7 +83,7 @@ impl<T> Hardware<T> {
         }
     }
 
-    /// Ends the wait of the thread and returns what it waited for.
+    /// Ends the wait of the thread and returns the awaited event.
     pub(super) fn end_wait(&mut self, outside: &mut Outside<'_>) -> Wait {
         let Self { context, .. } = self;
         let wait = std::mem::take(&mut context.wait);
@@ -112,7 +112,7 @@ impl<T> Hardware<T> {
         Some(profile.counts)
     }
 
-    /// The cost of its issued instructions, if so much of the work is not yet issued.
+    /// The cost of the thread's issued instructions, where `to_come` is counted but not yet issued.
     pub(super) fn spent(&self, to_come: Run) -> Spent {
         let mut spent = self.context.spent;
         spent.instructions -= u64::from(to_come.count);
@@ -120,7 +120,7 @@ impl<T> Hardware<T> {
         spent
     }
 
-    /// The time that it has waited: for the network, and idle.
+    /// The times for which the thread has waited for the network, and has been idle.
     fn waited(&self, spent: Spent, now: Time) -> (Time, Time) {
         let Context { idle, since, wait, .. } = &self.context;
         let current = |counts: bool| if counts { now.since(*since) } else { Time::ZERO };
@@ -128,20 +128,20 @@ impl<T> Hardware<T> {
         (network, *idle + current(wait.is_idle()))
     }
 
-    /// Restricts the statistics to the time from now on, if its issued instructions have cost so
-    /// much.
+    /// Restricts the statistics to the time from now on. `spent` is the cost of the instructions
+    /// issued so far.
     pub(super) fn begin_to_count(&mut self, spent: Spent, now: Time) {
         let (network, idle) = self.waited(spent, now);
         self.before = Before { at: now, spent, network, idle };
     }
 
-    /// The part of the cost of its issued instructions since they count.
+    /// The cost of issued instructions since packets began to count.
     pub(super) fn counted(&self, spent: Spent) -> Spent {
         spent.since(self.before.spent)
     }
 
     /// Statistics: `instructions`, and shares of the time: `network` (waiting for the network),
-    /// `idle` (waiting for packets, calls, or a thread to execute); `spent` is the cost of issued
+    /// `idle` (waiting for packets, calls, or a thread to execute). `spent` is the cost of issued
     /// instructions.
     pub(super) fn record(&self, spent: Spent, now: Time) -> Record {
         let (network, idle) = self.waited(spent, now);

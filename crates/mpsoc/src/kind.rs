@@ -159,8 +159,9 @@ impl Configured for Spec {
     }
 }
 
-/// What hardware threads compute by calls of the platform's objects: a hash takes a processor of 32
-/// bits hundreds of cycles, and it does not know its packet's sequence number.
+/// The platform's objects compute hashes and random numbers for hardware threads. A hash takes a
+/// processor of 32 bits hundreds of cycles, and a processor does not know the sequence number of
+/// its packet.
 const PASSES: PassOptions =
     PassOptions { header: None, served: &["hash", "random"], scalars: true };
 
@@ -171,8 +172,8 @@ pub fn for_threads(mut program: ir::Program) -> ir::Program {
 }
 
 impl Options {
-    /// The default options with a timeline of so many nanoseconds, and a time series with an
-    /// interval of so many nanoseconds.
+    /// The default options, with a timeline of the first `timeline_ns` nanoseconds, and a time
+    /// series with an interval of `interval_ns` nanoseconds.
     pub fn recording(timeline_ns: Option<u64>, interval_ns: Option<u64>) -> Self {
         Self {
             timeline: match timeline_ns {
@@ -185,8 +186,8 @@ impl Options {
     }
 }
 
-/// Checks that a machine's processors can execute a program; returns the reason if not. Only the
-/// compiler knows how much of a thread's stack variables take; without it, that is not checked.
+/// Checks that a machine's processors can execute a program. Returns the reason if not. Only the
+/// compiler knows the stack use of variables; without it, that is not checked.
 fn built(spec: &Spec, program: &ir::Program) -> Result<(), Refused> {
     let elements = Elements::named(program, spec.element.keys().map(String::as_str))?;
     let partition = spec.partition.partition(program, &elements)?;
@@ -320,23 +321,21 @@ fn common(totals: &Totals) -> wireloom_machine::Totals {
     }
 }
 
-/// The summary of a simulation, from when packets began to count.
+/// The summary of a simulation from the time at which packets began to count.
 #[derive(Clone, Debug, Serialize)]
 struct Values {
     #[serde(flatten)]
     throughput: Throughput,
-    /// The instructions of all processors.
+    /// The number of instructions of all processors.
     instructions: u64,
-    /// Instructions per packet.
     instructions_a_packet: f64,
     /// The share of cycles in which processors issued instructions.
     usage: f64,
     /// Simulated instructions per second of host time.
     instructions_a_second: f64,
-    /// The mean power, and the energy shared out to all packets that threads finished.
+    /// The mean power, and the energy per packet that threads finished.
     watts: f64,
     nanojoules_a_packet: f64,
-    /// The account of energy.
     power: Statistics,
     /// All other statistics.
     statistics: Statistics,

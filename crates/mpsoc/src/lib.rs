@@ -8,8 +8,8 @@
 //! ```
 //!
 //! All of these are nodes of one network on the chip. [`Machine`] holds the platform and its
-//! kernel; what the processors execute is a [`Workload`]: a compiled program, or the synthetic load
-//! of the paper's section 5.4. [docs/machines/mpsoc.md] states what is modelled and assumed.
+//! kernel. The processors execute a [`Workload`]: a compiled program, or the synthetic load of the
+//! paper's section 5.4. [docs/machines/mpsoc.md] states the model and its assumptions.
 
 mod any;
 pub mod application;

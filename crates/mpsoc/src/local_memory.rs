@@ -23,8 +23,8 @@ pub(super) mod region {
 #[derive(Clone, Debug, Default)]
 pub struct Constants {
     base: u32,
-    /// Addresses below this hold instructions and the data that only these read: a null pointer
-    /// leads there.
+    /// Addresses below this hold instructions and the data that only these instructions read. Null
+    /// pointers point there.
     guard: u32,
     bytes: Arc<[u8]>,
     /// The mask that selects the address bits of a line.
@@ -32,13 +32,13 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// Read-only bytes from an address on, held by a cache with lines of so many bytes: a power of
-    /// two. Only the instructions below `guard` can read the bytes below `guard`.
+    /// Read-only bytes that begin at address `base`. The cache has lines of `line_bytes` bytes, a
+    /// power of two. Only the instructions below `guard` can read the bytes below `guard`.
     pub(super) fn new(base: u32, guard: u32, bytes: &[u8], line_bytes: u32) -> Self {
         Self { base, guard, bytes: bytes.into(), line: !(line_bytes - 1) }
     }
 
-    /// Their length, that of the program included.
+    /// The number of bytes, with the program.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.len() as u64
     }
@@ -69,23 +69,23 @@ impl Constants {
 }
 
 /// The local store of a thread, the registers that describe the packet to send, and constants. As a
-/// bus it serves accesses that no other part can observe or change; all other accesses, and invalid
-/// ones, must wait for their issue time.
+/// bus it serves accesses that no other component can observe or change. All other accesses, and
+/// invalid ones, must wait for their issue time.
 #[derive(Clone, Debug)]
 pub(super) struct LocalMemory {
     pub(super) local: Box<[u8; LOCAL_BYTES]>,
-    /// The registers that are written before a packet is sent.
+    /// The registers that the program writes before it sends a packet.
     pub(super) registers: Registers,
     constants: Constants,
-    /// The part of the local store that others may write meanwhile.
+    /// The part of the local store that other components may write while the thread runs.
     pub(super) shared: Range<u32>,
     /// The line of the last constant that was read, or [`NO_DATA`].
     pub(super) data: u32,
-    /// What the thread's instructions have used, possibly with some that are not yet issued.
+    /// The resource use of the thread's instructions, possibly with some that are not yet issued.
     pub(super) tally: Tally,
 }
 
-/// The value if no constant was read: no line begins at an odd address.
+/// The value of `data` before the first read of a constant: no line begins at an odd address.
 pub(super) const NO_DATA: u32 = 1;
 
 impl LocalMemory {

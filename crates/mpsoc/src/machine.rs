@@ -48,7 +48,7 @@ pub struct Options {
     /// The number of initial packets that do not count, so that caches and queues fill first: see
     /// [`Machine::counted_from`]. With 0, all packets count.
     pub warm: u64,
-    /// The arrival times of packets, instead of those of the description.
+    /// The arrival times of packets; replaces the pace of the description.
     pub rate: Option<Rate>,
 }
 
@@ -84,7 +84,7 @@ pub struct Machine<W: Workload, O: Objects> {
     clock: Clock,
     processors: u32,
     sampler: Option<Sampler>,
-    /// The account of energy when packets began to count, and what the objects consist of.
+    /// The account of energy when packets began to count.
     account: Account,
     units: Vec<Unit>,
     watchdog: Watchdog,
@@ -115,15 +115,12 @@ pub enum RunError {
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("processor {processor} thread {thread} at {at}, {place}: {problem}")]
 pub struct Failure {
-    /// The number of the processor.
     pub processor: u32,
-    /// The number of the thread in the processor.
+    /// The number of the thread in its processor.
     pub thread: u32,
-    /// The time of the exception.
     pub at: Time,
     /// The place in the program: the address, and the function with the offset in it.
     pub place: String,
-    /// The kind of problem.
     pub problem: Problem,
 }
 
@@ -135,7 +132,6 @@ pub enum Problem {
     Exception {
         /// The instruction as assembly, with its word and a colon; empty if there is none.
         instruction: String,
-        /// The cause.
         cause: Cause,
     },
     /// An access or a jump to an address in the area of null pointers.
@@ -143,17 +139,13 @@ pub enum Problem {
     NullPointer {
         /// The instruction, as in [`Problem::Exception`].
         instruction: String,
-        /// The cause.
         cause: Cause,
         /// The address at which the program begins.
         end: u32,
     },
     /// A call of a null pointer. The place is the return address.
     #[error("it has called a null pointer: there is no function at 0x{target:08x}")]
-    NullCall {
-        /// The target address.
-        target: u32,
-    },
+    NullCall { target: u32 },
     /// A stack that has grown into the area of replies, or beyond.
     #[error(
         "{instruction}its stack overflows: the stack pointer is 0x{stack_pointer:08x}, and the stack has the {} bytes from 0x{:08x} on",
@@ -177,11 +169,9 @@ pub enum Problem {
         "it calls method {method} of {service} with {words} words, which its hardware element does not implement"
     )]
     NoMethod {
-        /// The service.
         service: Service,
-        /// The method.
         method: u32,
-        /// The number of words in the call.
+        /// The number of words in the call's arguments.
         words: u32,
     },
     /// A reply of a hardware element that is too long for the ticket.
@@ -189,9 +179,7 @@ pub enum Problem {
         "it calls {service} under ticket {ticket}, which has no room for a reply of {words} words: take a lower ticket"
     )]
     NoRoom {
-        /// The service.
         service: Service,
-        /// The ticket.
         ticket: u32,
         /// The number of words in the reply.
         words: usize,
@@ -201,7 +189,7 @@ pub enum Problem {
 /// The totals up to a time; the difference of two totals describes the interval between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
-    /// The time.
+    /// The simulated time.
     pub now: Time,
     /// The number of packets that packet I/O has taken.
     pub taken: u64,
@@ -274,9 +262,9 @@ pub struct Latency {
     pub total_ns: f64,
     /// The latency until the thread returns the packet to packet I/O.
     pub processing_ns: f64,
-    /// The part of it in which the thread waited for the network.
+    /// The part of `processing_ns` in which the thread waited for the network.
     pub network_ns: f64,
-    /// The part of it in which an instruction of the thread was in the pipeline.
+    /// The part of `processing_ns` in which an instruction of the thread was in the pipeline.
     pub compute_ns: f64,
 }
 
@@ -318,7 +306,7 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         })
     }
 
-    /// Adds packets to the line, after those that were offered before. The first packet of all
+    /// Adds packets to the line after the packets that were offered before. The very first packet
     /// comes at once; with `pace = "given"` the others keep their time offsets from it.
     ///
     /// # Panics
@@ -327,7 +315,7 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         self.platform.io.offer(packets, &mut self.kernel.wrapped(Event::Line));
     }
 
-    /// Adds one or more packets of so many bytes without contents to the line.
+    /// Adds `count` packets, at least 1, of `bytes` bytes each without contents to the line.
     pub fn offer_plain(&mut self, bytes: u32, count: u64) {
         self.platform.io.offer_plain(bytes, count, &mut self.kernel.wrapped(Event::Line));
     }
@@ -345,7 +333,7 @@ impl<W: Workload, O: Objects> Machine<W, O> {
     /// Runs until a time, or until all offered packets have left.
     ///
     /// # Errors
-    /// A thread raises an exception, or the machine has packets and makes no progress.
+    /// A thread has raised an exception, or the machine has packets and makes no progress.
     pub fn run(&mut self, until: Time) -> Result<(), RunError> {
         let ControlFlow::Continue(()) = self.observe(until, &mut ())?;
         Ok(())
@@ -387,7 +375,7 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         while let Some(next) =
             self.sampler.as_ref().map(Sampler::next).filter(|next| *next <= until)
         {
-            // What happens at `next` belongs to the next interval.
+            // Events at `next` belong to the next interval.
             let end = Time(next.0 - 1);
             let result = self.run_on(end, observer);
             if matches!(result, Ok(ControlFlow::Break(_))) {
@@ -409,7 +397,7 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         let Some(sampler) = &mut self.sampler else { return };
         let (next, interval) = (sampler.next(), sampler.series().interval());
         let cycles = self.clock.edge_from(next) - self.clock.edge_from(next - interval);
-        // All cycles up to now are executed, including one at this instant.
+        // All cycles before this instant, and the cycle at this instant, are executed.
         let edge = self.clock.edge_from(self.kernel.now() + Time(1));
         let busy = self.platform.busy_before(edge);
         let mut totals = totals(&self.kernel, &self.platform);
@@ -430,7 +418,7 @@ impl<W: Workload, O: Objects> Machine<W, O> {
     ) -> Result<ControlFlow<B::Break>, RunError> {
         let stop = loop {
             let stop = self.watchdog.observe(&mut self.kernel, &mut self.platform, until, observer);
-            // After a break, cycles at this instant may be still to come.
+            // After a break, cycles at this instant may still be pending.
             let is_over = !matches!(stop, Ok(ControlFlow::Break(_)));
             self.platform.settle_before(self.kernel.now() + Time(u64::from(is_over)));
             match stop? {
@@ -449,7 +437,7 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         }
     }
 
-    /// Resets the statistics: everything but the numbers of packets counts from now on.
+    /// Resets the statistics. Afterwards everything but the numbers of packets counts from now on.
     fn begin_to_count(&mut self) {
         self.counted_from = Some(self.totals());
         self.account = self.energy();
@@ -458,9 +446,9 @@ impl<W: Workload, O: Objects> Machine<W, O> {
     }
 
     /// The totals when packets began to count: zero, or the totals when the packets of
-    /// [`Options::warm`] were done; before that, the current totals. The [`record`](Self::record)
-    /// covers the time from then on, except for numbers of packets, which are those of the whole
-    /// run, as arrivals are.
+    /// [`Options::warm`] were done. Before that, the current totals. The [`record`](Self::record)
+    /// covers the time from then on, except for the numbers of packets, which cover the whole run
+    /// because arrivals do.
     pub fn counted_from(&self) -> Totals {
         self.counted_from.unwrap_or_else(|| self.totals())
     }
@@ -481,13 +469,13 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         self.platform.io.take_delivered()
     }
 
-    /// Takes the numbers of packets with contents that were lost at the input since the last call,
-    /// among all that were offered.
+    /// Takes the numbers of packets with contents that were lost at the input since the last call.
+    /// A packet's number is its position among all offered packets.
     pub fn lost(&mut self) -> Vec<u64> {
         self.platform.io.take_lost()
     }
 
-    /// The number of offered packets with contents that the line has not begun to bring.
+    /// The number of offered packets with contents whose arrival has not begun.
     pub fn to_come(&self) -> u64 {
         self.platform.io.to_come()
     }
@@ -512,19 +500,19 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         self.platform.io.measure_from(self.kernel.now());
     }
 
-    /// Keeps the times of a packet, by its number among all that were offered.
+    /// Keeps the times of a packet. Its number is its position among all offered packets.
     pub fn follow(&mut self, packet: u64) {
         self.platform.io.follow(packet);
         self.platform.follow(packet);
     }
 
-    /// What has happened to the packet that is followed, by time, and the number of further events
-    /// that were not kept.
+    /// The events of the followed packet, by time, and the number of further events that were not
+    /// kept.
     pub fn course(&self) -> (Vec<CourseEvent>, u64) {
         self.platform.course().map(Course::events).unwrap_or_default()
     }
 
-    /// The times so far of the packet that is followed.
+    /// The times so far of the followed packet.
     pub fn followed(&self) -> Option<&Followed> {
         self.platform.io.followed()
     }
@@ -541,14 +529,15 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         }
     }
 
-    /// The share of cycles in which processors issued instructions, between two times.
+    /// The share of cycles between two times in which processors issued instructions.
     pub fn usage(&self, from: &Totals, to: &Totals) -> f64 {
         let cycles = self.clock.edge_from(to.now) - self.clock.edge_from(from.now);
         (to.busy - from.busy) as f64 / (cycles.max(1) * u64::from(self.processors)) as f64
     }
 
-    /// The energy since packets began to count: see docs/power.md. Threads may have executed instructions
-    /// before their time, which count already; once all packets have left there are none.
+    /// The energy since packets began to count: see docs/power.md. With run-ahead, threads may have
+    /// executed instructions before their issue time; these count already. Once all packets have
+    /// left there are none.
     pub fn energy(&self) -> Account {
         let (mut account, now) = (self.account.clone(), self.kernel.now());
         account.advance(now);
@@ -579,7 +568,7 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         self.platform.ended()
     }
 
-    /// Takes what an application has printed since the last call.
+    /// Takes the bytes that an application has printed since the last call.
     pub fn printed(&mut self) -> Vec<u8> {
         self.platform.take_printed()
     }
@@ -596,7 +585,7 @@ impl<W: Workload, O: Objects> Machine<W, O> {
 
     /// The time series, if sampling is on: `use` (share of the processors' cycles), `mpps` (million
     /// packets per second that threads finished), `lost` (packets), the use of each processor, and
-    /// the power in watts: `power_w`, that of each processor, and that of each part.
+    /// the power in watts: `power_w` for the chip, then one series a processor and one a part.
     pub fn series(&self) -> Option<&Series> {
         self.sampler.as_ref().map(Sampler::series)
     }

@@ -1,9 +1,9 @@
 //! The message passing engine: its programming interface for threads, and the messages that it
 //! creates (the paper, section 4.2).
 //!
-//! Processors are little-endian, networks are not: the engine marshals. Byte k of the window area,
-//! in network order, lies at local address k ^ 3, so that aligned words, half-words (at k ^ 2)
-//! and bytes are read without swapping.
+//! Processors are little-endian, networks are not: the engine converts the byte order. Byte k of
+//! the window area, in network order, lies at local address k ^ 3, so that aligned words,
+//! half-words (at k ^ 2) and bytes are read without swapping.
 
 use wireloom_sim::Time;
 
@@ -17,32 +17,33 @@ use super::workload::Run;
 pub const LOCAL_STORE: u32 = 0x1000_0000;
 /// The size of a local store in bytes.
 pub const LOCAL_BYTES: usize = 4096;
-/// The size of the window area in bytes; it begins the local store. The area after the window of an
-/// arriving packet is zero. It is large enough that programs find zeros after the end of the
-/// longest window, which a packet from another part of an engine has if all parts are cut.
+/// The size of the window area in bytes. The area is at the start of the local store. Bytes after
+/// the window of an arriving packet are zero. The area is large enough that programs find zeros
+/// after the end of the longest window: a packet from another part of an engine has it if all parts
+/// are cut.
 pub const AREA_BYTES: usize = 0x480;
-/// The maximum number of words in a call that a server gets, from the begin of its local store on;
-/// a thread never has a packet and a call at the same time.
+/// The maximum number of words in a call that a server gets. They lie at the start of its local
+/// store: a thread never has a packet and a call at the same time.
 pub const REQUEST_WORDS: usize = 17;
 /// The offset in the local store at which a server writes the words of its reply.
 pub const ANSWERS: usize = 0x80;
-/// The maximum number of words in such a reply.
+/// The maximum number of words in a server's reply.
 pub const ANSWER_WORDS: usize = 32;
-/// The offset in the window area at which an arriving packet begins: room in front for golden's
-/// window to grow, and layer 3 after Ethernet's 14 bytes on a multiple of 4.
+/// The offset in the window area at which an arriving packet begins. The room in front lets
+/// golden's window grow, and aligns layer 3 after Ethernet's 14 bytes to a multiple of 4.
 pub const FRONT: usize = 0x102;
 /// The offset of the packet information in the local store: see [`Information`].
 pub const INFORMATION: usize = 0x480;
 /// The offset of a call's arguments, except the last word, in the local store.
 pub const ARGUMENTS: usize = 0x4b0;
-/// The maximum number of these words.
+/// The maximum number of words at [`ARGUMENTS`].
 pub const ARGUMENT_WORDS: usize = 36;
-/// The offset of the first ticket's reply in the local store; a reply that is longer than
+/// The offset of the first ticket's reply in the local store. A reply that is longer than
 /// [`REPLY_WORDS`] continues in the places of the next tickets.
 pub const REPLIES: usize = 0x540;
 /// The distance between two replies, in words.
 pub const REPLY_WORDS: usize = 8;
-/// The number of tickets of a thread: calls that it can have in progress.
+/// The number of tickets of a thread: the maximum number of its calls in progress.
 pub const TICKETS: usize = 16;
 /// The lowest address of a thread's stack: after the places of replies.
 pub const STACK_BEGIN: u32 = LOCAL_STORE + (REPLIES + 4 * REPLY_WORDS * TICKETS) as u32;
@@ -51,8 +52,8 @@ pub const STACK: u32 = LOCAL_STORE + LOCAL_BYTES as u32;
 
 /// The address of the registers, a word each.
 pub const REGISTERS: u32 = 0x2000_0000;
-/// Read: waits for a packet and returns the low word of its number. Sets the registers that are
-/// written before [`SEND`].
+/// Read: waits for a packet and returns the low word of its number. Also sets the registers that
+/// programs write before [`SEND`].
 pub const RECEIVE: u32 = REGISTERS;
 /// Written before [`SEND`], and read: the egress port of the packet.
 pub const EGRESS: u32 = REGISTERS + 0x04;
@@ -61,38 +62,39 @@ pub const WINDOW_FRONT: u32 = REGISTERS + 0x08;
 /// Written before [`SEND`], and read: the offset in the window area at which the window ends.
 pub const WINDOW_END: u32 = REGISTERS + 0x0c;
 /// Written before [`SEND`], and read: the length of the whole packet in bytes. Bytes outside the
-/// window are those that followed the window of the arrived packet, or those that an object has
-/// left there.
+/// window are the bytes that followed the window of the arrived packet, or the bytes that an object
+/// has left there.
 pub const LENGTH: u32 = REGISTERS + 0x10;
-/// Written: sends the packet. Bits 0 to 7 are the kind, see [`kind`]; 8 to 23 the reason, 24 to 31
-/// the set of the reason.
+/// Written: sends the packet. Bits 0 to 7 are the kind, see [`kind`]; bits 8 to 23 the reason, 24
+/// to 31 the set of the reason.
 pub const SEND: u32 = REGISTERS + 0x14;
 /// Written: the service that the thread serves from then on, by its number in the program's
 /// interfaces.
 pub const SERVICE: u32 = REGISTERS + 0x18;
-/// Read: waits for a call of that service and places its words in the local store. Bits 0 to 7 are
-/// its method, 8 to 15 its number of words; bit 16 is set if it needs a reply.
+/// Read: waits for a call of that service and places its words in the local store. In the result,
+/// bits 0 to 7 are the method, 8 to 15 the number of words; bit 16 is set if the call needs a
+/// reply.
 pub const REQUEST: u32 = REGISTERS + 0x1c;
-/// Written: replies with so many words.
+/// Written: replies to the call; the value is the number of words in the reply.
 pub const ANSWER: u32 = REGISTERS + 0x20;
 /// Read: cycles of the processors' clock since the start of the machine, the low word.
 pub const CYCLES: u32 = REGISTERS + 0x24;
-/// Written: the thread's packet makes no more calls of the object of this number. Objects that must
-/// see packets in the order of their arrival need this.
+/// Written: the number of an object of which the thread's packet makes no more calls. Objects with
+/// an order gate need this.
 pub const RELEASE: u32 = REGISTERS + 0x28;
 /// Read at `4 * ticket` from here on: waits for a reply and returns its first word.
 pub const WAIT: u32 = REGISTERS + 0x100;
-/// Written at `object << 24 | method << 8 | ticket << 4` from here on: makes a call; the word is
-/// the last argument. One-way calls have no ticket.
+/// Written at `object << 24 | method << 8 | ticket << 4` from here on: makes a call. The word that
+/// is written is the last argument. One-way calls have no ticket.
 pub const CALLS: u32 = 0x8000_0000;
 /// The address bit that marks a call as one-way.
 pub const ONE_WAY: u32 = 1 << 2;
 /// The address bit, only in engines, that marks field arguments: the words of the call lie in the
-/// window area in network order, and the word that is written is the local address after them. So a
+/// window area in network order, and the word that is written is the local address after them. A
 /// field of the packet goes to an object without passing through the processor.
 pub const FIELD: u32 = 1 << 3;
-/// The object that prints, only in applications: its method is the number of bytes, at most
-/// [`PRINT_BYTES`], which the words have in little-endian order.
+/// The object that prints, only in applications. Its method is the number of bytes, at most
+/// [`PRINT_BYTES`]. The words hold the bytes in little-endian order.
 pub const CONSOLE: u32 = 0x7d;
 /// The maximum number of bytes that a call of [`CONSOLE`] prints.
 pub const PRINT_BYTES: u32 = 64;
@@ -107,28 +109,28 @@ pub const SERVICES: u32 = 112;
 /// The address of the shared memory that programs can change; it is not cached.
 pub const SHARED: u32 = 0x3000_0000;
 
-/// The fate of a sent packet.
+/// The verdict on a sent packet.
 pub mod kind {
-    /// It is sent to its port.
+    /// The packet leaves by its port.
     pub const FINISH: u32 = 0;
-    /// It is dropped.
+    /// The packet is dropped.
     pub const DROP: u32 = 1;
-    /// It goes to the control processor.
+    /// The packet goes to the control processor.
     pub const TO_CPU: u32 = 2;
-    /// Nothing remains of it.
+    /// Nothing remains of the packet.
     pub const DONE: u32 = 3;
-    /// It is dropped: its thread has exceeded the loop bound.
+    /// The packet is dropped because its thread has exceeded the loop bound.
     pub const RUNAWAY: u32 = 4;
-    /// A copy is sent to its port; the thread keeps the packet.
+    /// A copy leaves by its port; the thread keeps the packet.
     pub const EMIT: u32 = 5;
-    /// Another part of the engine continues with it. Bits 8 to 15 are the number of context words
-    /// that go with it, which lie in the places of replies; 16 to 23 are the entry of that part, 24
-    /// to 31 the part.
+    /// Another part of the engine continues with the packet. Bits 8 to 15 are the number of context
+    /// words that go with it, which lie in the places of replies; bits 16 to 23 are the entry of
+    /// that part, 24 to 31 the part.
     pub const FORWARD: u32 = 6;
 }
 
 /// The information that a thread gets about its packet, a word each from [`INFORMATION`] on. The
-/// last of eight is zero for an arriving packet; if another part has handed the packet over, bits 0
+/// eighth word is zero for an arriving packet; if another part has handed the packet over, bits 0
 /// to 15 are the entry, 16 to 31 the egress port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Information {
@@ -136,13 +138,12 @@ pub struct Information {
     pub number: u64,
     /// The length of the whole packet in bytes.
     pub length: u32,
-    /// The ingress port; an object may replace the packet by another one, with another ingress
-    /// port.
+    /// The ingress port. An object may replace the packet by another one with another ingress port.
     pub ingress: u16,
     /// The arrival time in nanoseconds. The words hold it twice: for the packet, which an object
     /// may replace by another one, and for the thread.
     pub arrival_ns: u64,
-    /// The number of its bytes in the window area.
+    /// The number of the packet's bytes in the window area.
     pub loaded: u32,
 }
 
@@ -166,7 +167,7 @@ impl Information {
     }
 }
 
-/// The registers that describe the egress port and the place of a packet, as RECEIVE sets them and
+/// The registers that describe the egress port and the place of a packet. RECEIVE sets them, and
 /// the program changes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Registers {
@@ -213,9 +214,9 @@ pub(super) enum Target {
     Object { object: u32, method: u32 },
     /// Any server of a service.
     Service { service: Service, method: u32 },
-    /// The thread manager.
+    /// A request to the thread manager.
     ThreadManager { method: u32 },
-    /// The console, which prints so many bytes.
+    /// The console; the method is the number of bytes to print.
     Console { bytes: u32 },
 }
 
@@ -227,7 +228,7 @@ pub(super) struct Launch {
     pub(super) argument_words: u32,
     /// Whether the arguments are a field of the window: see [`FIELD`].
     pub(super) is_field: bool,
-    /// The number of words in the reply, as far as they are known in advance; 0 for a one-way call.
+    /// The number of words in the reply, as far as it is known in advance; 0 for a one-way call.
     pub(super) reply_words: u32,
     /// The way in which the object uses the bytes of the packet.
     pub(super) packet: PacketUse,
@@ -235,14 +236,13 @@ pub(super) struct Launch {
     pub(super) in_order: bool,
 }
 
-/// A call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) target: Target,
     pub(super) ticket: u32,
     /// The arguments; after execution, the reply.
     pub(super) words: Words,
-    /// The number of words in the reply, as far as they are known in advance; 0 for a one-way call.
+    /// The number of words in the reply, as far as it is known in advance; 0 for a one-way call.
     pub(super) reply_words: u32,
     /// The packet of the thread.
     pub(super) caller: Option<CallersPacket>,
@@ -250,9 +250,10 @@ pub(super) struct Call {
     pub(super) carried: Option<Box<PacketMessage>>,
     /// The number of the calling thread on the chip.
     pub(super) thread: u32,
-    /// The position of the call, if the object makes calls in the order of packets.
+    /// The position of the call in the order gate, if the object makes calls in the order of
+    /// packets.
     pub(super) turn: Option<Position>,
-    /// For a one-way call: whether the thread needs an acknowledgement when it begins.
+    /// For a one-way call: whether the thread needs an acknowledgement when the call begins.
     pub(super) is_acknowledged: bool,
 }
 
@@ -273,7 +274,7 @@ impl Call {
 /// A packet that a thread sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finish {
-    /// Its place in packet memory.
+    /// The place of the packet in packet memory.
     pub(super) packet: u32,
     /// The sequence number among the packets that the thread sends while it holds this packet.
     pub(super) sequence: u32,
@@ -290,9 +291,9 @@ pub(super) struct Finish {
     /// The bytes that objects have changed after the window.
     pub(super) left: Left,
     pub(super) spent: Spent,
-    /// The number of its calls to objects with an order gate.
+    /// The number of the packet's calls to objects with an order gate.
     pub(super) counts: CallCounts,
-    /// The part of the engine that sends it.
+    /// The part of the engine that sends the packet.
     pub(super) part: u32,
 }
 
@@ -302,13 +303,13 @@ impl Finish {
         is_kept(self.kind)
     }
 
-    /// The part of the packet that packet memory holds outside its window, where `came` is that
-    /// part at arrival.
+    /// The part of the packet that packet memory holds outside the window. `came` is that part at
+    /// arrival.
     pub(super) fn kept<'a>(&'a self, came: Kept<'a>) -> Kept<'a> {
         self.left.as_deref().map_or(came, |changed| changed.kept())
     }
 
-    /// The outgoing packet, where `came` is what packet memory held after its window at arrival.
+    /// The outgoing packet. `came` is the content of packet memory after the window at arrival.
     pub(super) fn merge(&self, came: Kept<'_>) -> Vec<u8> {
         let body = (self.length - self.window_bytes) as usize;
         [&self.window, &self.kept(came).behind[..body]].concat()
@@ -318,13 +319,12 @@ impl Finish {
 /// The cost of a packet for its thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spent {
-    /// The number of instructions.
     pub(super) instructions: u64,
-    /// The cycles in which they were issued.
+    /// The cycles in which the instructions were issued.
     pub(super) cycles: u64,
     /// The number of calls, and of network accesses for which the thread has waited.
     pub(super) accesses: u64,
-    /// The time for which it has waited for replies.
+    /// The time for which the thread has waited for replies.
     pub(super) network: Time,
 }
 
@@ -361,7 +361,7 @@ pub(super) fn reply_room(ticket: u32) -> u32 {
     (TICKETS as u32 - ticket) * REPLY_WORDS as u32
 }
 
-/// Whether a thread keeps the packet that it sends with such a word.
+/// Whether a thread keeps the packet that it sends with this word in [`SEND`].
 pub(super) fn is_kept(word: u32) -> bool {
     word & 0xff == kind::EMIT
 }
@@ -380,7 +380,7 @@ pub(super) fn put_words(local: &mut [u8], at: usize, words: &[u32]) {
     }
 }
 
-/// Copies bytes in network order into a local store's window area, to byte `at` on.
+/// Copies bytes in network order into a local store's window area, from byte `at` on.
 pub(super) fn swizzle(area: &mut [u8], at: usize, bytes: &[u8]) {
     let (head, words) = bytes.split_at(bytes.len().min(at.next_multiple_of(4) - at));
     for (place, byte) in (at..).zip(head) {
@@ -409,7 +409,7 @@ pub(super) fn unswizzle(area: &[u8], at: usize, length: usize) -> Vec<u8> {
 }
 
 /// The words of a call by the thread of a local store. The word that was written is the last one,
-/// or the address of all words: see [`FIELD`]. `None` if that lies outside the window area.
+/// or the address after all words: see [`FIELD`]. `None` if a field lies outside the window area.
 pub(super) fn arguments(local: &[u8], is_field: bool, words: u32, written: u32) -> Option<Words> {
     if is_field {
         return field(&local[..AREA_BYTES], written, words);
@@ -420,9 +420,9 @@ pub(super) fn arguments(local: &[u8], is_field: bool, words: u32, written: u32) 
     Some(stored.chain((words > 0).then_some(written)).collect())
 }
 
-/// Reads so many words, lowest first, whose bytes end in front of an address of the window area, in
-/// network order; `None` if that lies outside the area. Bytes in front of the area read as zero:
-/// fields of a few bytes are in words, too.
+/// Reads `words` words, lowest first, in network order. Their bytes end in front of the address
+/// `end` in the window area. `None` if `end` lies outside the area. Bytes in front of the area read
+/// as zero, because a field of a few bytes is also read in words.
 fn field(area: &[u8], end: u32, words: u32) -> Option<Words> {
     let end = end.checked_sub(LOCAL_STORE).filter(|end| *end as usize <= area.len())?;
     let byte = |back: u32| end.checked_sub(back).map_or(0, |at| u32::from(area[at as usize ^ 3]));
@@ -456,7 +456,7 @@ mod tests {
             swizzle(&mut area, at, &bytes);
             let end = LOCAL_STORE + at as u32 + 16;
             assert_eq!(field(&area, end, 4).unwrap()[..], words, "at {at:#x}");
-            // Six bytes: the bytes in front of them are above the value.
+            // Six bytes: the two bytes in front of them are above the value.
             assert_eq!(field(&area, end, 2).unwrap()[..], words[..2]);
         }
         assert_eq!(field(&area, LOCAL_STORE + 2, 1).unwrap()[..], [0xeeee], "in front of the area");

@@ -27,12 +27,12 @@ pub(super) enum NocPayload {
     Serve { call: u32, thread: u32 },
     /// The thread manager to a hardware thread: a thread to execute.
     Begin { hardware: u32, start: Start },
-    /// A thread to packet I/O: the fate of its packet.
+    /// A thread to packet I/O: the verdict on its packet.
     Finished { output: u32 },
     /// A thread to an object, or to the broker: a call.
     Call { call: u32 },
     /// A thread, or packet I/O, to an object with an order gate: a packet makes no more calls of
-    /// it.
+    /// the object.
     Released(Released),
     /// An object, or a server, to the calling thread: the reply.
     Reply { call: u32 },
@@ -43,7 +43,7 @@ pub(super) enum NocPayload {
     Probe { thread: u32 },
     /// Shared memory to the thread: the reply.
     Probed { thread: u32 },
-    /// A thread to shared memory: the access that it waits for.
+    /// A thread to shared memory: the access in the thread's context.
     Access { thread: u32 },
     /// Shared memory to the thread: the value that was read.
     Accessed { thread: u32, value: u32 },
@@ -56,20 +56,18 @@ pub(super) enum NocPayload {
 /// The notice that a packet makes no more calls of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Released {
-    /// The number of the object.
     pub(super) object: u32,
-    /// The number of the packet, among all that were taken.
+    /// The number of the packet, among all packets that were taken.
     pub(super) packet: u64,
-    /// The number of calls that it has made.
+    /// The number of calls that the packet has made.
     pub(super) calls: u32,
 }
 
 /// A line of a processor's cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line {
-    /// The address of the line.
     pub(super) address: u32,
-    /// The cache that holds it.
+    /// The cache that holds the line.
     pub(super) cache: Which,
 }
 
@@ -95,12 +93,12 @@ pub(super) enum Request {
     Line(Line),
     /// Make a call.
     Call(Call),
-    /// Announce that its packet makes no more calls of an object.
+    /// Announce that the thread's packet makes no more calls of an object.
     Release(Released),
     /// Reply to a call that the thread has served.
     Answer { call: u32, words: Words },
-    /// Hand its packet over to another part.
+    /// Hand the thread's packet over to another part.
     Forward(Box<Forward>),
-    /// End its packet, or send a packet before that.
+    /// Finish the thread's packet, or send a packet before that.
     Finish(Box<Finish>),
 }

@@ -14,16 +14,16 @@ use super::spec::{ObjectSpec, Spec};
 /// The words of a message; most messages have few.
 pub type Words = SmallVec<[u32; 8]>;
 
-/// The function of the objects that serve calls; their timing comes from their specifications.
+/// The function of the objects that serve calls. Their timing is in their specifications.
 pub trait Objects {
     /// The interfaces of the objects, by object number.
     fn interfaces(&self) -> &[ObjectInterface];
 
-    /// Executes a call; returns as many words as the method's interface states.
+    /// Executes a call. Returns as many words as the method's interface states.
     fn call(&mut self, call: Called<'_>) -> Words;
 
-    /// The bytes of the caller's packet that a call works on, where the packet has `length` bytes
-    /// afterwards: the object fetches these bytes.
+    /// The bytes of the caller's packet that a call works on: the object fetches them. The packet
+    /// has `length` bytes after the call.
     fn extent(
         &self,
         _object: usize,
@@ -43,40 +43,40 @@ pub trait Objects {
 /// The interface of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectInterface {
-    /// Its name.
     pub name: String,
-    /// Its kind, such as `lpm`.
+    /// The kind of the object, such as `lpm`.
     pub kind: String,
-    /// Whether it must see packets in the order of their arrival.
+    /// Whether the object must see packets in the order of their arrival.
     pub is_ordered: bool,
-    /// Its methods, by their numbers.
+    /// The methods, by method number.
     pub methods: Vec<MethodInterface>,
-    /// Its timing, if it differs from that of the machine file for its name or kind.
+    /// The timing, if it differs from the machine file's timing for the name or kind.
     pub times: Option<ObjectSpec>,
-    /// What it consists of, for the account of energy.
+    /// The hardware of the object, for the account of energy.
     pub unit: Unit,
 }
 
-/// The words of a method's arguments and reply: each value has its own words, the lowest first.
+/// The words of a method's arguments and reply. Each value has its own words, the lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MethodInterface {
     /// The number of words in the arguments, 0 to 17.
     pub argument_words: u32,
     /// The number of words in the reply, 0 to 32; a call without a reply is one-way.
     pub reply_words: u32,
-    /// The way in which it uses the bytes of the caller's packet.
+    /// How the method uses the bytes of the caller's packet.
     pub packet: PacketUse,
 }
 
-/// The way in which a method uses the bytes of the caller's packet.
+/// How a method uses the bytes of the caller's packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PacketUse {
-    /// It does not use them: the packet stays with the thread.
+    /// The method does not use the bytes: the packet stays with the thread.
     #[default]
     Nothing,
-    /// It reads them: they go with the call.
+    /// The method reads the bytes: they go with the call.
     Reads,
-    /// It may change them: they go with the call, and come back with the reply, which is mandatory.
+    /// The method may change the bytes: they go with the call, and come back with the reply, which
+    /// is mandatory.
     Writes,
 }
 
@@ -85,9 +85,8 @@ pub enum PacketUse {
 pub struct Called<'a> {
     /// The number of the object.
     pub object: usize,
-    /// The number of its method.
+    /// The number of the method in the object.
     pub method: usize,
-    /// The arguments.
     pub arguments: &'a [u32],
     /// The caller's packet.
     pub packet: Option<CallersPacket>,
@@ -129,7 +128,8 @@ pub(super) struct Element {
     since: Time,
     busy: Time,
     latency: Histogram,
-    /// Calls of each method, and the bytes of packets that they worked on, over the whole run.
+    /// The number of calls of each method, and of packet bytes that they worked on, over the whole
+    /// run.
     done: Vec<[u64; 2]>,
 }
 
@@ -153,8 +153,8 @@ impl Element {
         })
     }
 
-    /// Handles the arrival of a call whose data is complete at `ready`; returns when its reply
-    /// leaves. Calls begin in the order of their arrival.
+    /// Handles the arrival of a call whose data is complete at `ready`. Returns the time at which
+    /// its reply leaves. Calls begin in the order of their arrival.
     pub(super) fn call(&mut self, now: Time, ready: Time) -> Time {
         let port = self.ports.iter_mut().min().expect("an object has a port");
         let begin = ready.max(*port);
@@ -165,14 +165,14 @@ impl Element {
         done
     }
 
-    /// Counts a call of a method that works on so many bytes of its packet.
+    /// Counts a call of a method that works on `bytes` bytes of its packet.
     pub(super) fn count(&mut self, method: usize, bytes: usize) {
         if let Some([calls, all]) = self.done.get_mut(method) {
             (*calls, *all) = (*calls + 1, *all + bytes as u64);
         }
     }
 
-    /// Calls of each method, and the bytes of packets that they worked on.
+    /// The number of calls of each method, and of packet bytes that they worked on.
     pub(super) fn done(&self) -> &[[u64; 2]] {
         &self.done
     }
@@ -182,7 +182,7 @@ impl Element {
         Time(done.0 - self.spec.latency.0)
     }
 
-    /// The earliest start of the next call after one whose reply leaves at `done`.
+    /// The earliest start of the call after the call whose reply leaves at `done`.
     pub(super) fn begins_next(&self, done: Time) -> Time {
         Time(done.0 - self.spec.latency.0) + self.spec.interval
     }
@@ -192,7 +192,6 @@ impl Element {
         (self.since, self.busy, self.latency) = (now, Time::ZERO, Histogram::times());
     }
 
-    /// Its name.
     pub(super) fn name(&self) -> &str {
         &self.name
     }

@@ -1,10 +1,10 @@
 //! One-way calls: the limit on the calls that a thread may have in progress.
 //!
-//! Nothing comes back from such a call, so without a limit a thread could make them faster than
-//! they begin. The last call of each group to one receiver requests an acknowledgement, which the
-//! receiver sends when it begins that call; until it arrives, the thread makes no more calls to
-//! that receiver. As calls can overtake each other in transit, at most two groups can be in
-//! progress.
+//! Nothing comes back from a one-way call, so without a limit a thread could make calls faster than
+//! the receiver begins them. The last call of each group to one receiver requests an
+//! acknowledgement, which the receiver sends when it begins that call. Until the acknowledgement
+//! arrives, the thread makes no more calls to that receiver. As calls can overtake each other in
+//! transit, at most two groups can be in progress.
 
 use super::mpe::Target;
 
@@ -52,7 +52,7 @@ impl OneWayCalls {
         Self { bound, made: Vec::new() }
     }
 
-    /// Makes a call; returns whether it requests an acknowledgement. `None` if the thread must
+    /// Makes a call. Returns whether it requests an acknowledgement, or `None` if the thread must
     /// first wait for one.
     pub(super) fn make(&mut self, receiver: Receiver) -> Option<bool> {
         let place =

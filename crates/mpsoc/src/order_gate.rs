@@ -1,10 +1,10 @@
 //! Order gates of objects that must see packets in the order of their arrival.
 //!
 //! Golden makes all calls of a packet before any call of the next packet. An order-sensitive object
-//! makes each call after all earlier packets have made theirs. For this, calls are numbered, packet
-//! by packet. A packet is reported as over, with the number of its calls, when its thread reaches a
-//! step after which no call can follow, or has finished it. As packets get their threads in the
-//! order of their arrival, the packet that is next always has one.
+//! makes each call after all earlier packets have made all of theirs. For this, calls are numbered,
+//! packet by packet. A packet is reported as over, with the number of its calls, when its thread
+//! reaches a step after which no call can follow, or has finished the packet. Packets get their
+//! threads in the order of their arrival, so the packet that is next always has a thread.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use wireloom_sim::stats::Histogram;
 /// The position of a call in the order of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Position {
-    /// The number of the packet among all that were taken.
+    /// The number of the packet among all packets that were taken.
     pub(super) packet: u64,
     /// The sequence number of the call within its packet.
     pub(super) call: u32,
@@ -29,7 +29,6 @@ pub(super) struct OrderGate {
     waiting: BTreeMap<Position, (Time, u32)>,
     /// Packets that are over, with their numbers of calls.
     over: BTreeMap<u64, u32>,
-    /// The waiting times of calls.
     wait: Histogram,
 }
 
@@ -45,7 +44,7 @@ impl OrderGate {
         self.waiting.insert(turn, (now, number));
     }
 
-    /// Records that a packet makes only so many calls.
+    /// Records that a packet makes only `calls` calls.
     pub(super) fn end(&mut self, packet: u64, calls: u32) {
         self.over.insert(packet, calls);
     }
@@ -86,9 +85,9 @@ impl OrderGate {
 /// The number of a packet's calls to each object with an order gate, by object number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CallCounts {
-    /// The number of calls of each object, up to the last with calls.
+    /// The number of calls of each object, up to the last object with calls.
     calls: Vec<u32>,
-    /// Objects that the packet makes no more calls of, a bit each.
+    /// A bit mask of the objects of which the packet makes no more calls.
     over: u128,
 }
 
@@ -103,8 +102,8 @@ impl CallCounts {
         self.calls[index] - 1
     }
 
-    /// Ends the packet's calls of an object; returns the number of calls if they were not ended
-    /// before.
+    /// Ends the packet's calls of an object. Returns the number of calls, or `None` if they were
+    /// ended before.
     pub(super) fn end(&mut self, object: u32) -> Option<u32> {
         let bit = 1 << object;
         let is_news = self.over & bit == 0;

@@ -1,10 +1,10 @@
 //! Packet messages: calls carry packets to objects that work on their bytes, and replies carry them
 //! back.
 //!
-//! A thread has only the window of its packet. With the arguments of such a call its message
-//! passing engine sends the current window and the registers that describe its place; the object
+//! A thread has only the window of its packet. For such a call its message passing engine sends,
+//! with the arguments, the current window and the registers that describe its place. The object
 //! appends the bytes after the window from packet memory. Changes to the window come back with the
-//! reply; changes after the window stay in packet memory and belong to the packet from then on.
+//! reply. Changes after the window stay in packet memory and belong to the packet from then on.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl Changed {
 }
 
 /// The change that objects have made to a packet in packet memory; `None` if no object has changed
-/// it. Messages in transit keep the version from the time at which they were sent.
+/// it. Messages in transit keep the version of the time at which they were sent.
 pub type Left = Option<Arc<Changed>>;
 
 /// A packet in transit between a thread and an object.
@@ -58,9 +58,9 @@ pub type Left = Option<Arc<Changed>>;
 pub struct PacketMessage {
     /// The registers of the message passing engine.
     pub registers: Registers,
-    /// The place in packet memory.
+    /// The place of the packet in packet memory.
     pub place: u32,
-    /// Whether the object may change it: in that case it comes back with the reply.
+    /// Whether the object may change the packet. If so, the packet comes back with the reply.
     pub may_change: bool,
     /// The window in network order.
     window: Vec<u8>,
@@ -69,12 +69,10 @@ pub struct PacketMessage {
 }
 
 impl PacketMessage {
-    /// Reads the packet whose window lies in a local store as the registers say, with its place and
-    /// its change in packet memory, for an object that only reads it.
-    ///
-    /// # Errors
-    /// `None` if there is no such packet: a window outside its area, or more bytes than a packet
-    /// has.
+    /// Reads the packet whose window lies in a local store as the registers say, for an object that
+    /// only reads it. `place` and `left` are the packet's place and its change in packet memory.
+    /// Returns `None` if the registers are invalid: the window lies outside its area, or the packet
+    /// has too many bytes.
     pub fn of(local: &[u8], registers: Registers, place: u32, left: &Left) -> Option<Self> {
         let (window, _) = registers.window_and_body()?;
         if window as usize > WINDOW + HEADROOM || registers.length as usize > MAX_LENGTH {
@@ -90,8 +88,9 @@ impl PacketMessage {
         REGISTER_BYTES + self.window.len() as u32
     }
 
-    /// The whole packet, for an object to work on. `came` is what packet memory holds of the packet
-    /// since its arrival, `sequence` its number. Bytes that packet memory does not hold are zero.
+    /// The whole packet, for an object to work on. `came` is the part that packet memory holds
+    /// since the arrival, `sequence` the packet's number. Bytes that packet memory does not hold
+    /// are zero.
     pub fn join(&self, came: Kept<'_>, sequence: u64) -> PacketInHand {
         let kept = self.kept(came);
         let body = self.registers.length as usize - self.window.len();
@@ -108,9 +107,9 @@ impl PacketMessage {
     /// Takes over the changes that an object has made to the packet. Returns whether packet memory
     /// has changed.
     ///
-    /// A window of the same length stays in place. Another window ends where that of a long
+    /// A window of the same length stays in place. Another window ends where the window of a long
     /// arriving packet ends, or up to three bytes before, so that its alignment to 4 bytes does not
-    /// change: there is room for it to grow, and zeros after it.
+    /// change. Then there is room in front for it to grow, and zeros after it.
     pub fn take_over(&mut self, hand: &PacketInHand, came: Kept<'_>) -> bool {
         let (window, behind) = hand.bytes().split_at(hand.window_len());
         let registers = &mut self.registers;
@@ -134,7 +133,8 @@ impl PacketMessage {
         !is_same
     }
 
-    /// Writes the packet to a local store: its window, with zeros after it, and its information.
+    /// Writes the packet to a local store: its window, with zeros after it, and the changed packet
+    /// information.
     pub fn put(&self, local: &mut [u8]) {
         let front = self.registers.front as usize;
         local[front & !3..AREA_BYTES].fill(0);
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!((hand.ingress, hand.arrival_ns), (3, 1 << 40));
         assert_eq!(hand.bytes()[126..130], [126, 127, 7, 7]);
         assert_eq!(carried.message_bytes(), 16 + 128);
-        // Without contents, the bytes are zero.
+        // Bytes that packet memory does not hold are zero.
         assert_eq!(carried.join(Kept { behind: &[], ..CAME }, 9).bytes()[128..], [0; 72]);
         carried.registers.length = 150;
         assert_eq!(carried.join(CAME, 9).len(), 150);
@@ -202,7 +202,7 @@ mod tests {
             behind.map(|behind| (behind.len(), behind[70..].to_vec())),
             Some((74, vec![7, 7, 1, 2]))
         );
-        // The next object sees the change, whatever packet arrived.
+        // The next object sees the change, not the packet that arrived.
         assert_eq!(carried.join(Kept { behind: &[], ..CAME }, 0).bytes()[198..], [7, 7, 1, 2]);
     }
 

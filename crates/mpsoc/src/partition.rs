@@ -1,5 +1,5 @@
-//! The partition of packet processing: whether a thread processes a whole packet or a part of the
-//! steps (the paper, sections 5.1 and 5.3), and the assignment of threads to parts.
+//! The partition of packet processing, and the assignment of threads to parts. A thread processes a
+//! whole packet or a part of the steps (the paper, sections 5.1 and 5.3).
 
 use serde::{Deserialize, Serialize};
 use wireloom_codegen_c::thread::{PARTS, Refused};
@@ -12,7 +12,6 @@ use super::program::{Elements, Partition};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartitionSpec {
-    /// The level of the partition.
     pub kind: PartitionKind,
     /// Within a packet: the number of parts of about equal work, 1 to 16.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,7 +89,7 @@ impl PartitionSpec {
     /// Cuts an engine into parts.
     ///
     /// # Errors
-    /// The engine has no such steps, or too few.
+    /// The engine has no steps of these names, or too few steps.
     pub fn partition(&self, program: &Program, elements: &Elements) -> Result<Partition, Refused> {
         match (self.kind, self.parts, &self.cuts) {
             (PartitionKind::WithinPacket, Some(parts), _) => {
@@ -101,7 +100,7 @@ impl PartitionSpec {
         }
     }
 
-    /// The part of each hardware thread, for so many processors with so many threads.
+    /// The part of each hardware thread, for `processors` processors with `threads` threads each.
     ///
     /// # Errors
     /// A sentence, if there are fewer threads than parts.
@@ -121,7 +120,8 @@ impl PartitionSpec {
                 "{parts} parts need a thread each, and there are {all} threads: cut less"
             ));
         }
-        // Whole processors if there are enough of them, so that a processor's caches hold one part.
+        // Parts get whole processors if there are enough of them, so that a processor's caches hold
+        // one part.
         let (units, unit) =
             if parts <= processors as usize { (processors, threads) } else { (all, 1) };
         let counts = share_out(&shares, units);
@@ -131,7 +131,7 @@ impl PartitionSpec {
     }
 }
 
-/// Distributes `units` over parts, at least one for each, and minimises the maximum work per unit.
+/// Distributes `units` over parts, at least one for each. Minimises the maximum work per unit.
 fn share_out(shares: &[u64], units: u32) -> Vec<u32> {
     let mut counts = vec![1; shares.len()];
     for _ in shares.len() as u32..units {
@@ -168,7 +168,7 @@ mod tests {
     fn parts_have_processors_of_their_own_in_proportion_to_their_work() {
         assert_eq!(threads(&within(2), &[10, 30], [4, 2]), [[0, 0], [1, 1], [1, 1], [1, 1]]);
         assert_eq!(threads(&within(3), &[100, 1, 1], [4, 1]), [[0], [0], [1], [2]]);
-        // Parts with the same work get the same number, the first before the last.
+        // Parts with equal work share the units evenly; the first gets the remainder.
         assert_eq!(threads(&within(3), &[5, 5, 5], [4, 1]), [[0], [0], [1], [2]]);
     }
 

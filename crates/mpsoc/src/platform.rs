@@ -76,17 +76,17 @@ pub(super) struct Platform<W: Workload, O: Objects> {
     elements: Vec<Element>,
     /// The order gates of the objects that must see packets in the order of their arrival.
     turns: Vec<Option<OrderGate>>,
-    /// With such objects: packets in transit to the broker, and to the parts of an engine that is
-    /// cut.
+    /// If any object has an order gate: the packets in transit to the broker, and the order gates
+    /// of the parts of a cut engine.
     arrivals: Option<Arrivals>,
     part_turns: Vec<OrderGate>,
     pub(super) objects: O,
     network: Interconnect<NocPayload>,
-    /// What the network has carried.
+    /// Traffic counters of the network.
     carried: Carried,
-    /// Whether processors fetch their messages.
+    /// Whether processors fetch their own messages from the network.
     collects: bool,
-    /// Messages that the network had no room for, by sender.
+    /// Messages for which the network had no room, by sender.
     refused: Vec<VecDeque<Message<NocPayload>>>,
     calls: Slab<Call>,
     outputs: Slab<Finish>,
@@ -106,7 +106,7 @@ pub(super) struct Platform<W: Workload, O: Objects> {
     /// The number of initial packets that do not count.
     warm: u64,
     lookahead: Lookahead,
-    /// The course of the packet that is followed.
+    /// The course of the followed packet.
     course: Option<Course>,
     pub(super) failure: Option<Box<Failure>>,
 }
@@ -146,7 +146,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         let network = Interconnect::new(&spec.network, nodes, Rng::new(seed, "network"));
         let mut network = network.map_err(|error: SpecError| error.within("network"))?;
         // The messages of an application also define the happens-before order for race detection,
-        // on the whole chip.
+        // on the whole chip, so its processors do not fetch messages on their own.
         let collects = application.is_none()
             && network.run_ahead().is_some_and(|network| {
                 (0..spec.processors).all(|number| network.collect(Node(number)))
@@ -289,7 +289,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         self.send_at(at, served, kernel);
     }
 
-    /// Executes a call whose turn at its object has come.
+    /// Executes a call that its object is ready to make.
     fn call(&mut self, number: u32, kernel: &mut Kernel<Event>) {
         let Target::Object { object, method } = self.calls[number as usize].target else { return };
         let (object, method) = (object as usize, method as usize);
@@ -329,7 +329,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         self.send_at(done, answer, kernel);
     }
 
-    /// Sends the acknowledgement of a one-way call that begins, if requested.
+    /// Sends the acknowledgement of a one-way call that begins, if the call requests one.
     fn acknowledge(&mut self, call: &Call, from: Node, at: Time, kernel: &mut Kernel<Event>) {
         let Some(receiver) = Receiver::of(call.target).filter(|_| call.is_acknowledged) else {
             return;
@@ -344,7 +344,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         self.send_at(at, told, kernel);
     }
 
-    /// Lets packet I/O take the packets that it can.
+    /// Lets packet I/O take packets from the line while it can.
     fn accept(&mut self, kernel: &mut Kernel<Event>) {
         while let Some((packet, stored)) = self.io.take(kernel.now()) {
             self.tell_taken(packet, kernel.now(), stored);
@@ -353,7 +353,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         self.io.resume(&mut kernel.wrapped(Event::Line));
     }
 
-    /// Lets packet I/O send the packets that it can.
+    /// Lets packet I/O send packets while it can.
     fn output(&mut self, kernel: &mut Kernel<Event>) {
         let next = self.io.advance(kernel.now());
         if let (Some(next), false) = (next, self.is_output_due) {
@@ -364,7 +364,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     }
 }
 
-/// The context of a thread, for so many threads per processor.
+/// The context of a thread of the chip; each processor has `threads` threads.
 fn context<T>(processors: &mut [Processor<T>], threads: u32, thread: u32) -> &mut Context {
     processors[(thread / threads) as usize].context_mut(thread % threads)
 }

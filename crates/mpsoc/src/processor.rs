@@ -27,7 +27,8 @@ pub(super) use wireloom_sim::parts::issue::NEVER;
 pub(super) struct Processor<T> {
     core: Core<T>,
     multithreading: Multithreading,
-    /// The threads that can issue, and when. With [`Multithreading::Barrel`] also the schedule.
+    /// The threads that can issue, and their issue times. With [`Multithreading::Barrel`] also the
+    /// schedule.
     slots: IssueSlots,
     /// The schedule of [`Multithreading::Barrel`] if all threads are polled in every cycle.
     every_cycle: Barrel,
@@ -49,11 +50,11 @@ pub(super) struct Outside<'a> {
 /// A message that a thread sends.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
-    /// The time at which it leaves, which may lie in the future.
+    /// The departure time of the message, which may lie in the future.
     pub(super) at: Time,
     /// The number of the thread on the chip.
     pub(super) thread: u32,
-    /// The instructions of the thread up to then.
+    /// The number of instructions that the thread has executed up to then.
     pub(super) instructions: u64,
     pub(super) request: Request,
 }
@@ -131,7 +132,7 @@ impl<T> Processor<T> {
     }
 
     /// Executes the turn at an edge: the cycles from this edge up to `limit`, which is later.
-    /// Nothing may reach the processor before `limit`; so it executes all these cycles in sequence,
+    /// Nothing may reach the processor before `limit`. It executes all these cycles in sequence,
     /// while its data is in the host's caches.
     #[inline]
     pub(super) fn turn<W: Workload<Thread = T>>(
@@ -164,16 +165,16 @@ impl<T> Processor<T> {
         }
     }
 
-    /// The later edge at which it needs its next turn, unless something arrives before; [`NEVER`]
+    /// The later edge of the processor's next turn, unless something arrives before it; [`NEVER`]
     /// if it needs none.
     pub(super) fn due(&self, edge: u64) -> u64 {
-        // Simulated time reaches the last of its cycles even if nothing else is to be done there.
+        // Simulated time reaches the last executed cycle even if no event follows.
         let is_over = self.slots.next_edge == NEVER || self.core.has_failed;
         let due = if is_over { self.slots.edge } else { self.slots.next_edge };
         if due > edge { due } else { NEVER }
     }
 
-    /// Executes the cycles before an edge, and skips those that only wait: the thread that holds
+    /// Executes the cycles before an edge, and skips cycles without an issue. The thread that holds
     /// the pipeline issues an instruction in each cycle, except after a jump, when the pipeline
     /// refills.
     fn blocking<W: Workload<Thread = T>>(
@@ -210,8 +211,8 @@ impl<T> Processor<T> {
         }
     }
 
-    /// Handles the event that a thread waits for: its instruction ends, or waits for the next
-    /// event. Returns whether the thread resumes.
+    /// Handles the event that a thread waits for. The thread's instruction ends, or waits for the
+    /// next event. Returns whether the thread resumes.
     pub(super) fn resume<W: Workload<Thread = T>>(
         &mut self,
         thread: u32,
@@ -221,7 +222,7 @@ impl<T> Processor<T> {
         let hardware = &mut self.core.threads[thread as usize];
         let wait = hardware.end_wait(outside);
         hardware.context.replies.arrive(&[]);
-        // An instruction that has not been fetched is issued at its issue time.
+        // After a wait for its line, an instruction is issued at its issue time, not now.
         if wait != Wait::Fetch {
             let edge = self.core.clock.edge_from(outside.now);
             let Self { core, slots, .. } = self;
@@ -260,7 +261,7 @@ impl<T> Processor<T> {
         let (bit, mut edge) = (1 << thread, self.core.clock.edge_from(now));
         self.slots.waiting &= !bit;
         match self.multithreading {
-            // A polled thread finds this out itself.
+            // With polling, the thread becomes ready at the next poll.
             _ if self.core.is_naive => {}
             Multithreading::Blocking => self.slots.ready |= bit,
             Multithreading::Barrel => {
@@ -287,8 +288,7 @@ impl<T> Processor<T> {
         self.go_on(thread, outside.now);
     }
 
-    /// Handles the arrival of a line: all threads that wait for it resume. Returns whether there
-    /// were any.
+    /// Handles the arrival of a line: all threads that wait for it resume. Returns whether any did.
     pub(super) fn fill<W: Workload<Thread = T>>(
         &mut self,
         line: Line,
@@ -303,7 +303,7 @@ impl<T> Processor<T> {
         waiting != 0
     }
 
-    /// Whether a thread has raised an exception at this edge or before that was not yet taken.
+    /// Whether a thread has raised an exception at or before this edge that has not been taken.
     #[inline]
     pub(super) fn has_failed(&self, edge: u64) -> bool {
         self.core.has_failed && self.slots.edge <= edge
@@ -336,7 +336,7 @@ impl<T> Processor<T> {
         &mut self.core.threads[thread as usize].context
     }
 
-    /// The threads: the event that each waits for, if it waits, and its registers.
+    /// The threads, each with the event that it waits for, if any, and its registers.
     pub(super) fn threads(&self) -> impl Iterator<Item = (Option<Wait>, &T)> {
         self.core.threads.iter().enumerate().map(|(lane, hardware)| {
             (
@@ -346,8 +346,8 @@ impl<T> Processor<T> {
         })
     }
 
-    /// Whether the caches have changed since the threads were last examined, and this matters to
-    /// one.
+    /// Whether the caches have changed since the threads were last examined, and the change affects
+    /// a thread.
     pub(super) fn has_changed(&self) -> bool {
         self.core.is_ahead && self.slots.has_changed(self.core.caches.changes())
     }
@@ -381,13 +381,13 @@ impl<T> Processor<T> {
             .map(|(lane, hardware)| hardware.spent(self.to_come(lane)))
     }
 
-    /// The cycles in which instructions were issued, or block the issue of others.
+    /// The number of cycles in which instructions were issued, or blocked the issue of others.
     pub(super) fn busy(&self) -> u64 {
         self.spent().map(|spent| spent.cycles).sum()
     }
 
-    /// The part of [`busy`](Self::busy) before an edge, up to which the cycles are executed: the
-    /// last instruction may block the issue of others for longer.
+    /// The part of [`busy`](Self::busy) before an edge. The cycles before the edge are executed,
+    /// but the last instruction may block the issue of others for longer.
     pub(super) fn busy_before(&self, edge: u64) -> u64 {
         self.busy() - self.slots.free.saturating_sub(edge)
     }
@@ -407,14 +407,14 @@ impl<T> Processor<T> {
         self.core.threads.iter().map(move |hardware| hardware.profile(now))
     }
 
-    /// What the instructions of all threads have used, possibly with some that are not yet issued.
+    /// The resource use of all threads' instructions, possibly with some that are not yet issued.
     pub(super) fn tally(&self) -> Tally {
         let mut all = Tally::default();
         self.core.threads.iter().for_each(|hardware| all.join(&hardware.context.own.tally));
         all
     }
 
-    /// Lines that each cache was asked for, and lines that it fetched.
+    /// For each cache, the numbers of lines that were read, and that were fetched.
     pub(super) fn lines(&self) -> [[u64; 2]; 2] {
         self.core.caches.lines()
     }
@@ -428,13 +428,13 @@ impl<T> Processor<T> {
         self.core.caches.begin_to_count();
     }
 
-    /// The cost of each thread's issued instructions since they count.
+    /// For each thread, the cost of issued instructions since packets began to count.
     pub(super) fn counted(&self) -> impl Iterator<Item = Spent> {
         let threads = self.core.threads.iter().zip(self.spent());
         threads.map(|(hardware, spent)| hardware.counted(spent))
     }
 
-    /// Statistics: `instructions`, `use` of so many cycles, `threads`, `caches`.
+    /// Statistics: `instructions`, `use` (the share of `cycles`), `threads`, `caches`.
     pub(super) fn record(&self, cycles: u64, now: Time) -> Record {
         let threads = self.core.threads.iter().zip(self.spent());
         let threads: Vec<Record> =

@@ -6,10 +6,12 @@ use wireloom_sim::{Energy, Time};
 
 use super::machine::Totals;
 
-/// The most intervals that are kept: a series of any length takes bounded memory.
+/// The maximum number of intervals that are kept, so that a series of any length takes bounded
+/// memory.
 pub(super) const MOST_INTERVALS: usize = 8192;
 
-/// Samples a machine at equal intervals, which double as often as [`MOST_INTERVALS`] are complete.
+/// Samples a machine at equal intervals. Whenever [`MOST_INTERVALS`] are complete, the interval
+/// doubles.
 #[derive(Clone)]
 pub(super) struct Sampler {
     series: Series,
@@ -20,7 +22,7 @@ pub(super) struct Sampler {
     /// The totals at the last sample.
     before: Totals,
     busy: Vec<u64>,
-    /// The energy up to the last sample: all of it, that of each processor, and that of each part.
+    /// The energy up to the last sample: in total, of each processor, and of each part.
     account: Account,
     power: Vec<(Column, Energy)>,
     next: Time,
@@ -52,18 +54,18 @@ impl Sampler {
         }
     }
 
-    /// The time of the next sample: the end of the current interval, which does not include it.
+    /// The time of the next sample: the exclusive end of the current interval.
     pub(super) fn next(&self) -> Time {
         self.next
     }
 
-    /// The account of energy, which is to be charged before a sample is taken.
+    /// The account of energy. It must be charged before a sample is taken.
     pub(super) fn account(&mut self) -> &mut Account {
         &mut self.account
     }
 
-    /// Takes a sample at that time or before, from the totals, the cycles in which each processor
-    /// issued instructions, and the number of cycles per interval.
+    /// Takes a sample at the time of the next one or before, from the totals, the cycles in which
+    /// each processor issued instructions, and the number of cycles per interval.
     pub(super) fn look(&mut self, totals: Totals, busy: Vec<u64>, cycles: f64) {
         let at = Time(self.next.0 - self.series.interval().0);
         let seconds = self.series.interval().as_seconds();
@@ -100,7 +102,7 @@ impl Sampler {
     }
 }
 
-/// All energy, that of each unit, and that of each part, by name.
+/// The total energy, the energy of each unit, and the energy of each part, by name.
 fn energies(account: &Account) -> impl Iterator<Item = (&str, Energy)> {
     let units = account.plan().units.iter().enumerate();
     let units = units.map(|(number, name)| (name.as_str(), account.unit(number)));
@@ -113,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// A clock that takes a nanojoule in each of its events.
+    /// A clock that takes a nanojoule in each event.
     fn account() -> Account {
         let part = Part::new("clock", &["cycle"]);
         let model = PartModel { energies: vec![Energy::picojoules(1000)], nanowatts: 0 };
@@ -122,8 +124,8 @@ mod tests {
         Account::new(plan, None).expect("a plan")
     }
 
-    /// One busy processor of two, a packet and an event of the clock each nanosecond, a loss each
-    /// 10 ns.
+    /// One of two processors is busy. Each nanosecond brings a packet and an event of the clock,
+    /// each 10 ns a loss.
     #[test]
     fn a_long_series_has_bounded_length_and_the_same_contents() {
         let mut sampler = Sampler::new(Time::nanoseconds(10), 2, &account());

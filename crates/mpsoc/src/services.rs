@@ -1,9 +1,9 @@
-//! Services of an application that hardware elements serve: each method is a called engine, a
-//! pipeline of its own (the paper, section 4.1: the caller of an object does not know whether that
-//! is software or hardware).
+//! Services of an application that hardware elements serve. Each method is a called engine with its
+//! own pipeline (the paper, section 4.1: the caller of an object does not know whether that is
+//! software or hardware).
 //!
 //! A parameter of a method is a parameter of its engine. The engine's reply is the result with the
-//! values of the `out` parameters: the numbers of a value are consecutive, the first one most
+//! values of the `out` parameters. The numbers of a value are consecutive, the first one most
 //! significant, as Loom C packs its structures and arrays.
 
 use std::ops::Range;
@@ -29,7 +29,7 @@ const PLACES: u32 = 16;
 /// description.
 pub struct InHardware<'a> {
     interfaces: &'a Interfaces,
-    /// The number of each service, and its element.
+    /// The number of each service, with its element.
     services: Vec<(usize, ElementSpec)>,
 }
 
@@ -57,7 +57,7 @@ impl<'a> InHardware<'a> {
         }
     }
 
-    /// Whether there are none.
+    /// Whether the machine has no service in hardware.
     pub fn is_empty(&self) -> bool {
         self.services.is_empty()
     }
@@ -88,8 +88,8 @@ impl<'a> InHardware<'a> {
         ))
     }
 
-    /// The text to append to the source of the engines: each method is an offload, called
-    /// SERVICE_METHOD, of a [`caller`].
+    /// The text to append to the source of the engines. Each method is an offload of a [`caller`],
+    /// with the name SERVICE_METHOD.
     pub fn caller(&self) -> String {
         let offload = |(service, method): (&Service, &'a Method)| {
             (format!("{}_{}", service.name, method.name), method.name.as_str())
@@ -112,9 +112,10 @@ fn no_service(name: &str, interfaces: &Interfaces) -> String {
 pub struct Server {
     /// The number of the service in the application.
     pub service: u32,
-    /// The numbers of the objects that implement its methods.
+    /// The numbers of the objects that implement the service's methods.
     pub objects: Range<usize>,
-    /// The number of calls that it can hold: it offers itself to the broker that many times.
+    /// The number of calls that the hardware can hold. It offers itself to the broker that many
+    /// times.
     pub places: u32,
 }
 
@@ -148,7 +149,7 @@ impl Services {
     /// cannot be pipelined.
     ///
     /// # Panics
-    /// The program or the store is another one.
+    /// The program or the store belongs to other services.
     pub fn new(
         spec: &Spec,
         hardware: &InHardware<'_>,
@@ -256,7 +257,7 @@ fn list(widths: &[u32]) -> String {
     }
 }
 
-/// Whether each width is the sum of some consecutive parts, and all parts are used in order.
+/// Whether each width is the sum of consecutive parts, and all parts are used in order.
 fn is_divided(widths: &[u32], parts: &[u32]) -> bool {
     let ends = |widths: &[u32]| -> Vec<u32> {
         widths
@@ -290,7 +291,7 @@ impl Objects for Services {
     }
 }
 
-/// Packs the numbers of a message, the first most significant; `None` if there are none.
+/// Packs the numbers of a message, the first most significant; `None` if the message has none.
 fn pack(places: &[Place], words: &[u32]) -> Option<Bits> {
     let number = |place: &Place| {
         let low = u128::from(words[place.word] >> place.shift);
@@ -300,7 +301,7 @@ fn pack(places: &[Place], words: &[u32]) -> Option<Bits> {
     places.iter().map(number).reduce(|high, low| high.concat(&low))
 }
 
-/// Splits a value into these widths, the first most significant.
+/// Splits a value into numbers of these widths, the first most significant.
 fn split(packed: Option<&Bits>, widths: &[u32]) -> Vec<Bits> {
     let Some(packed) = packed else { return Vec::new() };
     let mut end = packed.width();
@@ -311,7 +312,7 @@ fn split(packed: Option<&Bits>, widths: &[u32]) -> Vec<Bits> {
     widths.iter().map(&mut next).collect()
 }
 
-/// Creates the message of so many words with these numbers.
+/// Creates a message of `words` words from a value that packs its numbers.
 fn unpack(places: &[Place], value: &Bits, words: usize) -> Words {
     let mut message = Words::from_elem(0, words);
     let mut end = value.width();

@@ -9,7 +9,6 @@ use super::context::Store;
 use super::mpe::SHARED;
 use super::spec::SharedSpec;
 
-/// The shared memory.
 #[derive(Clone, Debug)]
 pub(super) struct SharedMemory {
     bytes: Vec<u8>,
@@ -17,8 +16,8 @@ pub(super) struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// A memory that begins with variables: their addresses, which lie within it, and their
-    /// contents. All other bytes are zero.
+    /// A memory that begins with these variables. Their addresses lie within it. All other bytes
+    /// are zero.
     pub(super) fn new(spec: &SharedSpec, variables: &[(u32, Vec<u8>)]) -> Result<Self, SpecError> {
         let timing = Memory::new(spec.timing).map_err(|error| error.within("memory.timing"))?;
         let mut bytes = vec![0; spec.bytes as usize];
@@ -28,7 +27,7 @@ impl SharedMemory {
         Ok(Self { bytes, timing })
     }
 
-    /// Executes an access of a thread: returns the old value and the completion time. Accesses take
+    /// Executes an access of a thread. Returns the old value and the completion time. Accesses take
     /// effect in the order of their arrival.
     ///
     /// # Errors
@@ -49,12 +48,12 @@ impl SharedMemory {
         Ok((old, self.timing.request(now, direction, u64::from(access.address), size as u64)))
     }
 
-    /// Reads a line for a cache; returns the completion time.
+    /// Reads a line for a cache. Returns the completion time.
     pub(super) fn line(&mut self, now: Time, address: u32, bytes: u32) -> Time {
         self.timing.request(now, Direction::Read, u64::from(address), u64::from(bytes))
     }
 
-    /// Words from the number of one on.
+    /// `count` words from word `first` on.
     pub(super) fn words(&self, first: u64, count: usize) -> Vec<u32> {
         let (words, _) = self.bytes.as_chunks::<4>();
         let from = usize::try_from(first).unwrap_or(usize::MAX).min(words.len());
@@ -66,7 +65,7 @@ impl SharedMemory {
         self.timing.begin_to_count(now);
     }
 
-    /// Bytes that were read, and written.
+    /// The numbers of bytes read and written.
     pub(super) fn moved(&self) -> [u64; 2] {
         self.timing.moved()
     }

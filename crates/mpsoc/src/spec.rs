@@ -26,7 +26,7 @@ use super::toolchain::Optimisation;
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Its name: that of the file.
+    /// The name of the machine file, without its extension.
     #[serde(skip)]
     pub name: String,
     /// Objects that the user's own files name in sections `[object.NAME]`.
@@ -46,7 +46,6 @@ pub struct Spec {
     pub call_order: CallOrder,
     /// The partition of packet processing.
     pub partition: PartitionSpec,
-    /// The processors.
     pub processor: ProcessorSpec,
     /// The network on the chip.
     pub network: InterconnectSpec,
@@ -56,7 +55,7 @@ pub struct Spec {
     pub io: IoSpec,
     /// The shared memory.
     pub memory: SharedSpec,
-    /// What events cost, for the account of energy.
+    /// The energy of events.
     pub power: PowerSpec,
     /// Called engines in hardware elements, by the name of the offload or of the engine.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -83,15 +82,14 @@ pub enum CallOrder {
     Coming,
 }
 
-/// A processor.
+/// The description of the processors, which are all alike.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessorSpec {
-    /// The instruction set.
     pub instruction_set: Set,
     /// How the programs of engines are compiled.
     pub optimisation: Optimisation,
-    /// Its clock; in machine files `clock_mhz`.
+    /// The clock frequency; in machine files `clock_mhz`.
     #[serde(rename = "clock_mhz", with = "megahertz")]
     pub clock: Clock,
     /// The number of pipeline stages, 1 to 16.
@@ -111,7 +109,7 @@ pub struct ProcessorSpec {
 }
 
 impl ProcessorSpec {
-    /// How its programs are built, with the default cache.
+    /// The options with which programs for this processor are built, with the default cache.
     pub fn build_options(&self) -> BuildOptions {
         let options = BuildOptions::new(self.instruction_set.into());
         BuildOptions { optimisation: self.optimisation, ..options }
@@ -216,7 +214,6 @@ pub struct IoSpec {
 pub struct SharedSpec {
     /// The size that programs can change, in bytes: a multiple of 4 up to 2^26.
     pub bytes: u32,
-    /// Its timing.
     pub timing: MemorySpec,
 }
 
@@ -257,20 +254,20 @@ impl Spec {
         Ok(spec)
     }
 
-    /// The number of hardware threads of all processors.
+    /// The number of hardware threads of all processors: each serves calls.
     pub fn servers(&self) -> u32 {
         self.processors * self.threads
     }
 
-    /// The specification of an object with that name and kind.
+    /// The specification of the object of that name and kind: by name, else by kind, else `any`.
     pub fn object(&self, name: &str, kind: &str) -> Option<&ObjectSpec> {
         [name, kind, "any"].iter().find_map(|key| self.object.get(*key))
     }
 
     /// The names of sections `[object.NAME]` in the user's own files that have no effect with a
-    /// program, because they name neither one of its offloads, nor a kind, nor an object of the
-    /// machine: they are misspelt, or belong to another program. (An `[element.NAME]` without
-    /// effect is rejected.)
+    /// program. Such a section names no offload of the program, no kind and no object of the
+    /// machine: it is misspelt, or belongs to another program. (An `[element.NAME]` without effect
+    /// is rejected.)
     pub fn sections_for_nothing(&self, program: &Program) -> Vec<String> {
         let mut paths = Vec::new();
         self.offloads(program, program.main, "", &mut paths);
@@ -283,7 +280,7 @@ impl Spec {
         self.own_objects.iter().filter(|name| !is_for_something(name)).cloned().collect()
     }
 
-    /// Collects the paths of an engine's offloads, as the machine names them; the paths in a
+    /// Collects the paths of an engine's offloads, as the machine names them. The paths in a
     /// hardware element also start at its own engine.
     fn offloads(&self, program: &Program, engine: EngineId, prefix: &str, paths: &mut Vec<String>) {
         for offload in &program.engines[engine.index()].offloads {
@@ -298,7 +295,7 @@ impl Spec {
         }
     }
 
-    /// Checks the range of all numbers, including those of all parts.
+    /// Checks the range of all numbers, also in the descriptions of all parts.
     ///
     /// # Errors
     /// The first number out of range, by its key.
@@ -345,24 +342,26 @@ impl Spec {
     }
 }
 
-/// The minimum load of a line: with less, times exceed the range that is kept.
+/// The minimum load of a line. With a lower load, arrival times exceed the supported range.
 const LEAST_LOAD: f64 = 1e-6;
-/// The maximum load with random arrivals: at full load, the queue in front of the line grows
+/// The maximum load with random arrivals. At full load, the queue in front of the line grows
 /// without limit.
 const MOST_POISSON: f64 = 0.999_999;
 
-/// Objects that are no offloads, and the name that stands for all others.
+/// Names of `[object.NAME]` that are not offloads: the objects of the platform, and `any`, which
+/// applies to all other objects.
 const PLATFORM_OBJECTS: [&str; 3] = ["any", "thread-manager", "console"];
 
 /// The number of network nodes in addition to the processors: packet I/O, the broker and shared
 /// memory.
 pub(super) const PLATFORM_NODES: u32 = 3;
 
-/// The maximum size of a processor's cache in bytes; each line costs the simulator memory.
+/// The maximum size of a processor's cache in bytes. The number of lines has a limit too because
+/// each line costs the simulator memory.
 const CACHE_BYTES: u64 = 1 << 20;
 const CACHE_LINES: u64 = 1 << 16;
 
-/// A part of a machine file that can be checked on its own.
+/// A part of a machine file that is checked on its own.
 trait Check {
     fn check(&self, table: &str) -> Result<(), SpecError>;
 }

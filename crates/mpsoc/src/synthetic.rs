@@ -4,11 +4,11 @@
 use super::mpe;
 use super::workload::{Issued, Outcome, Port, Run, Workload};
 
-/// Instructions that only take time. The first receives the packet and the last sends it; accesses
-/// to the network are distributed evenly over those between.
+/// Instructions that only take time. The first receives the packet and the last sends it. Accesses
+/// to the network are distributed evenly over the instructions between.
 ///
 /// An access is a message to the memory's node and one back: two one-way latencies. The paper's own
-/// numbers (section 5.4) imply this: with 4 threads at 160 ns, 40 Mb/s of 54-byte packets leave a
+/// numbers (section 5.4) imply this. With 4 threads at 160 ns, 40 Mb/s of 54-byte packets leave a
 /// thread 43 us for a packet; 860 instructions of 4 cycles take 6.9 us of them, and the remaining
 /// 36 us are 108 times 336 ns. Likewise, half of the 16 us of a packet at 40 ns, or of 30 us at 80
 /// ns, are 108 times 74 or 139 ns.
@@ -16,7 +16,8 @@ use super::workload::{Issued, Outcome, Port, Run, Workload};
 pub struct Synthetic {
     /// The number of instructions per packet, 2 or more.
     pub instructions: u32,
-    /// The number of those that wait for the network: at most all except the first and the last.
+    /// The number of instructions that wait for the network: at most all except the first and the
+    /// last.
     pub accesses: u32,
 }
 
@@ -27,13 +28,14 @@ pub const PAPER: Synthetic = Synthetic { instructions: 860, accesses: 108 };
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Position {
     done: u32,
-    /// An accumulator: it adds the number of accesses and overflows at the number of instructions
-    /// between first and last.
+    /// An accumulator. Each instruction adds the number of accesses; it overflows at the number of
+    /// instructions between the first and the last.
     sum: u32,
 }
 
 impl Synthetic {
-    /// Advances to the next instruction that does more than take time; returns those before.
+    /// Advances to the next instruction that does more than take time. Returns the instructions
+    /// before it.
     fn behind(&self, thread: &mut Position) -> Run {
         let between = self.instructions - 2;
         let left = self.instructions - 1 - thread.done;

@@ -1,19 +1,19 @@
-//! What the instructions of a thread have used of its processor.
+//! Counts of the resources that a thread's instructions use in its processor.
 
 use wireloom_isa::Uses;
 
-/// The fields of a tally.
+/// The number of fields of a tally.
 const FIELDS: usize = 8;
-/// Additions in a division: an addition for each bit.
+/// The number of additions in a division: one for each bit.
 const DIVISION_STEPS: u16 = 32;
 
-/// What one instruction after another uses, summed up from the beginning of a program. The sums
-/// overflow; the difference of two does not, if they are no more than 2,000 instructions apart.
+/// Running sums of the resource use of a program's instructions. The sums overflow. The difference
+/// of two does not, if they are no more than 2,000 instructions apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sums([u16; FIELDS]);
 
 impl Sums {
-    /// The sums up to each instruction, and those of all at the end.
+    /// The sums before each instruction, then the sums over all instructions.
     pub(super) fn of(all: impl Iterator<Item = Uses>) -> Vec<Self> {
         let mut sums = vec![Self::default()];
         let mut last = Self::default();
@@ -30,19 +30,19 @@ impl Sums {
     }
 }
 
-/// Totals of a thread, or of all threads of a processor.
+/// The totals of a thread, or of all threads of a processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     fields: [u64; FIELDS],
-    /// Loads of constants.
+    /// The number of loads of constants.
     pub(super) constants: u64,
-    /// Loads and stores that go neither to the local store nor to constants: to registers of the
-    /// message passing engine, shared memory and calls.
+    /// The numbers of loads and stores that go neither to the local store nor to constants, but to
+    /// registers of the message passing engine, shared memory and calls.
     pub(super) outside: [u64; 2],
 }
 
 impl Tally {
-    /// Counts the instructions between two places of a program.
+    /// Counts the instructions between two positions in a program.
     #[inline(always)]
     pub(super) fn add(&mut self, from: &Sums, to: &Sums) {
         for ((field, from), to) in self.fields.iter_mut().zip(from.0).zip(to.0) {
@@ -57,27 +57,27 @@ impl Tally {
         self.outside.iter_mut().zip(other.outside).for_each(|(field, other)| *field += other);
     }
 
-    /// Additions, those of divisions included; logical operations.
+    /// The numbers of additions, divisions' included, and of logical operations.
     pub(super) fn alu(&self) -> [u64; 2] {
         [self.fields[0], self.fields[1]]
     }
 
-    /// Shifts.
+    /// The number of shifts.
     pub(super) fn shifts(&self) -> u64 {
         self.fields[2]
     }
 
-    /// Products.
+    /// The number of multiplications.
     pub(super) fn products(&self) -> u64 {
         self.fields[3]
     }
 
-    /// Registers that were read, and written.
+    /// The numbers of register reads and writes.
     pub(super) fn registers(&self) -> [u64; 2] {
         [self.fields[4], self.fields[5]]
     }
 
-    /// Words that were read from local stores, and written to them, by instructions.
+    /// The numbers of words that instructions read from local stores and wrote to them.
     pub(super) fn local(&self) -> [u64; 2] {
         let [loads, stores] = [self.fields[6], self.fields[7]];
         let elsewhere = self.constants + self.outside[0];

@@ -6,7 +6,7 @@ use super::mpe::TICKETS;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tickets {
     under_way: u16,
-    /// Tickets whose replies depend on other threads.
+    /// The tickets whose replies depend on other threads.
     by_threads: u16,
     here: u16,
     /// The first words of the replies that have arrived.
@@ -21,7 +21,7 @@ pub(super) enum Ticket {
         /// Whether the reply depends on other threads.
         by_threads: bool,
     },
-    /// The reply has arrived: its first word.
+    /// The reply has arrived; the value is its first word.
     Here(u32),
 }
 
@@ -38,7 +38,7 @@ impl Tickets {
         }
     }
 
-    /// Begins a call, unless one is in progress with that ticket; returns whether it begins.
+    /// Begins a call, unless one is in progress with that ticket. Returns whether it begins.
     pub(super) fn begin(&mut self, ticket: u32, by_threads: bool) -> bool {
         let bit = 1 << ticket;
         let begins = self.under_way & bit == 0;

@@ -14,8 +14,8 @@ use wireloom_isa::program::Machine;
 /// The oldest GCC version that supports the options.
 const EXPECTED: &str = "10.0";
 
-/// The largest frame of a function, in bytes: a little less than the stack in a thread's local
-/// store, which the functions that it calls share.
+/// The largest frame of a function, in bytes. It is a little smaller than the stack in a thread's
+/// local store, which called functions share.
 pub(super) const STACK_BYTES: u32 = 2048;
 
 /// The options of both compilers. There is no library except the compiler's own, and no loop may
@@ -34,11 +34,11 @@ const FLAGS: &[&str] = &[
     "-Wl,-z,max-page-size=4096",
 ];
 
-/// The tuned options of both compilers. -O2 arranges blocks by their likelihood, so that the path of
-/// a forwarded packet is dense, where -Os leaves them as they come. Nothing is aligned, because
-/// padding takes cache lines. Conditions exit as soon as they are decided: engines branch more than
-/// they loop. Loads are not moved forward to hide a latency that the other threads hide, and known
-/// ranges of values do not make copies of paths: both cost registers.
+/// The tuned options of both compilers. -O2 arranges blocks by their likelihood, so that the path
+/// of a forwarded packet is dense; -Os leaves blocks in source order. Nothing is aligned, because
+/// padding takes cache lines. Conditions exit as soon as they are decided, because engines branch
+/// more than they loop. Loads are not moved forward to hide a latency that other threads hide, and
+/// known ranges of values do not make copies of paths: both cost registers.
 const TUNED: &[&str] = &[
     "-O2",
     "-falign-functions=4",
@@ -52,9 +52,9 @@ const TUNED: &[&str] = &[
 ];
 
 /// With `-march=armv4` the compiler also tells the linker to replace BX, which is in its library
-/// but not in ARMv4. The tuned options reduce register pressure (there are sixteen registers): no
-/// constants are kept in registers from one packet to the next, nothing is computed before it is
-/// known to be needed, no expression is moved forward, and the loop around all packets does not
+/// but not in ARMv4. The tuned options reduce register pressure (there are sixteen registers). No
+/// constants are kept in registers from one packet to the next. Nothing is computed before it is
+/// known to be needed, and no expression is moved forward. The loop around all packets does not
 /// keep the variables of loops around labels out of registers.
 const ARM: Toolchain = Toolchain {
     compiler: "arm-none-eabi-gcc",
@@ -77,10 +77,10 @@ const RISCV: Toolchain = Toolchain {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Optimisation {
-    /// With the options that make engines fastest, which also make them small.
+    /// With the options that make engines fastest. They also make engines small.
     #[default]
     Tuned,
-    /// By -O2 and nothing else.
+    /// With -O2 and no other option.
     O2,
 }
 
@@ -92,7 +92,7 @@ pub(super) struct Toolchain {
     tuned: &'static [&'static str],
 }
 
-/// The reason why there is no program.
+/// The reason why a program cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The engine uses features that the processors' threads do not support.
@@ -100,19 +100,13 @@ pub enum BuildError {
     Refused(#[from] Refused),
     /// A file could not be written or read.
     #[error("{}: {source}", path.display())]
-    File {
-        /// The path of the file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// The program cache is not accessible.
     #[error(transparent)]
     Cache(#[from] wireloom_install::CacheError),
     /// The compiler is too old.
     #[error("the cross compiler `{compiler}` is version {found}; {expected} or newer is expected")]
     OldCompiler {
-        /// The name of the compiler.
         compiler: &'static str,
         /// The version that it reports.
         found: String,
@@ -124,32 +118,21 @@ pub enum BuildError {
         "the cross compiler `{compiler}` (GCC {EXPECTED} or newer) does not start: {source}; \
          `make tools` or `wireloom tools --fetch cross` installs it"
     )]
-    NoCompiler {
-        /// The name of the compiler.
-        compiler: &'static str,
-        /// The cause.
-        source: io::Error,
-    },
+    NoCompiler { compiler: &'static str, source: io::Error },
     /// The compiler rejected the code.
     #[error("{}", failed(compiler, why, log.as_deref()))]
     Compiler {
-        /// The name of the compiler.
         compiler: &'static str,
-        /// The line in which it says why.
+        /// The line of the output that states the reason.
         why: String,
-        /// What it printed.
+        /// The complete output.
         output: String,
         /// The file with the complete command and the output, unless it could not be written.
         log: Option<PathBuf>,
     },
     /// The output file is no valid program.
     #[error("{}: {source}", path.display())]
-    Program {
-        /// The file.
-        path: PathBuf,
-        /// The error in it.
-        source: wireloom_isa::program::Error,
-    },
+    Program { path: PathBuf, source: wireloom_isa::program::Error },
 }
 
 impl Toolchain {
@@ -173,7 +156,7 @@ impl Toolchain {
     /// The version text of the compiler.
     ///
     /// # Errors
-    /// It cannot be started, or is too old.
+    /// The compiler cannot be started, or is too old.
     pub(super) fn version(&self) -> Result<Vec<u8>, BuildError> {
         let output = Command::new(cross_compiler(self.compiler)).arg("--version").output();
         let output =
@@ -190,10 +173,10 @@ impl Toolchain {
         Ok(output.stdout)
     }
 
-    /// Compiles and links files, with more options; returns the compiler's messages.
+    /// Compiles and links files with further options. Returns the compiler's messages.
     ///
     /// # Errors
-    /// It cannot be started, or rejects the code.
+    /// The compiler cannot be started, or rejects the code.
     pub(super) fn compile(
         &self,
         optimisation: Optimisation,
@@ -220,7 +203,7 @@ impl Toolchain {
     }
 }
 
-/// The sentence for a compiler that fails on code that a working one accepts.
+/// The message about a compiler that fails on code that a working one accepts.
 fn failed(compiler: &str, why: &str, log: Option<&Path>) -> String {
     let log = log.map(|log| format!("; its command and messages are in {}", log.display()));
     format!(
@@ -230,8 +213,8 @@ fn failed(compiler: &str, why: &str, log: Option<&Path>) -> String {
     )
 }
 
-/// Whether a program was too large for its processor, in what the compiler says: a jump or an
-/// address that does not reach, or a section beyond the addresses that there are.
+/// Whether the compiler's output says that a program is too large for its processor: a jump or an
+/// address does not reach, or a section exceeds the available addresses.
 pub(super) fn is_too_large(said: &str) -> bool {
     const SIGNS: [&str; 6] = [
         "relocation truncated to fit",
@@ -244,8 +227,7 @@ pub(super) fn is_too_large(said: &str) -> bool {
     SIGNS.iter().any(|sign| said.contains(sign))
 }
 
-/// The size in bytes of the largest frame that the compiler rejects because of its size, in what it
-/// says.
+/// The size in bytes of the largest frame that the compiler's output rejects as too large.
 pub(super) fn frame_in(said: &str) -> Option<u32> {
     let sizes = said.split("the frame size of ").skip(1);
     sizes.filter_map(|rest| rest.split(' ').next()?.parse().ok()).max()

@@ -1,7 +1,8 @@
-//! The machine for debuggers and monitors: its parts, what they do, and runs that break.
+//! The machine for debuggers and monitors: its parts and measures, and runs with breakpoints.
 //!
-//! A machine that is watched simulates every cycle ([`wireloom_sim::Effort::Naive`]): otherwise
-//! threads execute instructions before their time, where nobody can tell.
+//! A watched machine simulates every cycle ([`wireloom_sim::Effort::Naive`]). Otherwise run-ahead
+//! would execute instructions before their issue time, and a debugger would see their effects too
+//! early.
 
 use std::collections::VecDeque;
 
@@ -20,24 +21,25 @@ use crate::mpe::SHARED;
 use crate::platform::Look;
 use crate::spec::Set;
 
-/// The most events that are kept until they are asked for; the oldest are lost.
+/// The maximum number of events that are kept until they are taken. Further events displace the
+/// oldest.
 const EVENTS: usize = 1 << 14;
-/// The name of the memory, and of the program of all threads.
+/// The name of shared memory, and of the program of all threads.
 const MEMORY: &str = "shared";
 pub(super) const PROGRAM: &str = "threads";
 
-/// What a machine keeps for who watches it.
+/// The state that a machine keeps for its debugger or monitor.
 pub struct Watching {
     name: String,
     hertz: f64,
     processors: usize,
     threads: usize,
-    /// Registers of the instruction set, and the letter before their numbers.
+    /// The number of registers of the instruction set, and the letter before their numbers.
     registers: (usize, char),
     shared_words: u64,
-    /// Packets that packet I/O holds at most, and its threads.
+    /// The maximum number of packets inside packet I/O, and the number of its threads.
     places: [u64; 2],
-    /// Cycles that were simulated.
+    /// The number of simulated cycles.
     cycle: u64,
     offered: u64,
     events: VecDeque<Event>,
@@ -45,7 +47,7 @@ pub struct Watching {
 }
 
 impl Watching {
-    /// Of a machine that has not run.
+    /// The state for a machine that has not run.
     pub fn new(spec: &Spec) -> Self {
         Self {
             name: spec.name.clone(),
@@ -77,7 +79,7 @@ impl Watching {
     }
 }
 
-/// Parts, measures and values, in one order.
+/// Parts, measures and values, in the same order.
 #[derive(Default)]
 struct List {
     parts: Vec<Part>,
@@ -97,7 +99,7 @@ impl List {
     }
 }
 
-/// Everything, with the values of a moment.
+/// All parts and measures, with their current values.
 fn list(watching: &Watching, look: &Look, account: &Account) -> List {
     use MeasureKind::{Busy, Count, Energy, Level, State};
     let picojoules = |energy: wireloom_sim::Energy| energy.as_picojoules() as u64;
@@ -131,10 +133,10 @@ fn list(watching: &Watching, look: &Look, account: &Account) -> List {
     let part = list.part("network", PartKind::Bus, Some(whole));
     list.measure(part, "messages", Count, messages);
     list.measure(part, "bytes", Count, bytes);
-    // A network has no places for messages that its nodes may fill.
+    // The network has no fixed number of places for messages, so it has no level.
     list.measure(part, "messages sent", Count, messages + under_way);
     let part = list.part("broker", PartKind::Queue, Some(whole));
-    // Each is a packet that waits for a thread.
+    // Each waiting call is a packet that waits for a thread.
     list.measure(part, "calls", Level { places: watching.places[0] }, look.waiting);
     for served in &look.served {
         let kind = if served.is_memory { PartKind::Memory } else { PartKind::Unit };
@@ -163,7 +165,7 @@ impl Mpsoc {
         list(&self.watching, &self.look(), &self.engine.energy())
     }
 
-    /// Runs until the goal or a breakpoint.
+    /// Runs until the goal is reached or a breakpoint is hit.
     fn go(&mut self, goal: Goal, breakpoints: &[Breakpoint]) -> Result<Halt> {
         let is_open = matches!(goal, Goal::Cycles(_)) && breakpoints.is_empty();
         let step = if is_open && !self.watching.keeps_events { u64::MAX } else { 1 };
@@ -225,7 +227,7 @@ impl Mpsoc {
         Ok(Halt { why, thread: None })
     }
 
-    /// Keeps what happened in a cycle as events.
+    /// Keeps the changes in a cycle as events.
     fn tell(&mut self, before: &Look, now: &Look, packets: &[u64]) {
         for packet in packets {
             self.watching.keep_event(None, format!("packet {packet} is taken"));
@@ -246,7 +248,7 @@ impl Mpsoc {
     }
 }
 
-/// Whether a breakpoint is hit in a cycle, and at which thread.
+/// Whether a cycle hits a breakpoint, and at which thread.
 fn hit(
     breakpoint: &Breakpoint,
     before: &Look,

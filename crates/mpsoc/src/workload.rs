@@ -20,26 +20,27 @@ pub trait Workload {
     /// executed again, without a cycle of its own, when the awaited event has happened.
     fn issue(&self, thread: &mut Self::Thread, port: &mut Port<'_>) -> Issued;
 
-    /// The number of instructions of a thread that does not wait, from its next one on, that have
-    /// no observable effect before their issue time, take one cycle each, and find all their data
-    /// in the caches, as long as the caches do not change; and whether the instruction after them
-    /// is known to miss. A workload without run-ahead returns 0: see `platform/lookahead.rs`.
+    /// The number of instructions of a thread that does not wait, from its next one on, that
+    /// run-ahead may execute: they have no observable effect before their issue time, take one
+    /// cycle each, and find all their data in the caches, as long as the caches do not change. Also
+    /// returns whether the instruction after them is known to miss. A workload without run-ahead
+    /// returns 0: see `platform/lookahead.rs`.
     fn at_hand(&self, _: &mut Self::Thread, _: &mut Context, _: &Caches) -> (u32, bool) {
         (0, true)
     }
 
-    /// Issues those of them whose issue times lie before an edge, and the following instructions
-    /// that only take time; returns their number.
+    /// Issues those instructions of [`at_hand`](Self::at_hand) whose issue times lie before an
+    /// edge, and the following instructions that only take time. Returns their number.
     fn issue_before(&self, _: &mut Self::Thread, _edge: u64, _: Rounds, _: &mut Caches) -> u32 {
         0
     }
 
-    /// The read-only data of its program.
+    /// The read-only data of the program.
     fn constants(&self) -> Constants {
         Constants::default()
     }
 
-    /// The parts of packet processing: their first steps; empty if it is not cut.
+    /// The first step of each part of packet processing; empty if it has only one part.
     fn parts(&self) -> &[String] {
         &[]
     }
@@ -49,7 +50,7 @@ pub trait Workload {
         0
     }
 
-    /// The address of a thread's next instruction; `None` if its workload has no addresses.
+    /// The address of a thread's next instruction; `None` if the workload has no addresses.
     fn address(&self, _thread: &Self::Thread) -> Option<u32> {
         None
     }
@@ -64,7 +65,7 @@ pub trait Workload {
         0
     }
 
-    /// The place of a thread in its program, for reports.
+    /// The place of a thread in the program, for reports.
     fn place(&self, thread: &Self::Thread) -> String;
 
     /// An address of the program, for reports.
@@ -72,8 +73,8 @@ pub trait Workload {
         format!("0x{address:08x}")
     }
 
-    /// Whether only the first thread executes at the start, and the others execute the threads that
-    /// it creates.
+    /// Whether only the first thread executes at the start. The other hardware threads then execute
+    /// the threads that it creates.
     fn is_application(&self) -> bool {
         false
     }
@@ -90,9 +91,9 @@ pub trait Workload {
 /// The start of a created thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// The address of the function.
+    /// The address of the thread's function.
     pub function: u32,
-    /// Its argument.
+    /// The argument of the function.
     pub argument: u32,
 }
 
@@ -101,13 +102,13 @@ pub struct Port<'a> {
     /// The thread's message passing engine and local store.
     pub context: &'a mut Context,
     pub(super) caches: &'a mut Caches,
-    /// The cycle of the processors' clock.
+    /// The current cycle of the processors' clock.
     pub(super) cycle: u64,
     /// Whether instructions may be executed before their issue time if that cannot be observed.
     pub may_be_ahead: bool,
-    /// The message of the instruction: at most one.
+    /// The message that the instruction sends: at most one.
     pub(super) request: Option<Request>,
-    /// The following instructions that only take time: the workload does not issue them one by one.
+    /// The following instructions that only take time. The workload does not issue them one by one.
     pub(super) behind: Run,
 }
 
@@ -119,14 +120,14 @@ pub struct Run {
 }
 
 impl Run {
-    /// Takes the instructions of a single cycle; returns their number.
+    /// Takes the instructions if each takes one cycle; returns their number, else 0.
     #[inline(always)]
     pub(super) fn take_singles(&mut self) -> u64 {
         let singles = if self.cycles == 1 { std::mem::take(&mut self.count) } else { 0 };
         u64::from(singles)
     }
 
-    /// The sum of all their cycles.
+    /// The total number of cycles.
     pub(super) fn cycles(self) -> u64 {
         u64::from(self.count) * u64::from(self.cycles)
     }
@@ -135,21 +136,20 @@ impl Run {
 /// An instruction that was issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issued {
-    /// The number of cycles for which it blocks the issue of others: 1 or more.
+    /// The number of cycles for which the instruction blocks the issue of others: 1 or more.
     pub cycles: u32,
-    /// Its outcome.
     pub outcome: Outcome,
 }
 
 /// The outcome of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is complete.
+    /// The instruction is complete.
     Done,
-    /// It is complete, and the thread continues at another address.
+    /// The instruction is complete, and the thread continues at another address.
     Jumped,
-    /// It waits; the thread's context holds the event.
+    /// The instruction waits; the thread's context holds the awaited event.
     Waits,
-    /// It cannot be executed; the thread's context holds the problem.
+    /// The instruction cannot be executed; the thread's context holds the problem.
     Failed,
 }

@@ -15,7 +15,7 @@ use wireloom_mpsoc::{Delivered, Options, RunError, Spec, Verdict};
 use wireloom_net::Packet;
 use wireloom_sim::{Effort, Time};
 
-/// The result of an application.
+/// The result of a run.
 #[derive(Debug, PartialEq)]
 struct Came {
     ended: Ended,
@@ -35,7 +35,7 @@ fn run(
     run_defined(sources, &[], spec, packets, options)
 }
 
-/// Does the same as `run`, with preprocessor definitions.
+/// Like `run`, with preprocessor definitions.
 fn run_defined(
     sources: &[PathBuf],
     definitions: &[String],
@@ -73,7 +73,7 @@ fn example(name: &str) -> PathBuf {
     programs(&format!("mpsoc/{name}"))
 }
 
-/// Runs an application from one text.
+/// Runs an application from one source text.
 fn text(
     c: &str,
     interfaces: Option<&str>,
@@ -172,7 +172,7 @@ fn who_is_more_urgent_gets_a_semaphore_first() {
         }"#;
     for set in SETS {
         let came = text(c, None, &spec(set), watched()).unwrap_or_else(|e| panic!("{e}"));
-        // Priorities of 0 to 4 are 0, 3, 1, 4, 2.
+        // The threads have priorities 0, 3, 1, 4, 2.
         assert_eq!((came.printed.as_str(), came.races.len()), ("31420", 0));
     }
 }
@@ -377,7 +377,7 @@ fn servers_that_call_themselves_are_told_as_a_circle() {
         assert!(stuck.contains(circle), "{stuck}");
         let server = "service 0 waits for thread 1: its server, for 1 calls that wait";
         assert!(stuck.contains(server), "{stuck}");
-        // In a ring, while the first thread waits for packets without limit.
+        // Calls in a ring deadlock even while the first thread waits for packets without limit.
         let ring = program("SERVICE_nobody", "SERVICE_cells", "wl_packet_receive(); return 0;");
         let stuck = run(&ring).unwrap_err().to_string();
         // The server of the second service has its call from the first, which waits at its own
@@ -523,7 +523,7 @@ fn what_cannot_be_compiled_or_has_no_place_is_refused() {
     assert!(matches!(interfaces_of(&sidl), Err(ApplicationError::Interfaces(_))));
 }
 
-/// A packet with an IPv4 header and a correct sum.
+/// A packet with an IPv4 header and a correct checksum.
 fn packet(destination: u32, ttl: u8) -> Packet {
     let mut bytes = vec![0; 60];
     bytes[12..14].copy_from_slice(&[8, 0]);

@@ -49,7 +49,7 @@ fn program() -> Program {
     compiled_text("walk.loom", SOURCE)
 }
 
-/// Loads numbers that differ from table to table.
+/// Loads different numbers into each table.
 fn load(store: &mut Store) {
     for (path, size, factor) in [
         ("here.first", 256, 77),
@@ -95,7 +95,7 @@ fn calls_mean_the_same_as_functions_and_as_messages() {
 #[test]
 fn an_element_takes_its_pipelines_depth_with_its_memories_and_a_call_in_each_interval() {
     let program = program();
-    // Memories of 8 ns, four cycles of 500 MHz; of 250 MHz two.
+    // Memories of 8 ns take four cycles at 500 MHz, and two at 250 MHz.
     for (clock, interval, latency_ns, interval_ns) in
         [(500, "", 22.0, 2.0), (250, "", 28.0, 4.0), (500, "interval_ns = 50\n", 22.0, 50.0)]
     {

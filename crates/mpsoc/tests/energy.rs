@@ -1,4 +1,4 @@
-//! Energy: events are counted once each, all sums are the same, and nothing depends on how the
+//! Energy: each event is counted once, all sums are the same, and nothing depends on how the
 //! machine is simulated.
 
 mod support;
@@ -23,7 +23,7 @@ fn packets(count: usize) -> Vec<Packet> {
     generated(&Traffic { seed: 3, count: Some(count as u64), ports: 4, ..Traffic::default() })
 }
 
-/// An engine that packets have passed.
+/// An engine that has processed these packets.
 fn ran(spec: &Spec, packets: &[Packet], options: Options) -> Engine {
     let program = compiled(PROGRAM);
     let offloads = store(&program).expect("offloads");
@@ -34,7 +34,7 @@ fn ran(spec: &Spec, packets: &[Packet], options: Options) -> Engine {
     engine
 }
 
-/// The events of a class of a part of all processors.
+/// The number of events of a class of a part, over all processors.
 fn processors(account: &Account, part: &str, class: &str) -> u64 {
     let place = PROCESSOR_PARTS.iter().position(|other| other.name == part).expect(part);
     let number = PROCESSOR_PARTS[place].classes.iter().position(|other| *other == class);
@@ -42,7 +42,7 @@ fn processors(account: &Account, part: &str, class: &str) -> u64 {
     units.map(|unit| account.unit_events(unit, place, number.expect(class)).0).sum()
 }
 
-/// The events of a class of a part around them.
+/// The number of events of a class of a part around the processors.
 fn around(account: &Account, part: &str, class: &str) -> u64 {
     let parts = &account.plan().parts;
     let place = parts.iter().position(|(other, _)| other.name == part).expect(part);
@@ -50,7 +50,7 @@ fn around(account: &Account, part: &str, class: &str) -> u64 {
     account.part_events(place, number.expect(class)).0
 }
 
-/// The sums by group, by part, and by processor with the rest.
+/// The energy summed by group, by part, and by processor plus the parts around the processors.
 fn sums(account: &Account) -> [Energy; 3] {
     let units = (0..account.plan().units.len()).map(|unit| account.unit(unit));
     let rest = (0..account.plan().parts.len()).map(|place| account.part(place));
@@ -76,7 +76,7 @@ fn packets_cost_what_their_way_through_the_machine_costs() {
     assert_eq!(sums(&account), [account.total(); 3]);
     let words: u64 = packets.iter().map(|packet| packet.bytes.len().div_ceil(4) as u64).sum();
     let bytes: u64 = packets.iter().map(|packet| packet.bytes.len() as u64).sum();
-    // In and out; into packet memory and out of it.
+    // Each word passes the pins in and out, and is written to packet memory and read from it.
     assert_eq!(around(&account, "pins", "word"), 2 * words);
     for class in ["read", "write"] {
         assert_eq!(around(&account, "packet_memory", class), bytes.div_ceil(4));
@@ -109,7 +109,7 @@ fn packets_cost_what_their_way_through_the_machine_costs() {
 
 #[test]
 fn twice_the_packets_have_twice_the_events() {
-    // The second lot finds the same state of the machine's caches, and of all else that costs.
+    // The second half finds the same state of the caches, and of everything else that costs energy.
     let packets = packets(40);
     let spec = own_spec(Set::Rv32im, "[io]\npace = { load = 0.01 }\n");
     let events = |lots: usize| {

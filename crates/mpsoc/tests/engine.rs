@@ -35,7 +35,7 @@ fn load(store: &mut Store) {
 }
 
 /// Machines with different contention for the pipeline and the caches: instruction set, processors,
-/// threads of each, and more keys.
+/// threads of each processor, and more keys.
 const SHAPES: [(Set, u32, u32, &str); 13] = [
     (Set::Armv4, 16, 8, ""),
     (Set::Rv32im, 16, 8, ""),
@@ -79,7 +79,7 @@ fn the_router_does_the_same_at_the_same_times_whether_or_not_the_kernel_knows_of
             let options = Options { effort, ..Options::default() };
             let mut engine = Engine::new(&spec, &program, store, options).expect("an engine");
             engine.offer(packets.clone());
-            // Also at intermediate points.
+            // The records also agree at intermediate points.
             let counted = [350, 100, 0].map(|to_come| {
                 engine.run(to_come, &mut |_| {}).expect("it runs");
                 let record = engine.record();
@@ -183,7 +183,7 @@ fn what_cannot_be_cut_so_is_refused_in_a_sentence() {
     );
 }
 
-/// A step that edits and exits.
+/// Adds a step that edits the packet and exits.
 fn step(
     engine: &mut EngineBuilder,
     name: &str,
@@ -199,7 +199,7 @@ fn step(
 }
 
 /// Sends a packet to port 0, with an additional byte in front to port 1, and with its first bytes
-/// rewritten to port 2; a packet that begins with 9 loops without end instead. The port and the
+/// rewritten to port 2. A packet that begins with 9 loops without end instead. The port and the
 /// bytes are in the context.
 fn copies() -> Program {
     let mut engine = EngineBuilder::packet("copies");
@@ -264,7 +264,8 @@ fn copies_of_several_parts_leave_in_order_and_what_goes_round_for_ever_ends() {
     let record = engine.record();
     let calls = ["packets", "part_1", "part_3", "part_4"]
         .map(|part| count(&record, &format!("platform.broker.{part}.calls")));
-    // One backward jump for every second hand-over; golden allows 65,535 and ends at the next.
+    // Every second hand-over jumps backwards; golden allows 65,535 such jumps and ends the packet
+    // at the next.
     assert_eq!(calls, [181, 180, 65_536, 65_536]);
 }
 
@@ -289,7 +290,7 @@ fn packets_at_the_start_need_not_count() {
     let (some, instructions, calls, _) = run(100);
     assert_eq!((some.done, some.instructions), (300, instructions));
     assert!(some.now < all.now && instructions < all.instructions * 4 / 5, "{some:?}");
-    // Packets that had their threads at that time do not count as calls.
+    // Packets that already had their threads at that time do not count as calls.
     assert!((150..300).contains(&calls), "{calls}");
     // If nothing counts, all numbers are zero.
     let (none, instructions, _, idle) = run(1000);
@@ -310,8 +311,8 @@ fn a_machine_whose_threads_wait_too_long_is_told_as_stuck_with_the_object() {
     assert!(stuck.contains(" waits for object destinations4: the reply of ticket "), "{stuck}");
 }
 
-/// Lines after a missing one that are fetched with it come in the time of one: threads wait less
-/// for a cache that is too small, and the network carries more.
+/// A prefetch brings several lines in the time of one. Threads wait less for a cache that is too
+/// small, and the network carries more messages.
 #[test]
 fn lines_fetched_ahead_save_waits_and_cost_messages() {
     let (program, packets) = (compiled("router.loom"), packets());
@@ -335,7 +336,7 @@ fn lines_fetched_ahead_save_waits_and_cost_messages() {
     assert!((difference - extra).abs() < 200, "{messages} messages, {more}, {extra} of lines");
 }
 
-/// The use of each interval, sampled every 10 ns, of five cycles.
+/// The use in each interval. Samples are taken every 10 ns, or five cycles.
 #[test]
 fn no_interval_has_more_cycles_than_it_is_long() {
     let (program, packets) = (compiled("router.loom"), packets());
@@ -354,11 +355,11 @@ fn no_interval_has_more_cycles_than_it_is_long() {
             let most = cells.iter().copied().fold(0.0, f64::max);
             assert!(most <= 1.0 + 1e-9, "{name} of an interval: {most}, {keys}");
             assert!(most > 0.999, "{name}: {most}, {keys}");
-            // A long series has longer intervals than it was asked for.
+            // The intervals of a long series have doubled.
             let cycles = 5.0 * series.interval().0 as f64 / Time::nanoseconds(10).0 as f64;
             busy += if name == "use" { 2.0 * cycles * cells.iter().sum::<f64>() } else { 0.0 };
         }
-        // Nothing is lost between intervals.
+        // No cycle is lost between intervals.
         assert_eq!(busy.round() as u64, engine.totals().busy, "{keys}");
     }
 }

@@ -1,5 +1,5 @@
-//! Order-sensitive offloads see packets in the order of their arrival on machines whose threads
-//! take them in any order.
+//! Order-sensitive offloads see packets in the order of their arrival, on machines whose threads
+//! take packets in any order.
 
 mod support;
 
@@ -36,7 +36,7 @@ const PARKING: &str = "../crates/mpsoc/tests/engines/parking.loom";
 const FIELDS: &str = "../crates/mpsoc/tests/engines/fields.loom";
 const NAT_HOSTS: &str = "../crates/mpsoc/tests/engines/nat_hosts.txt";
 
-/// The base machine with these keys, and places for all packets in front of it.
+/// The base machine with these keys, and an input queue that holds all packets.
 fn spec(keys: &str) -> Spec {
     let text = format!("extends = \"mpsoc\"\n{keys}\n[io.input]\nqueue_packets = 1000");
     let description = Description::parse("own", &text).expect("TOML");

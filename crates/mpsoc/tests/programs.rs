@@ -15,10 +15,10 @@ use wireloom_net::traffic::{AddressSpec, Sizes, Spec};
 use wireloom_offloads::Store;
 use wireloom_testkit::TestFile;
 
-/// Packets of protocols as `--mix` names them.
+/// The protocols of the packets, in the syntax of `--mix`.
 const ALL: &str = "ipv4=3,ipv6=3,mpls1..4=2";
 
-/// Generated packets, some with a byte changed or truncated; their addresses are in the prefixes of
+/// Generated packets, some with a byte changed or truncated. Their addresses are in the prefixes of
 /// a table file, if there is one.
 fn packets(program: &Program, mix: &str, prefixes: Option<&str>) -> Vec<Packet> {
     let mut packets = Input::random(program, 1).packets;
@@ -44,7 +44,7 @@ fn packets(program: &Program, mix: &str, prefixes: Option<&str>) -> Vec<Packet> 
     packets
 }
 
-/// Checks an engine as a whole, and with each step once as a part of its own.
+/// Checks an engine as a whole, and with each step once as the start of a second part.
 fn check(
     name: &str,
     mix: &str,
@@ -99,7 +99,7 @@ fn other_engines_do_too() {
 
 #[test]
 fn engines_that_work_on_all_of_a_packet_do_too() {
-    // Few hosts, so that mappings are found again.
+    // Few hosts, so that packets find existing mappings.
     let hosts = Some("../crates/mpsoc/tests/engines/nat_hosts.txt");
     assert_eq!(check("nat.loom", "ipv4=1", Some("tests/nat.tables"), hosts), Ok(()));
     assert_eq!(check("url.loom", ALL, Some("tables/url.tables"), None), Ok(()));
@@ -130,7 +130,7 @@ fn the_packet_tests_of_these_engines_do_on_both_instruction_sets() {
 fn what_is_read_far_behind_a_window_that_was_long_is_zero() {
     let name = "../crates/mpsoc/tests/engines/far.loom";
     assert_eq!(check(name, "ipv4=1", None, None), Ok(()));
-    // Cut, and read by one thread, which has received the long window from another one.
+    // The engine is cut, and reads on a thread that has received the long window from another one.
     let program = compiled(name);
     let partition = Partition::at(&program, &["cut"]).expect("the engine has that step");
     let mix = Spec::parse_mix("ipv4=1").expect("a mix");
@@ -165,8 +165,8 @@ fn a_call_carries_the_widest_value() {
     assert_eq!(check("../crates/mpsoc/tests/engines/chunk.loom", ALL, None, None), Ok(()));
 }
 
-/// How much of its stack a thread needs is known when the program is compiled; nothing that the
-/// compiler says about it reaches the user.
+/// The stack use of a thread is known only when the program is compiled. The compiler's own message
+/// does not reach the user.
 #[test]
 fn variables_that_exceed_the_stack_of_a_thread_are_refused_in_a_sentence() {
     let variables = |write: fn(usize) -> String| (0..40).map(write).collect::<String>();

@@ -14,7 +14,7 @@ use wireloom_mpsoc::program::{Elements, PARTS, Partition};
 use wireloom_mpsoc::spec::Set;
 use wireloom_offloads::Store;
 
-/// Returns the seeds. `WIRELOOM_MPSOC_RANDOM=FIRST..END` tries other seeds than those of every run.
+/// The seeds. `WIRELOOM_MPSOC_RANDOM=FIRST..END` replaces the seeds of every run.
 fn seeds() -> Range<u64> {
     let range = std::env::var("WIRELOOM_MPSOC_RANDOM").unwrap_or_else(|_| "0..24".into());
     let (first, end) = range.split_once("..").expect("FIRST..END");
@@ -43,12 +43,12 @@ fn random_programs_agree() {
             }
         }
     }
-    // The other programs need more places for arguments or replies than there are.
+    // The other programs need more room for arguments or replies than a thread has.
     assert!(agreed > 9 * refused.len(), "{agreed} agreed, refused were\n{}", refused.join("\n"));
 }
 
-/// Tests chips of several processors, where threads take packets in any order: whole and cut, each
-/// with both kernels.
+/// Tests whole and cut programs on chips of several processors, where threads take packets in any
+/// order, each with both kernels.
 #[test]
 fn random_programs_agree_in_time_and_in_order() {
     let (mut agreed, mut refused) = (0, Vec::new());
@@ -70,8 +70,8 @@ fn random_programs_agree_in_time_and_in_order() {
     assert!(agreed > 4 * refused.len(), "{agreed} agreed, refused were\n{}", refused.join("\n"));
 }
 
-/// A partition that cuts in front of about half of the steps, chosen by a hash of their numbers and
-/// the seed.
+/// A partition that cuts before about half of the steps, chosen by a hash of their numbers and the
+/// seed.
 fn cut(program: &Program, seed: u64) -> Partition {
     let steps = &program.engines[program.main.index()].steps;
     let is_chosen =

@@ -1,4 +1,4 @@
-//! Services of applications in hardware elements: clients see the replies of software servers, with
+//! Services of applications in hardware elements: clients get the replies of software servers, with
 //! the elements' timing.
 
 mod support;
@@ -25,7 +25,8 @@ struct Many { u32 word[9]; };
 interface Wide { Many all(u32 word); };
 service wides : Wide;";
 
-/// One pipeline step for `make`, two for `entry`, whose table is in the element.
+/// An engine `make` of one pipeline step, and an engine `entry` of two, whose table is in the
+/// element.
 const LOOM: &str = "
 struct Point { u16 x; u64 weight; u8 tag[3]; bool seen; };
 struct Made { Point made; u32 sum; };
@@ -125,7 +126,7 @@ fn services(spec: &Spec, interfaces: &Interfaces, engines: &str) -> Result<Servi
     Services::new(spec, &hardware, &program, store)
 }
 
-/// Runs the application; returns how it ends, what it prints, and its statistics.
+/// Runs the application. Returns its end, its output, and its statistics.
 fn run(
     c: &str,
     define: &[&str],
@@ -161,7 +162,7 @@ fn clients_see_no_difference_between_hardware_and_software() {
             run(C, &["SERVERS=4"], &software, Services::default(), watched())
                 .unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((ended, expected.split_whitespace().count()), (Ended::Done(0), 8));
-        // One service in hardware and the other in software; both; one of them in both.
+        // One service in hardware and the other in software; both in hardware; one in both.
         for (elements, define) in [
             (&["makers"][..], "SERVERS=4"),
             (&["makers", "others"], "SERVERS=0"),
@@ -244,13 +245,14 @@ fn a_call_takes_the_way_and_the_pipeline_and_places_bound_how_many_are_under_way
             printed.split(' ').map(|number| number.parse().expect("a number")).collect();
         (numbers[0], numbers[1])
     };
-    // Three one-way latencies of 160 ns are 240 cycles; the pipeline's entrance, its two steps and
-    // the table take 4 ns each; the rest is the client's time.
+    // Three one-way latencies of 160 ns are 240 cycles. The pipeline's entrance, its two steps and
+    // the table take 4 ns each. The rest is the client's time.
     let ((one, many), (same, few)) = (timed(15), timed(1));
     assert_eq!(one, same);
     assert!((240 + 6..240 + 60).contains(&one), "{one}");
     // With one place, the next call arrives two one-way latencies after the previous one: 160
-    // cycles, plus the broker's and the pipeline's. With fifteen the client calls at full speed.
+    // cycles, plus the cycles of the broker and the pipeline. With fifteen places the client calls
+    // at full speed.
     assert!((14 * 160..14 * 170 + one).contains(&few), "{few}");
     assert!(many < one + 15 * 60, "{many}");
 }

@@ -24,8 +24,8 @@ fn packets() -> Vec<Packet> {
     generated(&Traffic { seed: 3, count: Some(PACKETS as u64), ports: 4, ..Traffic::default() })
 }
 
-/// Updates before the first packet, twice before one packet, before two consecutive ones, and
-/// before one that never comes.
+/// Updates before the first packet, two before one packet, before two consecutive packets, and
+/// before a packet that never comes.
 fn updates() -> Vec<Update> {
     let due = [0, 7, 7, 8, 150, 299, 1000];
     (0..)
@@ -76,7 +76,7 @@ fn got(
 #[test]
 fn updates_are_made_between_two_packets_in_the_order_of_arrival() {
     let expected = expected();
-    // The second machine replies late, so that one-way calls are in progress for long.
+    // The second machine replies late, so that one-way calls are long in progress.
     for keys in ["", "[object.any]\nlatency_ns = 30000\ninterval_ns = 10"] {
         let got = got(keys, |engine, packets, sink| {
             for update in updates() {
@@ -115,7 +115,7 @@ fn calls_without_a_reply_are_all_made_with_room_for_one() {
         let engine = agree_in_time(&spec, &program, &packets, &|_| {});
         let state = format!("{:?}", rows(engine.store()));
         assert!(state.contains("0x12c"), "all 300 are counted: {state}");
-        // All events have the same times on a kernel that polls in every cycle.
+        // On a kernel that polls in every cycle, all events have the same times.
         let counted = [Effort::Active, Effort::Naive].map(|effort| {
             let options = Options { effort, ..Options::default() };
             let offloads = store(&program).expect("offloads");
@@ -131,8 +131,8 @@ fn calls_without_a_reply_are_all_made_with_room_for_one() {
     }
 }
 
-/// Checks that the tests above can fail: packets that were offered before an update are still in
-/// the machine when it is made, or have not arrived.
+/// Checks that the tests above can fail. Packets that were offered before an update are still in
+/// the machine when the update is made, or have not arrived.
 #[test]
 #[should_panic(expected = "left == right")]
 fn offloads_that_are_changed_at_once_are_changed_too_early() {

@@ -46,9 +46,9 @@ fn bytes_behind_the_window_are_waited_for_in_packet_memory() {
         (spec.processors, spec.threads) = (1, 1);
         agree_in_time(&spec, &program, &[long.clone(), long.clone()], &|_| ()).totals().now
     };
-    // The second packet waits for the first. Of the 1,500 bytes after Ethernet's header 1,386 lie
-    // after the window: the last 22 of the blocks, and its appended bytes; then it is read to be
-    // sent. Each waits 396 cycles more.
+    // The second packet waits for the first. Of the 1,500 bytes after Ethernet's header, 1,386 lie
+    // after the window. They are read as the last 22 of the blocks, the appended bytes are written,
+    // and then the packet is read to be sent. Each access waits 396 cycles more.
     let more = (time("400") - time("4")).0 as f64 / (2.0 * 24.0 * 792_000.0);
     assert!((0.95..1.05).contains(&more), "{more}");
 }

@@ -1,9 +1,10 @@
-//! The account of a machine's energy: the same parts in each of several units, such as tiles or
-//! processors, and the parts around them.
+//! The account of a machine's energy. Each of several units, such as tiles or processors, has the
+//! same parts; other parts are around the units.
 //!
-//! A machine counts what its units do in any case. When somebody asks, it hands the totals of all
-//! classes of events to its [`Account`], which charges those that are new. So measuring costs the
-//! simulation nothing, and the sums by part, by unit, by class and by interval are exactly equal.
+//! A machine counts the events of its units in any case. When the energy is requested, the machine
+//! passes the totals of all classes of events to its [`Account`], which charges the events that are
+//! new. Measuring therefore costs the simulation nothing, and the sums by part, by unit, by class
+//! and by interval are exactly equal.
 
 use std::borrow::Cow;
 
@@ -11,12 +12,11 @@ use wireloom_sim::energy::{Class, Component, ComponentSpec, PowerState};
 use wireloom_sim::stats::{Record, Series};
 use wireloom_sim::{Energy, EnergyMeter, EnergySink, SpecError, Time};
 
-/// The kind of a part with its classes of events.
+/// A part with its classes of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its name.
     pub name: Cow<'static, str>,
-    /// Its classes of events.
+    /// The names of the classes of events.
     pub classes: &'static [&'static str],
 }
 
@@ -26,19 +26,18 @@ impl Part {
         Self { name: Cow::Borrowed(name), classes }
     }
 
-    /// Creates a part that a program names, such as the unit of an offload.
+    /// Creates a part whose name comes from a program, such as the unit of an offload.
     pub const fn named(name: String, classes: &'static [&'static str]) -> Self {
         Self { name: Cow::Owned(name), classes }
     }
 }
 
-/// What the models say of a part: the energy of an event of each class, and the power that is
-/// drawn all the time, in nanowatts.
+/// The model of a part: the energy of an event of each class, and the constant power in nanowatts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartModel {
-    /// By the classes of the part.
+    /// The energy of an event, for each class of the part.
     pub energies: Vec<Energy>,
-    /// Leakage or standby.
+    /// The constant power, by leakage or standby, in nanowatts.
     pub nanowatts: u64,
 }
 
@@ -55,15 +54,15 @@ pub struct Plan {
     pub millivolts: u32,
 }
 
-/// The energy of a machine that runs.
+/// The energy of a running machine.
 #[derive(Clone, Debug)]
 pub struct Account {
     plan: Plan,
     meter: EnergyMeter,
-    /// The totals that were charged: of each component the classes, in order.
+    /// The totals charged so far, for each component by class.
     seen: Vec<Vec<u64>>,
     interval: Option<Time>,
-    /// The times from which on and up to which all is counted.
+    /// The start and the end of the time that the account covers.
     from: Time,
     now: Time,
 }
@@ -108,19 +107,20 @@ impl Account {
         self.unit_component(self.plan.units.len(), place)
     }
 
-    /// Charges what a part of a unit did, given the totals of its classes since the counts began.
-    /// Totals that fell, which only those of unused ports can, wait until they rise again.
+    /// Charges the events of a part of a unit, given the totals of its classes since the counts
+    /// began. A total can fall only for unused ports. It is then charged again once it exceeds its
+    /// former value.
     pub fn charge_unit(&mut self, unit: usize, place: usize, totals: &[u64]) {
         self.charge(self.unit_component(unit, place), totals);
     }
 
-    /// Charges what a part that is in no unit did, likewise.
+    /// Charges the events of a part that is in no unit, like [`charge_unit`](Self::charge_unit).
     pub fn charge_part(&mut self, place: usize, totals: &[u64]) {
         self.charge(self.component(place), totals);
     }
 
     fn charge(&mut self, component: Component, totals: &[u64]) {
-        // It happened before now: in the interval that ends.
+        // The events happened before now, in the interval that ends.
         let at = self.now.since(Time(1));
         for (class, total) in totals.iter().enumerate() {
             let seen = &mut self.seen[component.0 as usize][class];
@@ -131,39 +131,36 @@ impl Account {
         }
     }
 
-    /// Goes on to a time. What is charged then happened up to it.
+    /// Advances to a time. Events that are charged then happened before it.
     pub fn advance(&mut self, now: Time) {
         self.now = now;
         self.meter.settle(now);
     }
 
-    /// All counts begin at 0 again, as on a machine that was exchanged.
+    /// Restarts all totals at 0, as after the machine was exchanged.
     pub fn restart(&mut self) {
         self.seen.iter_mut().for_each(|classes| classes.fill(0));
     }
 
-    /// Restricts the account to what happens from now on; what was charged is forgotten.
+    /// Restricts the account to events from now on; earlier charges are forgotten.
     pub fn begin_to_count(&mut self) {
         self.meter.forget();
         self.from = self.now;
     }
 
-    /// The time that the account covers.
+    /// The length of time that the account covers.
     pub fn time(&self) -> Time {
         self.now.since(self.from)
     }
 
-    /// The parts.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The meter.
     pub fn meter(&self) -> &EnergyMeter {
         &self.meter
     }
 
-    /// All energy.
     pub fn total(&self) -> Energy {
         self.meter.total()
     }
@@ -185,24 +182,24 @@ impl Account {
         self.meter.energy(self.component(place))
     }
 
-    /// The events of a class of a part of a unit, by its place and number in the plan, and their
-    /// energy.
+    /// The number and the energy of the events of a class of a part of a unit. `place` is the
+    /// part's place in the plan, `class` the number of the class.
     pub fn unit_events(&self, unit: usize, place: usize, class: usize) -> (u64, Energy) {
         self.meter.events(self.unit_component(unit, place), Class(class as u32))
     }
 
-    /// The same of a part that is in no unit.
+    /// The number and the energy of the events of a class of a part that is in no unit.
     pub fn part_events(&self, place: usize, class: usize) -> (u64, Energy) {
         self.meter.events(self.component(place), Class(class as u32))
     }
 
-    /// The energies of all parts in all intervals.
+    /// The sum of the energies of all parts over all intervals.
     pub fn in_intervals(&self) -> Energy {
         let components = (0..self.seen.len() as u32).map(Component);
         components.flat_map(|component| self.meter.intervals(component)).copied().sum()
     }
 
-    /// The names of all parts with their energies, those of units first.
+    /// The names and the energies of all parts, the parts of units first.
     pub fn parts(&self) -> impl Iterator<Item = (&str, Energy)> {
         let of_units = self.plan.unit_parts.iter().enumerate();
         let of_units = of_units.map(|(place, (part, _))| (&*part.name, self.unit_part(place)));
@@ -223,7 +220,7 @@ impl Account {
         format!("{watts:.3} W, {nanojoules_a_packet:.1} nJ a packet: {groups}")
     }
 
-    /// What is drawn all the time: leakage and standby.
+    /// The energy of the constant power: leakage and standby.
     pub fn stationary(&self) -> Energy {
         let components = (0..self.seen.len() as u32).map(Component);
         components.map(|component| self.meter.state(component, PowerState(0)).1).sum()
@@ -246,8 +243,8 @@ impl Account {
         of_units.chain(rest).filter_map(idle).sum()
     }
 
-    /// `energy` and `mean_w`; `parts` sums up each part over all units, `units` all parts of each
-    /// unit; `components` has every one with its events, states and voltages.
+    /// Statistics: `energy` and `mean_w`; `parts` has each part summed over all units, `units` all
+    /// parts of each unit; `components` has each component with its events, states and voltages.
     pub fn record(&self) -> Record {
         let mut parts = Record::new();
         self.parts().for_each(|(name, energy)| parts.add(name, energy));
@@ -258,8 +255,8 @@ impl Account {
         self.meter.record(self.time()).with("parts", parts).with("units", units)
     }
 
-    /// The power in each interval, in watts: `power_w`, each unit's, and each part's over all
-    /// units. Nothing without an interval.
+    /// The power in each interval, in watts: `power_w` in total, then for each unit, and for each
+    /// part over all units. `None` without an interval.
     pub fn over_time(&self) -> Option<Series> {
         let interval = self.interval?;
         let mut series = Series::new(interval);

@@ -1,29 +1,29 @@
-//! Arbiters in the manner of Orion (Wang, Zhu, Peh and Malik, MICRO 2002): matrix and round-robin.
+//! Matrix and round-robin arbiters, modelled after Orion (Wang, Zhu, Peh and Malik, MICRO 2002).
 
 use wireloom_sim::Energy;
 
 use crate::joules;
 use crate::process::{Channel, Process, RangeError, within};
 
-/// The widths of a gate with two inputs, n and p, in um of the process of 0.8 um (assumed).
+/// The widths of the n and p transistors of a two-input gate, in um of the 0.8 um process
+/// (assumed).
 const GATE_UM: [f64; 2] = [4.0, 8.0];
-/// The width of all gates that a flip-flop switches when it changes, in um (assumed: eight
+/// The total width of the gates that a flip-flop switches when it changes, in um (assumed: eight
 /// inverters).
 const FLIP_FLOP_UM: f64 = 8.0 * 6.0;
-/// The distance between two requesters' lines, in um of the process of 0.8 um (assumed).
+/// The distance between the lines of two requesters, in um of the 0.8 um process (assumed).
 const PITCH_UM: f64 = 40.0;
-/// The widths of the transistors of a gate and of a flip-flop that are off, in um (assumed).
+/// The total width of the off transistors of a gate, and of a flip-flop, in um (assumed).
 const GATE_LEAKS_UM: f64 = 6.0;
 const FLIP_FLOP_LEAKS_UM: f64 = 24.0;
 
-/// How an arbiter chooses.
+/// The arbitration policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Policy {
     Matrix,
     RoundRobin,
 }
 
-/// An arbiter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arbiter {
     process: Process,
@@ -32,8 +32,8 @@ pub struct Arbiter {
 }
 
 impl Arbiter {
-    /// Creates a matrix arbiter: a flip-flop for each pair of requesters, 1 to 256, keeps who goes
-    /// first.
+    /// Creates a matrix arbiter for 1 to 256 requesters. A flip-flop for each pair of requesters
+    /// stores which one has priority.
     ///
     /// # Errors
     /// If the number is out of its range.
@@ -42,7 +42,8 @@ impl Arbiter {
         Ok(Self { process, requesters, policy: Policy::Matrix })
     }
 
-    /// Creates a round-robin arbiter: a token goes from requester to requester, 1 to 256.
+    /// Creates a round-robin arbiter for 1 to 256 requesters. A token passes from requester to
+    /// requester.
     ///
     /// # Errors
     /// If the number is out of its range.
@@ -51,7 +52,7 @@ impl Arbiter {
         Ok(Self { process, requesters, policy: Policy::RoundRobin })
     }
 
-    /// The energy of an arbitration among this number of requests, one of which is granted.
+    /// The energy of an arbitration among `requests` requests, one of which is granted.
     pub fn grant(&self, requests: u32) -> Energy {
         let process = &self.process;
         let others = f64::from(self.requesters - 1);
@@ -60,16 +61,17 @@ impl Arbiter {
         let wire = process.wire(f64::from(self.requesters) * PITCH_UM * process.scale());
         let flip = process.gate(FLIP_FLOP_UM);
         let (request, grant, flips) = match self.policy {
-            // A request goes to a gate for each other one; a grant makes its requester last.
+            // A request drives a gate for each other requester. A grant gives its requester the
+            // lowest priority.
             Policy::Matrix => (others * input + wire, others * (input + output) + wire, others),
-            // The token leaves one flip-flop for another.
+            // The token moves from one flip-flop to another.
             Policy::RoundRobin => (2.0 * input + output, input + output + wire, 2.0),
         };
         let farads = f64::from(requests) * request + grant + flips * flip;
         joules(process.switch(farads))
     }
 
-    /// The widths of its transistors that leak, in micrometres of this process.
+    /// The total width of the transistors that leak, in micrometres of this process.
     pub fn leaking_um(&self) -> f64 {
         let count = f64::from(self.requesters);
         let (gates, flip_flops) = match self.policy {
@@ -90,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_matrix_arbiter_of_two_has_the_energy_of_its_gates() {
-        // In fF: a gate is 12 um at 1.56 and twice 0.4 of wiring; a flip-flop 48 um.
+        // In fF: a gate is 12 um at 1.56 plus twice 0.4 of wiring; a flip-flop is 48 um.
         let input = 12.0 * 1.56 + 0.8;
         let drain_n = 4.0 * 0.3288 + 8.8 * 0.275 + 4.0 * 0.401;
         let drain_p = 8.0 * 0.8232 + 12.8 * 0.275 + 8.0 * 0.476;

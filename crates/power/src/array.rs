@@ -1,58 +1,58 @@
 //! Arrays of static memory cells: register files, control stores, scratchpads, FIFOs.
 //!
 //! The model follows CACTI: an access switches address lines and predecoders, one word line, the
-//! bit lines of all cells of that line, sense amplifiers and the lines of the data. A large array
-//! is cut into subarrays, of which an access uses one; the cut with the least energy is taken.
+//! bit lines of all cells of that line, sense amplifiers and data lines. A large array is cut into
+//! subarrays, of which an access uses one. The model takes the cut with the least energy.
 
 use wireloom_sim::Energy;
 
 use crate::joules;
 use crate::process::{Channel, Process, RangeError, within};
 
-/// A cell with one port, in the process of 0.8 um (WRL 93/5): width and height in um.
+/// The width and the height of a cell with one port, in um of the 0.8 um process (WRL 93/5).
 const CELL_UM: [f64; 2] = [8.0, 16.0];
-/// What a port more adds to both, in um: a wire of 3 and a space of 2 feature sizes (CACTI 2).
+/// The increase of both for each further port, in um: a wire of 3 and a space of 2 feature sizes
+/// (CACTI 2).
 const PORT_UM: f64 = 4.0;
 /// The width of the access transistors of a cell, in um (WRL 93/5).
 const ACCESS_UM: f64 = 2.4;
-/// The widths of a gate of the decoder, n and p, in um (assumed: as WRL 93/5's NOR).
+/// The widths of the n and p transistors of a decoder gate, in um (assumed: as WRL 93/5's NOR).
 const DECODER_UM: [f64; 2] = [2.4, 12.0];
-/// The widths of a driver of a word line, n and p, in um (assumed).
+/// The widths of the n and p transistors of a word line driver, in um (assumed).
 const WORD_DRIVER_UM: [f64; 2] = [10.0, 20.0];
 /// The width of a precharge transistor, in um (WRL 93/5: at most 25).
 const PRECHARGE_UM: f64 = 10.0;
-/// The internal capacitance of a sense amplifier and its latch, as the width of a gate, in um
-/// (assumed).
+/// The internal capacitance of a sense amplifier and its latch, as a gate width in um (assumed).
 const SENSE_UM: f64 = 24.0;
 /// The share of data and address lines that change (Wattch: activity factor).
 const ACTIVITY: f64 = 0.5;
-/// The swing of sensed bit lines, as a share of the supply (assumed: CACTI stops at 0.1 V, real
+/// The swing of sensed bit lines, as a share of the supply (assumed: CACTI stops at 0.1 V, but real
 /// word lines close later).
 const SENSED_SWING: f64 = 0.25;
 
-/// How bit lines are read.
+/// The method of reading bit lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// By sense amplifiers, after a small swing of each pair: memories.
+    /// Sense amplifiers detect a small swing of each pair: memories.
     Sensed,
-    /// With the full swing of one line a port, half of which change: register files.
+    /// One line for each port swings fully, and half of the lines change: register files.
     FullSwing,
 }
 
-/// An array.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Array {
     process: Process,
-    /// Words, a power of two or not.
+    /// The number of words, not necessarily a power of two.
     words: u32,
-    /// Bits of a word.
+    /// The number of bits of a word.
     bits: u32,
     ports: u32,
     reading: Reading,
     shape: Shape,
 }
 
-/// How an array is cut: words next to each other in a row, and subarrays one above the other.
+/// The cut of an array: the number of words next to each other in a row, and the number of
+/// subarrays one above the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shape {
     columns: u32,
@@ -60,8 +60,8 @@ struct Shape {
 }
 
 impl Array {
-    /// Creates an array of words, 1 to 2^24, of so many bits, 1 to 1,024, with so many ports that
-    /// read or write, 1 to 16. It is cut in the way that takes the least energy.
+    /// Creates an array of `words` words, 1 to 2^24, of `bits` bits, 1 to 1,024, with `ports` ports
+    /// that read or write, 1 to 16. The cut is the one with the least energy of a read.
     ///
     /// # Errors
     /// If a value is out of its range.
@@ -77,17 +77,17 @@ impl Array {
         let arrays = shapes.filter_map(|(columns, subarrays)| {
             let shape = Shape { columns: 1 << columns, subarrays: 1 << subarrays };
             let rows = words / (shape.columns * shape.subarrays);
-            // Below 16 rows a subarray is more decoder than cells.
+            // With fewer than 16 rows, decoders outweigh the cells of a subarray.
             (rows >= 16).then_some(Self { shape, ..whole })
         });
         let least = arrays.min_by(|a, b| a.read_joules().total_cmp(&b.read_joules()));
         Ok(least.unwrap_or(whole))
     }
 
-    /// Creates the same array in one piece: a word in each row, and all rows on the same bit lines.
+    /// Creates the array in one piece: each row holds one word, and all rows share the bit lines.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// As for [`new`](Self::new).
     pub fn whole(
         process: Process,
         words: u32,
@@ -110,19 +110,19 @@ impl Array {
     /// The energy to write a word.
     pub fn write(&self) -> Energy {
         let swing = match self.reading {
-            // One line of each pair falls all the way.
+            // One line of each pair swings fully.
             Reading::Sensed => 1.0,
             Reading::FullSwing => ACTIVITY,
         };
         let bit_lines = f64::from(self.bits) * swing * self.process.switch(self.bit_line());
-        // Cells of the row that are not written are read.
+        // The cells of the row that are not written are read.
         let others = f64::from(self.bits * (self.shape.columns - 1)) * self.read_bit_line();
         joules(self.select() + bit_lines + others + self.route())
     }
 
-    /// The widths of all transistors of its cells, in micrometres of this process: what leaks.
+    /// The total width of the transistors that leak in all cells, in micrometres of this process.
     pub fn leaking_um(&self) -> f64 {
-        // Half of six transistors are off, and two for each further port.
+        // Three of six transistors are off, and one for each further port.
         let transistors = 3.0 + f64::from(self.ports - 1);
         f64::from(self.words)
             * f64::from(self.bits)
@@ -131,7 +131,7 @@ impl Array {
             * self.process.scale()
     }
 
-    /// Bits that it holds.
+    /// The number of bits that the array holds.
     pub fn capacity_bits(&self) -> u64 {
         u64::from(self.words) * u64::from(self.bits)
     }
@@ -156,14 +156,14 @@ impl Array {
         CELL_UM.map(|um| (um + PORT_UM * f64::from(self.ports - 1)) * self.process.scale())
     }
 
-    /// Decoder and word line.
+    /// The energy of the decoder and the word line, in joules.
     fn select(&self) -> f64 {
         let process = &self.process;
         let [width, height] = self.cell();
         let cells = f64::from(self.bits * self.shape.columns);
         let pair = |[n, p]: [f64; 2]| process.gate(n) + process.gate(p);
-        // Groups of three address bits drive eight lines along the rows, each with a gate for one
-        // row in eight; one line falls and one rises.
+        // Each group of three address bits drives eight lines along the rows. Each line has a gate
+        // for one row in eight. One line falls and one rises.
         let groups = (self.rows().log2() / 3.0).ceil().max(1.0);
         let line = process.wire(self.rows() * height) + self.rows() / 8.0 * pair(DECODER_UM);
         let gate = pair(WORD_DRIVER_UM)
@@ -176,7 +176,7 @@ impl Array {
         process.switch(groups * line + gate + word_line)
     }
 
-    /// The capacitance of a bit line: cells share their contacts in pairs.
+    /// The capacitance of a bit line. Cells share their contacts in pairs.
     fn bit_line(&self) -> f64 {
         let [_, height] = self.cell();
         let cell = self.process.drain(ACCESS_UM, Channel::N) / 2.0 + self.process.wire(height);
@@ -191,8 +191,8 @@ impl Array {
         }
     }
 
-    /// Lines of address and data between the edge of the array and a subarray: half of its width
-    /// and height.
+    /// The energy of the address and data lines between the edge of the array and a subarray. Their
+    /// length is half of the width and half of the height.
     fn route(&self) -> f64 {
         let [width, height] = self.cell();
         let side = f64::from(self.bits * self.shape.columns) * width / 2.0
@@ -214,7 +214,7 @@ mod tests {
         Array::new(process(), words, bits, 1, Reading::Sensed).unwrap()
     }
 
-    /// An array of 16 words of 1 bit has one shape; its parts are computed by hand, in fF.
+    /// An array of 16 words of 1 bit has only one shape. Its parts are computed by hand, in fF.
     #[test]
     fn a_small_array_has_the_energy_of_its_parts() {
         let array = Array::new(process(), 16, 1, 1, Reading::FullSwing).unwrap();
@@ -222,7 +222,7 @@ mod tests {
         let gate = |um: f64| um * 1.56 + 0.4;
         let drain_n = |um: f64| um * 0.3288 + (4.8 + um) * 0.275 + um * 0.401;
         let drain_p = |um: f64| um * 0.8232 + (4.8 + um) * 0.275 + um * 0.476;
-        // 16 rows are four bits: two groups of lines.
+        // 16 rows take four address bits: two groups of lines.
         let line = 16.0 * 16.0 * metal + 2.0 * (gate(2.4) + gate(12.0));
         let driver = gate(10.0) + gate(20.0) + drain_n(2.4) + drain_p(12.0);
         let word = 8.0 * metal + 2.0 * (2.4 * 1.16 + 0.4) + drain_n(10.0) + drain_p(20.0);
@@ -255,7 +255,7 @@ mod tests {
         assert!(large.read() < whole.read());
     }
 
-    /// The NePSim talk's control store: 4 KB in blocks of 4 bytes, direct mapped, 10 bits of address.
+    /// The NePSim talk's control store: 4 KB in blocks of 4 bytes, direct mapped, 10 address bits.
     #[test]
     fn a_control_store_in_one_piece_takes_six_times_the_energy_of_one_that_is_cut() {
         let process = Process::new(280, 2000).unwrap();

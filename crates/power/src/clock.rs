@@ -1,11 +1,11 @@
 //! The distribution of a clock: an H-tree of wires with its repeaters, and the registers at its
-//! leaves, both of which are charged and discharged in every cycle.
+//! leaves. Every cycle charges and discharges both.
 //!
-//! The tree is that of Wattch and of Duarte, Vijaykrishnan and Irwin, "A Clock Power Model to
-//! Evaluate Impact of Architectural and Technology Optimizations" (TVLSI 2002). Each of its levels
-//! halves the side of the squares that it serves: an H in a square of side s is three wires of
-//! s / 2. Level k has 4^(k - 1) of them of side D / 2^(k - 1), so that n levels over a square of
-//! side D have 1.5 D (2^n - 1) of wire and 4^n leaves.
+//! The tree follows Wattch and Duarte, Vijaykrishnan and Irwin, "A Clock Power Model to Evaluate
+//! Impact of Architectural and Technology Optimizations" (TVLSI 2002). Each level halves the side
+//! of the squares that it serves: an H in a square of side s is three wires of s / 2. Level k has
+//! 4^(k - 1) such squares of side D / 2^(k - 1). So n levels over a square of side D have 1.5 D
+//! (2^n - 1) of wire and 4^n leaves.
 
 use wireloom_sim::Energy;
 
@@ -13,13 +13,12 @@ use crate::joules;
 use crate::process::{Process, RangeError, within};
 use crate::wire::REPEATERS;
 
-/// The widths of transistors of a register of one bit whose gates the clock drives, in um of the
-/// process of 0.8 um (assumed: two inverters and four pass transistors of 2.4 um).
+/// The total width of the gates that the clock drives in a one-bit register, in um of the 0.8 um
+/// process (assumed: two inverters and four pass transistors of 2.4 um).
 const REGISTER_UM: f64 = 8.0 * 2.4;
-/// Registers that a leaf of the tree serves at most (assumed).
+/// The maximum number of registers that a leaf of the tree serves (assumed).
 const REGISTERS_A_LEAF: u32 = 32;
 
-/// A clock tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClockTree {
     process: Process,
@@ -29,8 +28,8 @@ pub struct ClockTree {
 }
 
 impl ClockTree {
-    /// Creates the tree over a square of a side in micrometres, 0 to 100,000, that serves so many
-    /// registers of one bit, up to 2^20. It has as few levels as serve them.
+    /// Creates the tree over a square that serves `registers` one-bit registers, up to 2^20. The
+    /// side is in micrometres, 0 to 100,000. The tree has the fewest levels that suffice.
     ///
     /// # Errors
     /// If a value is out of its range.
@@ -40,8 +39,8 @@ impl ClockTree {
         Self::to_leaves(process, side_um, leaves).map(|tree| Self { registers, ..tree })
     }
 
-    /// Creates the tree over such a square to so many places, up to 2^16, whose own clocks are
-    /// others' affair.
+    /// Creates the tree over a square to `leaves` places, up to 2^16. The side is in micrometres, 0
+    /// to 100,000. The clocks inside the places are not included.
     ///
     /// # Errors
     /// If a value is out of its range.
@@ -52,20 +51,20 @@ impl ClockTree {
         Ok(Self { process, side_um, levels, registers: 0 })
     }
 
-    /// The length of all its wires, in micrometres.
+    /// The total length of the wires, in micrometres.
     pub fn wire_um(&self) -> f64 {
         1.5 * self.side_um * (2f64.powi(self.levels as i32) - 1.0)
     }
 
-    /// The energy of a cycle, in which every line rises and falls once.
+    /// The energy of a cycle. Every line rises and falls once.
     pub fn cycle(&self) -> Energy {
         let wires = REPEATERS * self.process.wire(self.wire_um());
         let registers = f64::from(self.registers) * self.process.gate(REGISTER_UM);
         joules(self.process.switch(wires + registers))
     }
 
-    /// The widths of transistors of its registers that leak, in micrometres of this process: half
-    /// of them are off.
+    /// The total width of the transistors that leak in the registers, in micrometres of this
+    /// process. Half of the transistors are off.
     pub fn leaking_um(&self) -> f64 {
         f64::from(self.registers) * REGISTER_UM / 2.0 * self.process.scale()
     }
@@ -82,7 +81,7 @@ mod tests {
     #[test]
     fn a_tree_has_the_wires_of_its_levels() {
         let of = |leaves| ClockTree::to_leaves(process(), 1000.0, leaves).unwrap();
-        // One H: 3 * 500 um. Two levels: four more of half the side.
+        // One H has 3 * 500 um. The second level has four H of half the side.
         assert_eq!([1, 4, 5, 16].map(|leaves| of(leaves).wire_um()), [0.0, 1500.0, 4500.0, 4500.0]);
         // 1,500 um * 275 aF * 1.6 * 4 V^2.
         assert!((of(4).cycle().as_picojoules() - 2.64).abs() < 1e-9);

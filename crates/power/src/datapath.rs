@@ -1,36 +1,37 @@
-//! Datapaths of 32 bits: the energies of Wattch, which come from measurements.
+//! Datapaths of 32 bits. Their energies are Wattch's, which come from measurements.
 //!
 //! Brooks, Tiwari and Martonosi, "Wattch" (ISCA 2000), and its published parameters: in a process
-//! of 0.18 um at 733 MHz and 1.45 V an adder of 64 bits takes 0.37 W, of which 0.091 W are its
-//! clock, a multiplier of 16 bits 0.31 W (clock 0.095), a shifter 0.21 W (clock 0.089), and logic
-//! 0.04 W (clock 0.015). Without their clocks, at one operation a cycle, and with half of the
-//! adder for 32 bits, this gives the energies below. They scale with feature size and voltage.
+//! of 0.18 um at 733 MHz and 1.45 V a 64-bit adder takes 0.37 W, of which its clock takes 0.091 W;
+//! a 16-bit multiplier takes 0.31 W (clock 0.095), a shifter 0.21 W (clock 0.089), and logic 0.04 W
+//! (clock 0.015). The energies below leave out the clocks, assume one operation a cycle, and take
+//! half of the adder for 32 bits. They scale with feature size and voltage.
 
 use wireloom_sim::Energy;
 
 use crate::joules;
 use crate::process::Process;
 
-/// The clock of the measurements, in hertz, their voltage, and the feature size in um.
+/// The clock frequency of the measurements in hertz, their voltage, and the feature size in um.
 const HERTZ: f64 = 733e6;
 const VOLTS: f64 = 1.45;
 const FEATURE_UM: f64 = 0.18;
 
-/// The widths of transistors that are off in a datapath of 32 bits, in um of the process of 0.8 um
-/// (assumed: 60 and 40 for each bit, 14 for each bit of a product, 3 um each).
+/// The total width of the off transistors in a 32-bit datapath, in um of the 0.8 um process.
+/// Assumed: an adder has 60 transistors a bit, a shifter 40, a multiplier 14 for each bit of a
+/// partial product; each is 3 um wide.
 const ADDER_LEAKS_UM: f64 = 32.0 * 60.0 * 3.0;
 const SHIFTER_LEAKS_UM: f64 = 32.0 * 40.0 * 3.0;
 const MULTIPLIER_LEAKS_UM: f64 = 32.0 * 32.0 * 14.0 * 3.0;
-/// Products of 16 bits in one of 32, and additions in a division, a bit each (assumed).
+/// The number of 16-bit products in a 32-bit product, and of additions in a division: one for each
+/// bit (assumed).
 const PRODUCTS: u128 = 4;
 const DIVISION_STEPS: u128 = 32;
 
-/// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Addition, subtraction, comparison.
     Add,
-    /// Logic bit by bit.
+    /// Bitwise logic.
     Logic,
     /// A shift by any amount.
     Shift,
@@ -39,7 +40,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The power in the measurements, without the clock, in watts.
+    /// The measured power without the clock, in watts.
     fn watts(self) -> f64 {
         match self {
             Self::Add => (0.37 - 0.091) / 2.0,
@@ -50,7 +51,6 @@ impl Operation {
     }
 }
 
-/// A datapath.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Datapath(Process);
 
@@ -67,33 +67,35 @@ impl Datapath {
         joules(operation.watts() / HERTZ * volts * volts * length)
     }
 
-    /// The energy of a product of 32 by 32 bits, of four products of 16.
+    /// The energy of a product of 32 by 32 bits, as four products of 16 by 16 bits.
     pub fn multiply(&self) -> Energy {
         Energy(PRODUCTS * self.energy(Operation::Multiply16).0)
     }
 
-    /// The energy of a division of 32 bits, an addition for each of them.
+    /// The energy of a division of 32 bits, as one addition for each bit.
     pub fn divide(&self) -> Energy {
         Energy(DIVISION_STEPS * self.energy(Operation::Add).0)
     }
 
-    /// The widths of transistors that leak in adder and logic, in micrometres of this process.
+    /// The total width of the transistors that leak in adder and logic, in micrometres of this
+    /// process.
     pub fn alu_leaking_um(&self) -> f64 {
         ADDER_LEAKS_UM * self.0.scale()
     }
 
-    /// The same of the shifter.
+    /// The total width of the transistors that leak in the shifter, in micrometres of this process.
     pub fn shifter_leaking_um(&self) -> f64 {
         SHIFTER_LEAKS_UM * self.0.scale()
     }
 
-    /// The same of the multiplier.
+    /// The total width of the transistors that leak in the multiplier, in micrometres of this
+    /// process.
     pub fn multiplier_leaking_um(&self) -> f64 {
         MULTIPLIER_LEAKS_UM * self.0.scale()
     }
 
-    /// The energy of a step of a linear feedback network, as in a hash unit: `bits` exclusive ors
-    /// of two, each a 32nd of a logical operation.
+    /// The energy of a step of a linear feedback network, as in a hash unit: `bits` two-input XORs,
+    /// each a 32nd of a logical operation.
     pub fn network(&self, bits: u32) -> Energy {
         Energy(self.energy(Operation::Logic).0 * u128::from(bits) / 32)
     }

@@ -2,23 +2,24 @@
 
 use crate::process::Process;
 
-/// The current of a transistor that is off at 25 degrees, by feature size: nanometres, and amperes
-/// for each micrometre of width. Of the ITRS of 1997 (250 nm) and 1999 (180, 130, 100 nm), high
-/// performance, as remembered: assumed.
+/// The current of an off transistor at 25 degrees, by feature size: nanometres, and amperes for
+/// each micrometre of width. Assumed, after the ITRS of 1997 (250 nm) and 1999 (180, 130, 100 nm),
+/// high performance, quoted from memory.
 const OFF: [(f64, f64); 5] =
     [(350.0, 0.3e-9), (250.0, 1e-9), (180.0, 5e-9), (130.0, 10e-9), (100.0, 20e-9)];
-/// The change of temperature that doubles the current, in kelvin (assumed: a decade in 75 K).
+/// The temperature increase that doubles the current, in kelvin (assumed: a decade in 75 K).
 const DOUBLING: f64 = 22.6;
 
-/// The power that transistors of this total width leak at a temperature in degrees, in nanowatts.
+/// The power that transistors of this total width leak at a temperature in degrees Celsius, in
+/// nanowatts.
 pub fn nanowatts(process: Process, width_um: f64, celsius: f64) -> u64 {
     let heat = 2f64.powf((celsius - 25.0) / DOUBLING);
     let watts = width_um * off_current(process.feature_um() * 1e3) * heat * process.volts();
     (watts * 1e9).round().max(0.0) as u64
 }
 
-/// The current at a feature size: on a straight line between logarithms, the outer ones beyond the
-/// ends.
+/// The current at a feature size, by linear interpolation between logarithms; the outer segments
+/// extend beyond the ends.
 fn off_current(nm: f64) -> f64 {
     let last = OFF.len() - 2;
     let place = OFF.iter().skip(1).position(|(next, _)| nm >= *next).unwrap_or(last).min(last);
@@ -44,7 +45,7 @@ mod tests {
     #[test]
     fn power_is_current_times_voltage_and_doubles_with_heat() {
         let process = Process::new(250, 2000).unwrap();
-        // A metre of width: 1 mA at 2 V.
+        // A metre of width leaks 1 mA at 2 V.
         assert_eq!(nanowatts(process, 1e6, 25.0), 2_000_000);
         assert_eq!(nanowatts(process, 1e6, 25.0 + DOUBLING), 4_000_000);
         assert_eq!(nanowatts(process, 0.0, 25.0), 0);

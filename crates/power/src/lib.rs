@@ -1,11 +1,11 @@
-//! Models of energy: what an access to an array, an operation of a datapath, a grant of an arbiter,
-//! a word on a wire or a burst of a memory chip costs, and what leaks.
+//! Models of energy: an access to an array, an operation of a datapath, a grant of an arbiter, a
+//! word on a wire, a burst of a memory chip, and leakage.
 //!
-//! The models know no machine. Each takes a [`Process`], which has the capacitances of a process
-//! and its supply voltage, and returns an [`Energy`](wireloom_sim::Energy). docs/power.md has the
-//! formulas with their sources. A dynamic energy is drawn from the supply: a capacitance C that
-//! is charged to V and discharged again costs C V^2. An [`Account`] sums up what a machine spends,
-//! by part, by unit and over time.
+//! The models are independent of machines. Each takes a [`Process`], which has the capacitances of
+//! a process and its supply voltage, and returns an [`Energy`](wireloom_sim::Energy). docs/power.md
+//! has the formulas with their sources. A dynamic energy is drawn from the supply: a capacitance C
+//! that is charged to V and discharged again costs C V^2. An [`Account`] sums up the energy of a
+//! machine by part, by unit and over time.
 
 pub mod account;
 pub mod arbiter;
@@ -32,11 +32,11 @@ pub use wire::{Bus, Crossbar};
 
 use wireloom_sim::Energy;
 
-/// Zeptojoules in a joule.
+/// The number of zeptojoules in a joule.
 const ZEPTO: f64 = 1e21;
 
-/// An energy of so many joules, rounded to the nearest zeptojoule. Negative and undefined values
-/// are 0.
+/// Converts joules to an energy, rounded to the nearest zeptojoule. Negative and undefined values
+/// become 0.
 pub(crate) fn joules(joules: f64) -> Energy {
     Energy((joules * ZEPTO).round().max(0.0) as u128)
 }

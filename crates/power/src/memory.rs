@@ -1,8 +1,8 @@
 //! Memory chips, from the currents of their data sheets.
 //!
-//! The method is that of manufacturers' notes on the power of memory systems (for example Micron
-//! TN-46-03): a data sheet gives the current in each state of operation; what an activity adds to
-//! the current of standby, times voltage and time, is its energy.
+//! The method follows manufacturers' notes on the power of memory systems (for example Micron
+//! TN-46-03). A data sheet gives the current in each state of operation. The energy of an activity
+//! is its current above standby, times voltage and time.
 
 use serde::{Deserialize, Serialize};
 use wireloom_sim::Energy;
@@ -10,23 +10,24 @@ use wireloom_sim::Energy;
 use crate::joules;
 use crate::process::{RangeError, within};
 
-/// Chips of synchronous DRAM that work together.
+/// Synchronous DRAM chips that work together.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DramChips {
-    /// Chips side by side, 1 to 64.
+    /// The number of chips side by side, 1 to 64.
     pub chips: u32,
     /// The supply voltage, in volts, 0.5 to 5.5.
     pub volts: f64,
-    /// Current with one row opened and closed in each row cycle, in milliamperes (IDD0 or IDD1).
+    /// The current with one row opened and closed in each row cycle, in milliamperes (IDD0 or
+    /// IDD1).
     pub activate_ma: f64,
-    /// Current with rows open and no access (IDD3N).
+    /// The current with rows open and no access, in milliamperes (IDD3N).
     pub open_ma: f64,
-    /// Current with all rows closed (IDD2N).
+    /// The current with all rows closed, in milliamperes (IDD2N).
     pub standby_ma: f64,
-    /// Current of a burst that reads or writes without end (IDD4).
+    /// The current of an endless burst of reads or writes, in milliamperes (IDD4).
     pub burst_ma: f64,
-    /// Current of refreshes without a pause (IDD5).
+    /// The current of refreshes without a pause, in milliamperes (IDD5).
     pub refresh_ma: f64,
     /// The time of a row cycle, in nanoseconds (tRC).
     pub row_cycle_ns: f64,
@@ -35,7 +36,8 @@ pub struct DramChips {
 }
 
 impl DramChips {
-    /// Checks ranges: currents and times from 0 to 10,000, and no activity below its standby.
+    /// Checks ranges: currents and times from 0 to 10,000, and no activity below its standby
+    /// current.
     ///
     /// # Errors
     /// If a value is out of its range.
@@ -51,7 +53,7 @@ impl DramChips {
         within("refresh_ns", self.refresh_ns, 0.0..=1e4)
     }
 
-    /// The energy of currents above standby, in milliamperes, over nanoseconds, of all chips.
+    /// The energy of a current above standby over a time, for all chips.
     fn above(&self, current_ma: f64, ns: f64) -> Energy {
         joules((current_ma - self.open_ma) * 1e-3 * self.volts * ns * 1e-9 * f64::from(self.chips))
     }
@@ -61,7 +63,7 @@ impl DramChips {
         self.above(self.activate_ma, self.row_cycle_ns)
     }
 
-    /// The energy of so many nanoseconds of data on the pins.
+    /// The energy of data on the pins for `ns` nanoseconds.
     pub fn burst(&self, ns: f64) -> Energy {
         self.above(self.burst_ma, ns)
     }
@@ -71,25 +73,25 @@ impl DramChips {
         self.above(self.refresh_ma, self.refresh_ns)
     }
 
-    /// The power with rows open, in nanowatts.
+    /// The power with rows open and no access, in nanowatts.
     pub fn open_nanowatts(&self) -> u64 {
         (self.open_ma * self.volts * 1e6 * f64::from(self.chips)).round() as u64
     }
 }
 
-/// Chips of synchronous SRAM that work together.
+/// Synchronous SRAM chips that work together.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SramChips {
-    /// Chips side by side, 1 to 64.
+    /// The number of chips side by side, 1 to 64.
     pub chips: u32,
     /// The supply voltage, in volts, 0.5 to 5.5.
     pub volts: f64,
-    /// Current with an access in each cycle, in milliamperes (ICC).
+    /// The current with an access in each cycle, in milliamperes (ICC).
     pub active_ma: f64,
-    /// The clock of that current, in megahertz, 1 to 2,000.
+    /// The clock frequency at which `active_ma` is given, in megahertz, 1 to 2,000.
     pub active_mhz: f64,
-    /// Current without accesses (ISB).
+    /// The current without accesses, in milliamperes (ISB).
     pub standby_ma: f64,
 }
 

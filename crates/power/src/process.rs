@@ -1,19 +1,19 @@
 //! The parameters of a process: capacitances of transistors and wires, and the supply voltage.
 //!
-//! The capacitances are those of the 0.8 um process in Wilton and Jouppi, "An Enhanced Access and
-//! Cycle Time Model for On-Chip Caches" (WRL 93/5, CACTI), appendix. Another process scales all
-//! lengths, and so all capacitances, with its feature size, as later versions of CACTI do.
+//! The capacitances are from the 0.8 um process in Wilton and Jouppi, "An Enhanced Access and Cycle
+//! Time Model for On-Chip Caches" (WRL 93/5, CACTI), appendix. For another process all lengths, and
+//! so all capacitances, scale with its feature size, as in later versions of CACTI.
 
 use thiserror::Error;
 
-/// The feature size for which capacitances are given, in micrometres.
+/// The feature size of the capacitances below, in micrometres.
 const BASE_UM: f64 = 0.8;
 
 /// Gate capacitance, F/um^2 (WRL 93/5).
 const GATE: f64 = 1.95e-15;
 /// Gate capacitance of pass transistors, F/um^2 (WRL 93/5).
 const GATE_PASS: f64 = 1.45e-15;
-/// Wire of polysilicon, F/um (WRL 93/5).
+/// Polysilicon wire, F/um (WRL 93/5).
 const POLY: f64 = 0.25e-15;
 /// Area of n and p diffusion, F/um^2 (WRL 93/5).
 const DIFFUSION_AREA: [f64; 2] = [0.137e-15, 0.343e-15];
@@ -21,7 +21,7 @@ const DIFFUSION_AREA: [f64; 2] = [0.137e-15, 0.343e-15];
 const DIFFUSION_SIDE: [f64; 2] = [0.275e-15, 0.275e-15];
 /// Overlap of n and p diffusion with gate and oxide, F/um (WRL 93/5).
 const OVERLAP: [f64; 2] = [0.138e-15 + 0.263e-15, 0.138e-15 + 0.338e-15];
-/// Wire of metal, F/um (WRL 93/5).
+/// Metal wire, F/um (WRL 93/5).
 const METAL: f64 = 275e-18;
 
 /// A type of transistor.
@@ -37,11 +37,10 @@ pub enum Channel {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{key}` is {value}; it can be {range}")]
 pub struct RangeError {
-    /// Which value.
+    /// The name of the value.
     pub key: &'static str,
-    /// The value.
     pub value: String,
-    /// What it can be.
+    /// The valid range, such as `65 to 2000`.
     pub range: String,
 }
 
@@ -87,23 +86,24 @@ impl Process {
         self.feature_um
     }
 
-    /// Lengths of this process relative to those of the process of 0.8 um.
+    /// The ratio of lengths in this process to lengths in the 0.8 um process.
     pub fn scale(&self) -> f64 {
         self.feature_um / BASE_UM
     }
 
-    /// The capacitance of a gate whose width in the process of 0.8 um is `width_um`, in farads.
+    /// The capacitance of a gate, in farads. Its width is `width_um` in the 0.8 um process.
     pub fn gate(&self, width_um: f64) -> f64 {
         self.scale() * (width_um * BASE_UM * GATE + 2.0 * BASE_UM * POLY)
     }
 
-    /// The same of a pass transistor, such as that of a memory cell.
+    /// The capacitance of the gate of a pass transistor, such as in a memory cell, in farads. Its
+    /// width is `width_um` in the 0.8 um process.
     pub fn pass_gate(&self, width_um: f64) -> f64 {
         self.scale() * (width_um * BASE_UM * GATE_PASS + 2.0 * BASE_UM * POLY)
     }
 
-    /// The capacitance of the drain of a transistor whose width in the process of 0.8 um is
-    /// `width_um`, in farads.
+    /// The capacitance of the drain of a transistor, in farads. Its width is `width_um` in the 0.8
+    /// um process.
     pub fn drain(&self, width_um: f64, channel: Channel) -> f64 {
         let n = channel as usize;
         let area = 3.0 * BASE_UM * width_um * DIFFUSION_AREA[n];
@@ -111,17 +111,18 @@ impl Process {
         self.scale() * (area + side + width_um * OVERLAP[n])
     }
 
-    /// The capacitance of a wire of so many micrometres, in farads.
+    /// The capacitance of a wire of `length_um` micrometres, in farads.
     pub fn wire(&self, length_um: f64) -> f64 {
         length_um * METAL
     }
 
-    /// The energy to charge a capacitance to the supply and to discharge it, in joules.
+    /// The energy to charge a capacitance to the supply voltage and to discharge it, in joules.
     pub(crate) fn switch(&self, farads: f64) -> f64 {
         farads * self.volts * self.volts
     }
 
-    /// The energy to discharge a precharged capacitance by a swing and to charge it again.
+    /// The energy to discharge a precharged capacitance by a swing and to charge it again, in
+    /// joules.
     pub(crate) fn swing(&self, farads: f64, volts: f64) -> f64 {
         farads * self.volts * volts
     }

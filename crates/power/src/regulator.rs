@@ -1,14 +1,14 @@
-//! Voltage regulators: what a change of voltage costs.
+//! Voltage regulators: the energy of a change of voltage.
 //!
 //! Burd and Brodersen, "Design Issues for Dynamic Voltage Scaling" (ISLPED 2000): a change from V1
-//! to V2 costs (1 - efficiency) C |V2^2 - V1^2|, where C is the capacitor of the regulator's output.
+//! to V2 costs (1 - efficiency) C |V2^2 - V1^2|, where C is the capacitor at the regulator's
+//! output.
 
 use wireloom_sim::Energy;
 
 use crate::joules;
 use crate::process::{RangeError, within};
 
-/// A regulator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Regulator {
     microfarads: f64,

@@ -1,4 +1,4 @@
-//! The technology of a chip in machine files: what all machines with an account of energy state.
+//! The technology of a chip: the keys that all machine files with an account of energy have.
 
 use serde::{Deserialize, Serialize};
 use wireloom_sim::{Energy, SpecError};
@@ -13,7 +13,7 @@ pub struct Technology {
     pub process_nm: u32,
     /// The supply voltage of the chip, in millivolts, 500 to 5,500.
     pub voltage_mv: u32,
-    /// The supply voltage of pins, in millivolts, 500 to 5,500.
+    /// The supply voltage of the pins, in millivolts, 500 to 5,500.
     pub pins_mv: u32,
     /// The temperature, in degrees Celsius, -40 to 125.
     pub celsius: i32,
@@ -43,8 +43,7 @@ impl Technology {
         leakage::nanowatts(process, width_um, self.celsius.into())
     }
 
-    /// The energy of a word on 32 lines of the board of so many picofarads each, half of which
-    /// change.
+    /// The energy of a word on 32 board lines of `line_pf` picofarads each, half of which change.
     pub fn board_word(&self, line_pf: u32) -> Energy {
         let volts = f64::from(self.pins_mv) / 1e3;
         let picojoules = 16.0 * f64::from(line_pf) * volts * volts;
@@ -58,7 +57,7 @@ pub fn percent_of(energy: Energy, percent: u32) -> Energy {
 }
 
 impl RangeError {
-    /// The error as one of a machine file, at a key of this table.
+    /// Converts the error into an error of a machine file, at a key of this table.
     pub fn in_table(self, table: &str) -> SpecError {
         let Self { key, value, range } = self;
         SpecError::new(&format!("{table}.{key}"), format!("is {value}; it can be {range}"))
@@ -78,7 +77,7 @@ mod tests {
         assert_eq!(CHIP.board_word(10), Energy::picojoules(1440));
         assert_eq!(percent_of(CHIP.board_word(10), 25), Energy::picojoules(360));
         let process = CHIP.process().unwrap();
-        // A metre of width: 1 mA at 2 V.
+        // A metre of width leaks 1 mA at 2 V.
         assert_eq!(CHIP.leak(process, 1e6), 2_000_000);
     }
 

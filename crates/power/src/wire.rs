@@ -1,21 +1,21 @@
-//! Buses and crossbars: wires by their length.
+//! Buses and crossbars, modelled by the length of their wires.
 
 use wireloom_sim::Energy;
 
 use crate::joules;
 use crate::process::{Channel, Process, RangeError, within};
 
-/// What repeaters add to the capacitance of a long wire (assumed: about that of the wire times 0.6,
-/// as in wires with the least delay).
+/// The factor by which repeaters raise the capacitance of a long wire. Assumed: they add about 0.6
+/// times the capacitance of the wire, as in wires with the least delay.
 pub(crate) const REPEATERS: f64 = 1.6;
 /// The share of lines that change from word to word (Wattch: activity factor).
 const ACTIVITY: f64 = 0.5;
-/// The widths of a switch of a crossbar, n and p, in um of the process of 0.8 um (assumed).
+/// The widths of the n and p transistors of a crossbar switch, in um of the 0.8 um process
+/// (assumed).
 const SWITCH_UM: [f64; 2] = [10.0, 20.0];
-/// The distance between two lines of a crossbar, in um of the process of 0.8 um (assumed).
+/// The distance between two lines of a crossbar, in um of the 0.8 um process (assumed).
 const PITCH_UM: f64 = 4.0;
 
-/// A bus.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bus {
     process: Process,
@@ -32,15 +32,15 @@ impl Bus {
         Ok(Self { process, length_um })
     }
 
-    /// The energy to carry so many bits.
+    /// The energy to carry `bits` bits.
     pub fn carry(&self, bits: u32) -> Energy {
         let line = REPEATERS * self.process.wire(self.length_um);
         joules(ACTIVITY * f64::from(bits) * self.process.switch(line))
     }
 }
 
-/// A matrix crossbar, in the manner of Orion: a line for each input across all outputs, one for
-/// each output across all inputs, and a switch where they meet.
+/// A matrix crossbar, modelled after Orion: a line for each input across all outputs, a line for
+/// each output across all inputs, and a switch at each crossing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crossbar {
     process: Process,
@@ -50,7 +50,8 @@ pub struct Crossbar {
 }
 
 impl Crossbar {
-    /// Creates a crossbar of inputs and outputs, 1 to 256 each, of so many bits, 1 to 1,024.
+    /// Creates a crossbar with `inputs` inputs and `outputs` outputs, 1 to 256 each, of `bits`
+    /// bits, 1 to 1,024.
     ///
     /// # Errors
     /// If a number is out of its range.
@@ -83,7 +84,7 @@ mod tests {
     fn a_bus_costs_by_length_and_bits() {
         let process = Process::new(250, 2000).unwrap();
         let bus = Bus::new(process, 1000.0).unwrap();
-        // 32 lines of 275 fF with repeaters, half of them change: 0.5 * 32 * 440 fF * 4 V^2.
+        // 32 lines of 275 fF with repeaters, of which half change: 0.5 * 32 * 440 fF * 4 V^2.
         assert!((bus.carry(32).as_picojoules() - 28.16).abs() < 1e-9);
         assert_eq!(bus.carry(64).0, 2 * bus.carry(32).0);
         assert_eq!(Bus::new(process, 2000.0).unwrap().carry(32).0, 2 * bus.carry(32).0);

@@ -7,20 +7,20 @@ use crate::interfaces::{Field, Interface, Interfaces, Method, Service, Struct, T
 use crate::report::Fault;
 use crate::syntax::{Declared, Item, Method as WrittenMethod, Name};
 
-/// Maximum words of a request: sixteen arguments and the word that launches the call.
+/// The maximum number of words of a request: sixteen arguments and the word that launches the call.
 pub const MAX_REQUEST_WORDS: usize = 17;
 
-/// Maximum words of a reply.
+/// The maximum number of words of a reply.
 pub const MAX_REPLY_WORDS: usize = 32;
 
-/// Maximum words of a struct. It exceeds every message, and it bounds the growth of structs of
-/// structs.
+/// The maximum number of words of a struct. It exceeds every message, and it bounds the growth of
+/// nested structs.
 const MAX_STRUCT_WORDS: usize = 4096;
 
-/// Maximum methods of an interface.
+/// The maximum number of methods of an interface.
 pub const MAX_METHODS: usize = 16;
 
-/// Maximum services of a program: as many as a call can name.
+/// The maximum number of services of a program: the number that a call can address.
 pub const MAX_SERVICES: usize = 112;
 
 /// Names that are reserved in C, Rust or SystemVerilog and therefore cannot name anything in

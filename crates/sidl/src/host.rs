@@ -26,8 +26,8 @@ pub trait Serve {
     fn serve(&mut self, method: u32, words: &[u32]) -> Result<Vec<u32>, CallError>;
 }
 
-/// Brings requests to objects in this process: for tests, and for code on the host that works with
-/// a simulated machine. Each service has any number of servers, which take turns.
+/// Passes requests to objects in this process, for tests and for host code that works with a
+/// simulated machine. Each service has any number of servers, which take turns.
 #[derive(Default)]
 pub struct LocalBroker {
     services: BTreeMap<u32, VecDeque<Box<dyn Serve>>>,
@@ -54,7 +54,7 @@ impl Transport for LocalBroker {
     }
 }
 
-/// Why a call failed.
+/// The reason why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// No server serves the service.
@@ -66,9 +66,9 @@ pub enum CallError {
     /// A message has the wrong length for its method.
     #[error("the message has {found} words, but its method defines {wanted}")]
     Length {
-        /// The length that the interface defines.
+        /// The number of words that the interface defines.
         wanted: usize,
-        /// The length of the message.
+        /// The number of words of the message.
         found: usize,
     },
 }
@@ -80,7 +80,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Puts `bits` bits, as one word or two.
+    /// Writes a value of `bits` bits, as one word or two.
     pub fn put(&mut self, value: u64, bits: u32) {
         self.words.push(value as u32 & mask(bits));
         if bits > 32 {
@@ -88,7 +88,7 @@ impl Writer {
         }
     }
 
-    /// Puts elements of 8 or 16 bits, packed.
+    /// Writes elements of 8 or 16 bits, packed.
     pub fn put_packed(&mut self, values: impl IntoIterator<Item = u32>, bits: u32) {
         let mut filled = 32;
         for value in values {
@@ -102,13 +102,13 @@ impl Writer {
         }
     }
 
-    /// The message.
+    /// Returns the words of the message.
     pub fn finish(self) -> Vec<u32> {
         self.words
     }
 }
 
-/// Takes values out of the words of a message.
+/// Reads values from the words of a message.
 #[derive(Debug)]
 pub struct Reader<'a> {
     words: &'a [u32],
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes `bits` bits.
+    /// Reads a value of `bits` bits.
     ///
     /// # Panics
     /// If the message has no words left.
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
         if bits > 32 { low | u64::from(self.word()) << 32 } else { low }
     }
 
-    /// Takes elements of 8 or 16 bits, packed.
+    /// Reads elements of 8 or 16 bits, packed.
     ///
     /// # Panics
     /// If the message has no words left.

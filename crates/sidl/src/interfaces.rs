@@ -2,8 +2,9 @@
 //!
 //! A message is a sequence of 32-bit words. A value of up to 32 bits takes one word, whose upper
 //! bits are zero; a value of 64 bits takes two, low word first. Array elements of 8 or 16 bits are
-//! packed, the first in the lowest bits; other elements follow one another. A struct is its fields
-//! in order. So a message means the same to both sides, whatever their byte order and alignment.
+//! packed, the first in the lowest bits; other elements follow one another. A struct is the
+//! sequence of its fields. Both sides therefore read a message alike, whatever their byte order and
+//! alignment.
 
 /// A type that a message can carry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// Number of words in a message.
+    /// The number of words in a message.
     pub fn words(&self) -> usize {
         match self {
             Type::Bool => 1,
@@ -31,7 +32,7 @@ impl Type {
         }
     }
 
-    /// Number of elements of an array of this type that one word holds; 1 for larger types.
+    /// The number of elements of this type that one word of an array holds; 1 for larger types.
     pub fn packed(&self) -> usize {
         match self {
             Type::Unsigned(bits) | Type::Signed(bits) => (32 / *bits).max(1) as usize,
@@ -44,40 +45,35 @@ impl Type {
 /// bits continues in the next word, low word first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Width of the number: 1, 8, 16, 32 or 64.
+    /// The width of the number in bits: 1, 8, 16, 32 or 64.
     pub bits: u32,
-    /// Its first word.
+    /// The index of its first word in the message.
     pub word: usize,
-    /// Its lowest bit in that word.
+    /// The position of its lowest bit in that word.
     pub shift: u32,
 }
 
 /// A field of a struct or a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
     pub name: String,
-    /// Its type.
     pub kind: Type,
 }
 
-/// A struct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Struct {
-    /// The name.
     pub name: String,
     /// The fields, in declaration order.
     pub fields: Vec<Field>,
 }
 
-/// A method; a call names it by its index in the interface.
+/// A method. A call names it by its index in the interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Method {
-    /// Its name.
     pub name: String,
     /// Whether the method has no reply, so that the caller does not wait.
     pub is_oneway: bool,
-    /// The type of the result.
+    /// The type of the result; `None` if it is `void`.
     pub result: Option<Type>,
     /// The values sent with the request.
     pub inputs: Vec<Field>,
@@ -86,33 +82,30 @@ pub struct Method {
 }
 
 impl Method {
-    /// Number of words of the request.
+    /// The number of words of the request.
     pub fn request_words(&self) -> usize {
         self.inputs.iter().map(|field| field.kind.words()).sum()
     }
 
-    /// Number of words of the reply; 0 if it only says that the method has ended.
+    /// The number of words of the reply; 0 if the reply only signals that the method has ended.
     pub fn reply_words(&self) -> usize {
         let result = self.result.as_ref().map_or(0, Type::words);
         result + self.outputs.iter().map(|field| field.kind.words()).sum::<usize>()
     }
 }
 
-/// An interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name.
     pub name: String,
     /// The methods in declaration order, which numbers them from zero.
     pub methods: Vec<Method>,
 }
 
-/// The name by which clients reach any one of a set of servers.
+/// A name by which clients reach any one of a set of servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// Its name.
     pub name: String,
-    /// Index of its interface.
+    /// The index of the interface in [`Interfaces::interfaces`].
     pub interface: usize,
 }
 
@@ -121,7 +114,7 @@ pub struct Service {
 pub struct Interfaces {
     /// The source file, which generated code names.
     pub source: String,
-    /// The structs. Each comes after those that it contains.
+    /// The structs. Each comes after the structs that it contains.
     pub structs: Vec<Struct>,
     /// The interfaces, in declaration order.
     pub interfaces: Vec<Interface>,
@@ -131,7 +124,7 @@ pub struct Interfaces {
 
 impl Interfaces {
     /// Returns the positions of a value's numbers in a message, in the order of fields and
-    /// elements; the value starts at `word`.
+    /// elements. The value starts at word `word`.
     pub fn places(&self, kind: &Type, word: usize) -> Vec<Place> {
         match kind {
             Type::Bool => vec![Place { bits: 1, word, shift: 0 }],
@@ -154,7 +147,7 @@ impl Interfaces {
         }
     }
 
-    /// Returns the positions of several values, one after the other.
+    /// Returns the positions of the numbers of consecutive values. The first starts at word `word`.
     pub fn places_of_all<'a>(
         &self,
         kinds: impl IntoIterator<Item = &'a Type>,

@@ -1,6 +1,6 @@
-//! SIDL: interfaces of distributed objects, written independently of the language and the processor
-//! of either side, and the wrappers that turn their calls into messages (the StepNP paper, section
-//! 4.1; docs/sidl.md).
+//! SIDL: interfaces of distributed objects, and the wrappers that turn their calls into messages
+//! (the StepNP paper, section 4.1; docs/sidl.md). Interfaces are independent of the languages and
+//! the processors of both sides.
 //!
 //! ```
 //! let source = "interface Lookup { u32 search(u32 address); }; service routes : Lookup;";
@@ -24,7 +24,7 @@ pub use report::{Fault, Refused};
 /// Reads a text; messages refer to it by `name`.
 ///
 /// # Errors
-/// Everything that is wrong with the text, with positions.
+/// All faults of the text, with positions.
 pub fn read(name: &str, text: &str) -> Result<Interfaces, Refused> {
     let result =
         parser::parse(text).map_err(|fault| vec![fault]).and_then(|file| check::check(name, &file));

@@ -9,11 +9,11 @@ use codespan_reporting::term;
 /// One fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The bytes of the text that it concerns.
+    /// The range of the text that the fault concerns, in bytes.
     pub place: Range<usize>,
     /// The fault, in one line.
     pub message: String,
-    /// What to do.
+    /// A proposed correction.
     pub help: Option<String>,
 }
 
@@ -28,7 +28,7 @@ impl Fault {
     }
 }
 
-/// A text that is refused. It displays each fault with its line, the position underlined.
+/// A text that is rejected. It displays each fault with its line and underlines the position.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{rendered}")]
 pub struct Refused {

@@ -1,4 +1,4 @@
-//! The output of the parser; names are not looked up yet.
+//! The output of the parser. Names are not resolved.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub struct Name {
 #[derive(Clone, Debug)]
 pub struct Declared {
     pub is_out: bool,
-    /// The type; `void` is a name here too.
+    /// The type; also `void`, which the parser treats as a name.
     pub kind: Name,
     pub name: Name,
     /// For an array, the number of elements and its position.

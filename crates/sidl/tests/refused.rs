@@ -1,4 +1,4 @@
-//! Texts that are refused, and the messages for them.
+//! Texts that are rejected, and their messages.
 
 use proptest::prelude::*;
 use wireloom_sidl::read;

@@ -1,4 +1,4 @@
-//! Generated code, compiled by its real compilers, and calls from one side to the other.
+//! Generated code, compiled by its real compilers, and calls between the sides.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,8 +7,8 @@ use wireloom_install::tools;
 use wireloom_sidl::host::{CallError, LocalBroker, Serve};
 use wireloom_sidl::{Interfaces, generate, read};
 
-/// `interfaces/lookup.rs` as users of this crate have it. A test compares it with the generator's
-/// output.
+/// `interfaces/lookup.rs` as users of this crate include it. A test compares it with the
+/// generator's output.
 #[allow(dead_code)]
 mod lookup {
     include!("interfaces/lookup.rs");
@@ -21,7 +21,7 @@ fn interfaces() -> Interfaces {
 }
 
 /// Checks that a file of `interfaces` equals the generated text. With WIRELOOM_WRITE_INTERFACES=1
-/// it writes the file instead.
+/// it writes the file first.
 fn holds(file: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interfaces").join(file);
     if std::env::var_os("WIRELOOM_WRITE_INTERFACES").is_some() {
@@ -151,7 +151,7 @@ fn both_cross_compilers_take_the_c() {
 
 #[test]
 fn c_and_rust_write_the_same_messages() {
-    // The program makes the calls of `calls_reach_an_object_and_come_back` and prints each message:
+    // The program makes the calls of `calls_reach_an_object_and_come_back`. It prints each message:
     // method, then request and reply.
     let program = compiled("cc", &[], &["loopback.c", "main.c"]);
     let output = Command::new(program).output().expect("the program runs");

@@ -17,7 +17,8 @@ pub(super) struct Reach<'a, 'b, S: Compiled> {
     pub(super) port: &'a mut Port<'b>,
     /// The address of the instruction.
     pub(super) pc: u32,
-    /// Loads of constants, and loads and stores that go to neither these nor the local store.
+    /// The number of loads of constants, and of loads and stores to neither constants nor the local
+    /// store.
     pub(super) constants: u64,
     pub(super) outside: [u64; 2],
 }
@@ -212,7 +213,7 @@ impl<S: Compiled> Reach<'_, '_, S> {
             return Err(Stall::Wait);
         }
         if launch.target == (Target::ThreadManager { method: threads::EXIT }) {
-            // This thread executes nothing more.
+            // The exiting thread executes nothing more.
             self.port.context.wait = Wait::Begin;
             return Err(Stall::Wait);
         }

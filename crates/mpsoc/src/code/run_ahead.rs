@@ -1,11 +1,11 @@
 //! Run-ahead execution: instructions are executed before their issue time. `platform/lookahead.rs`
 //! states the conditions.
 //!
-//! Execution and issue of an instruction are separate. Instructions that access only their own
-//! thread (its registers, its local store) and constants have the same effect whenever they are
-//! executed; so a thread executes several in sequence, while the host predicts its branches and has
-//! its registers in caches. Each instruction is issued later in the pipeline: only then its line is
-//! fetched, its constant is looked up in the cache, and it counts.
+//! The execution and the issue of an instruction are separate. Instructions that access only their
+//! own thread (its registers, its local store) and constants have the same effect whenever they are
+//! executed. A thread therefore executes several in sequence, while the host predicts its branches
+//! and has its registers in caches. Each instruction is issued later in the pipeline. Only then its
+//! line is fetched, its constant is looked up in the cache, and the instruction counts.
 
 use wireloom_isa::{Compiled, Flow, Thread as _};
 use wireloom_sim::parts::issue::Rounds;
@@ -21,32 +21,33 @@ use crate::workload::{Issued, Outcome, Port, Run};
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunAhead {
     segments: [Segment; SEGMENTS],
-    /// The number of issued segments, and the number of all segments.
+    /// The number of issued segments, and of all segments.
     issued: u8,
     count: u8,
-    /// Whether the next instruction could not be executed: it waits for its issue time.
+    /// Whether the next instruction could not be executed and waits for its issue time.
     pub(super) is_stopped: bool,
 }
 
 const SEGMENTS: usize = 16;
 
-/// A segment: an executed instruction, and the following ones that only take time.
+/// A segment: an executed instruction, and the following instructions that only take time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Segment {
     /// The address of the first instruction.
     pc: u32,
-    /// The line of the constant that it reads, or [`NO_DATA`].
+    /// The line of the constant that the first instruction reads, or [`NO_DATA`].
     data: u32,
-    /// The cache places of its line and its constant at the last lookup.
+    /// The cache places of the first instruction's line and constant at the last lookup.
     places: Places,
-    /// The number of cycles for which it blocks the issue of other instructions.
+    /// The number of cycles for which each instruction blocks the issue of others.
     cycles: u8,
-    /// Whether it is the first instruction of its line.
+    /// Whether the first instruction is the first in its line.
     is_first: bool,
     has_jumped: bool,
-    /// Whether it has moved the stack pointer out of the stack; then it is the last one.
+    /// Whether the first instruction has moved the stack pointer out of the stack. If so, the
+    /// segment is the last one.
     overflows: bool,
-    /// The number of following instructions, each of as many cycles.
+    /// The number of following instructions, each with `cycles` cycles.
     behind: u16,
 }
 
@@ -66,13 +67,13 @@ impl Segment {
         1 + u32::from(self.behind)
     }
 
-    /// Whether instructions of so many cycles can join the segment, up to the end of a line.
+    /// Whether instructions of `cycles` cycles can join the segment, up to the end of a line.
     #[inline(always)]
     fn goes_on(&self, cycles: u8) -> bool {
         self.cycles == cycles && self.behind < 1024
     }
 
-    /// Tests whether its first instruction takes one cycle and finds its line and its constant in
+    /// Tests whether the first instruction takes one cycle and finds its line and its constant in
     /// the caches.
     #[inline(always)]
     fn look(&mut self, caches: &Caches) -> bool {
@@ -101,7 +102,7 @@ impl RunAhead {
         (self.issued < self.count).then(|| self.segments[usize::from(self.issued)].pc)
     }
 
-    /// The address of the last issued instruction among those that were executed.
+    /// The address of the last issued instruction among the executed ones.
     pub(super) fn last_issued(&self) -> u32 {
         self.segments[usize::from(self.issued.max(1)) - 1].pc
     }
@@ -113,7 +114,8 @@ impl RunAhead {
     }
 
     /// The number of executed instructions, from the next one on, that take one cycle each and find
-    /// their lines and constants in the caches; and whether the instruction after them does not.
+    /// their lines and constants in the caches. Also returns whether the instruction after them
+    /// does not.
     #[inline(always)]
     pub(super) fn at_hand(&mut self, caches: &Caches) -> (u32, bool) {
         let mut instructions = 0;
@@ -127,7 +129,7 @@ impl RunAhead {
     }
 
     /// Issues the executed instructions whose issue times lie before an edge, and the following
-    /// ones that only take time; returns their number.
+    /// instructions that only take time. Returns their number.
     #[inline(always)]
     pub(super) fn issue_before(&mut self, edge: u64, rounds: Rounds, caches: &mut Caches) -> u32 {
         let (mut instructions, mut next) = (0, rounds.first);
@@ -173,8 +175,8 @@ impl RunAhead {
 }
 
 impl<S: Compiled> Code<S> {
-    /// Executes instructions of a thread that has issued all executed ones. Stops at an instruction
-    /// that has other effects or cannot be executed.
+    /// Executes further instructions of a thread that has issued all executed ones. Stops at an
+    /// instruction that has other effects or cannot be executed.
     pub(super) fn execute_ahead(&self, thread: &mut Bank<S::Thread>, context: &mut Context) {
         let Bank { registers, line, ahead, .. } = thread;
         (ahead.issued, ahead.count, ahead.is_stopped) = (0, 0, true);
@@ -239,15 +241,15 @@ impl<S: Compiled> Code<S> {
 /// The result of the execution of consecutive instructions.
 struct Gone {
     executed: u32,
-    /// Whether the last one has jumped.
+    /// Whether the last executed instruction has jumped.
     has_jumped: bool,
-    /// Whether the next one could not be executed.
+    /// Whether the next instruction could not be executed.
     is_stopped: bool,
 }
 
-/// Executes consecutive instructions until one jumps, reads a constant, or cannot be executed; the
-/// latter leaves its thread unchanged. A separate function, so that the host saves no registers for
-/// others.
+/// Executes consecutive instructions until one jumps, reads a constant, or cannot be executed. An
+/// instruction that cannot be executed leaves the thread unchanged. This is a separate function so
+/// that the host saves no registers for other code.
 #[inline(never)]
 fn go<S: Compiled>(steps: &[Step<S>], registers: &mut S::Thread, own: &mut LocalMemory) -> Gone {
     let mut executed = 0;
@@ -282,7 +284,7 @@ struct Made<'a> {
 }
 
 impl Made<'_> {
-    /// Appends instructions of equal cycles, all in one line, from one address on.
+    /// Appends instructions of equal cycles from address `pc` on, all in one line.
     #[inline(always)]
     fn add(&mut self, instructions: u32, cycles: u8, pc: u32) {
         if pc & self.line_mask == self.line
@@ -295,7 +297,7 @@ impl Made<'_> {
         }
     }
 
-    /// The next segment; there is room for it.
+    /// Appends a segment. The caller ensures that there is room.
     #[inline(always)]
     fn put(&mut self, segment: Segment) {
         let line = segment.pc & self.line_mask;

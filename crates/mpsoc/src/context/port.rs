@@ -15,7 +15,7 @@ use crate::tickets::Ticket;
 use crate::workload::Port;
 
 impl Port<'_> {
-    /// Returns the low word of the number of the thread's packet; without a packet, the thread
+    /// Returns the low word of the number of the thread's packet. Without a packet, the thread
     /// waits for one.
     pub fn receive(&mut self) -> Option<u32> {
         if let Some(held) = &self.context.held {
@@ -39,7 +39,7 @@ impl Port<'_> {
         Ok(())
     }
 
-    /// Returns the word of [`mpe::REQUEST`] for the next call to serve; without a call, the thread
+    /// Returns the word of [`mpe::REQUEST`] for the next call to serve. Without a call, the thread
     /// waits for one.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Port<'_> {
         Ok(None)
     }
 
-    /// Replies to the call that the thread serves, with so many words of its local store.
+    /// Replies to the call that the thread serves with `words` words of its local store.
     ///
     /// # Errors
     /// No call needs a reply, or the caller has too little room for the words.
@@ -76,7 +76,7 @@ impl Port<'_> {
         Ok(())
     }
 
-    /// Probes shared memory: returns whether the reply, which carries no data, is there; if not,
+    /// Probes shared memory. Returns whether the reply, which carries no data, has arrived; if not,
     /// the thread waits for it.
     pub fn probe(&mut self) -> bool {
         if std::mem::take(&mut self.context.is_answered) {
@@ -90,9 +90,9 @@ impl Port<'_> {
     /// Sends the packet as the registers say.
     ///
     /// # Errors
-    /// The thread has no packet, or an object still works on it; or a register is invalid: a window
-    /// outside its area, or more bytes than there are; or the thread hands the packet over while
-    /// calls are in progress.
+    /// The thread has no packet, or an object still works on it. Or a register is invalid: the
+    /// window lies outside its area, or the packet has fewer bytes. Or the thread hands the packet
+    /// over while calls are in progress.
     pub fn send(&mut self, kind: u32) -> Result<(), Fault> {
         let context = &mut *self.context;
         let held = context.held.as_mut().ok_or(Fault::Refused)?;
@@ -102,7 +102,7 @@ impl Port<'_> {
             return Err(Fault::Refused);
         }
         let mut spent = held.others.plus(context.spent.since(held.before));
-        // This instruction is counted at its end, but belongs to the packet.
+        // This instruction belongs to the packet but is not counted until its end.
         spent.instructions += 1;
         spent.cycles += 1;
         if kind & 0xff == mpe::kind::FORWARD {
@@ -149,14 +149,15 @@ impl Port<'_> {
     }
 
     /// Begins a call. The arguments except the last word are in the local store, or all of them are
-    /// in the window area; `word` is the last argument, or the address of the arguments. Returns
+    /// in the window area; `word` is the last argument, or the address after the arguments. Returns
     /// `false` if the thread must wait first, because it has reached its limit of one-way calls to
     /// this receiver.
     ///
     /// # Errors
-    /// The ticket is in use, or has too little room for the reply; the call works on packet bytes,
-    /// but there is no packet, another object that may change it has it, or the call is one-way; or
-    /// the arguments lie in the window area, but there is no window or they lie outside it.
+    /// The ticket is in use, or has too little room for the reply. Or the call works on packet
+    /// bytes, but there is no packet, another object that may change it has it, or the call is
+    /// one-way. Or the arguments lie in the window area, but there is no window or they lie outside
+    /// it.
     pub(crate) fn call(&mut self, launch: Launch, word: u32) -> Result<bool, Fault> {
         let Launch { target, ticket, argument_words, is_field, reply_words, packet, in_order } =
             launch;
@@ -186,7 +187,8 @@ impl Port<'_> {
                 Some((_, Some(is_acknowledged))) => is_acknowledged,
                 None => false,
             };
-        // Before the packet is sent: a call that may change it can have a field of it as argument.
+        // The arguments are read before the packet is sent, because a call that may change the
+        // packet can have a field of it as argument.
         let words = context.arguments(argument_words, is_field, word).ok_or(Fault::Refused)?;
         let carried = match packet {
             PacketUse::Nothing => None,

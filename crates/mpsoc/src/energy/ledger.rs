@@ -1,4 +1,4 @@
-//! What processors, network, memories and objects have done, as totals of events.
+//! Charges the events of processors, network, memories and objects to an account of energy.
 
 use wireloom_power::Account;
 
@@ -6,8 +6,8 @@ use super::parts::{ChipPart, PARTS, ProcessorPart};
 use super::unit::Unit;
 use crate::platform::Counts;
 
-/// Charges what a machine did since its start and the account has not heard of, in so many cycles
-/// of the processors' clock.
+/// Charges the events since the last charge. `counts` and `cycles`, the cycles of the processors'
+/// clock, are totals since the machine's start.
 pub(crate) fn charge(account: &mut Account, counts: &Counts, units: &[Unit], cycles: u64) {
     for (number, processor) in counts.processors.iter().enumerate() {
         let tally = &processor.tally;
@@ -22,7 +22,7 @@ pub(crate) fn charge(account: &mut Account, counts: &Counts, units: &[Unit], cyc
         part(ProcessorPart::Shifter, &[tally.shifts()]);
         part(ProcessorPart::Multiplier, &[tally.products()]);
         part(ProcessorPart::Registers, &tally.registers());
-        // Words of messages are read from local memories, and written to them.
+        // Sent words are read from local memories, and received words are written to them.
         part(ProcessorPart::LocalMemory, &[local_reads + sent, local_writes + received]);
         part(ProcessorPart::FetchBuffers, &[fetched, processor.instructions]);
         part(ProcessorPart::InstructionCache, &[fetched, new_lines]);
@@ -72,7 +72,7 @@ mod tests {
         assert!(clocks[0] > Energy(0) && clocks[1] > Energy(0) && account.stationary() > Energy(0));
         let wanted = account.stationary() + clocks.into_iter().sum();
         assert_eq!(account.total(), wanted);
-        // Nothing is left of it if the clock stands still.
+        // If the clock stops, only leakage remains.
         let mut still = super::tests::account();
         still.advance(Time::nanoseconds(2000));
         charge(&mut still, &Counts::default(), &[], 0);

@@ -1,25 +1,26 @@
-//! Memories of any size, put together from arrays.
+//! Memories of any size, composed of arrays.
 
 use wireloom_power::{Array, Process, RangeError, Reading};
 use wireloom_sim::Energy;
 
-/// The most words of an array; larger memories have several, one of which is accessed (assumed).
+/// The maximum number of words of an array. A larger memory has several arrays, of which one is
+/// accessed (assumed).
 const ARRAY_WORDS: u64 = 1 << 16;
-/// The most bits of a row of words; wider words lie in several arrays side by side.
+/// The maximum number of bits of a row of words. Wider words lie in several arrays side by side.
 const ARRAY_BITS: u32 = 512;
 
 /// A memory with one port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Memory {
-    /// The energy to read and to write a word.
+    /// The energy of a read and of a write of a word.
     pub(super) read: Energy,
     pub(super) write: Energy,
-    /// The widths of transistors that leak, in micrometres of the process.
+    /// The total width of the transistors that leak, in micrometres of the process.
     pub(super) leaking_um: f64,
 }
 
 impl Memory {
-    /// A memory of so many words, at least 1, of so many bits, at least 1, in banks of the same
+    /// A memory of `words` words, at least 1, of `bits` bits, at least 1, in `banks` banks of equal
     /// size.
     pub(super) fn new(
         process: Process,

@@ -1,7 +1,7 @@
-//! The energy of a machine: its parts with their models, and what processors, network, memories
-//! and objects did as events.
+//! The energy of a machine: its parts with their models, and the events of processors, network,
+//! memories and objects.
 //!
-//! They count what they do in any case; [`charge`] hands the counts to an
+//! The machine counts its events in any case; [`charge`] passes the counts to an
 //! [`Account`](wireloom_power::Account). docs/power.md lists the parts.
 
 mod ledger;

@@ -34,7 +34,7 @@ pub(super) enum ProcessorPart {
 }
 
 impl ProcessorPart {
-    /// All, in order.
+    /// All parts, in order.
     const ALL: [Self; 11] = [
         Self::Alu,
         Self::Shifter,
@@ -77,7 +77,7 @@ pub(super) enum ChipPart {
 }
 
 impl ChipPart {
-    /// All, in order.
+    /// All parts, in order.
     const ALL: [Self; 6] = [
         Self::Network,
         Self::Broker,
@@ -88,8 +88,8 @@ impl ChipPart {
     ];
 }
 
-/// The parts around the processors, in the order of [`ChipPart`]. After them each offload has one
-/// of its own, `object_NAME`.
+/// The parts around the processors, in the order of [`ChipPart`]. After them each offload has a
+/// part `object_NAME`.
 pub static PARTS: [Part; 6] = [
     Part::new("network", &["message", "route", "hop"]),
     Part::new("broker", &["call"]),
@@ -102,17 +102,16 @@ pub static PARTS: [Part; 6] = [
 /// The classes of an offload's part.
 const OBJECT_CLASSES: &[&str] = &["read", "write", "step"];
 
-/// Parts that are summed up for people.
+/// A group of parts that reports sum up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Their name.
     pub name: &'static str,
     processors: &'static [ProcessorPart],
     chip: &'static [ChipPart],
     has_objects: bool,
 }
 
-/// All parts, each in one group.
+/// The groups. Each part is in one group.
 pub static GROUPS: [Group; 8] = {
     use {ChipPart as C, ProcessorPart as P};
     const NONE: Group = Group { name: "", processors: &[], chip: &[], has_objects: false };
@@ -155,28 +154,28 @@ pub fn groups(account: &Account) -> impl Iterator<Item = (&'static str, Energy)>
     })
 }
 
-/// Ports of the registers: two operands and a result.
+/// The number of ports of the registers: two operands and a result.
 const REGISTER_PORTS: u32 = 3;
-/// Registers of the message passing engine for each thread: its own, and those of tickets.
+/// The number of registers of the message passing engine for each thread: 16, and one a ticket.
 const ENGINE_REGISTERS: u32 = 16 + TICKETS as u32;
-/// Words of the queue between a processor and the network (assumed).
+/// The number of words of the queue between a processor and the network (assumed).
 const QUEUE_WORDS: u32 = 16;
-/// Bits of a call in the broker's queue: the packet or call, the service (assumed).
+/// The number of bits of a call in the broker's queue: the packet or call, the service (assumed).
 const CALL_BITS: u32 = 64;
-/// Bits of an address.
+/// The number of bits of an address.
 const ADDRESS_BITS: u32 = 32;
-/// The most bits of a cache line that are read at once (assumed).
+/// The maximum number of bits of a cache line that are read at once (assumed).
 const LINE_BITS: u32 = 512;
-/// The most contenders of an arbiter that the model knows.
+/// The maximum number of contenders of an arbiter in the model.
 const CONTENDERS: u32 = 256;
-/// The mean distance between two places on a square along its sides, as a share of the side.
+/// The mean Manhattan distance between two places on a square, as a share of the side.
 const MEAN_DISTANCE: f64 = 2.0 / 3.0;
 
 struct Models<'a> {
     spec: &'a Spec,
     power: &'a PowerSpec,
     process: Process,
-    /// Nodes of the network.
+    /// The number of nodes of the network.
     nodes: u32,
 }
 
@@ -250,15 +249,14 @@ impl Models<'_> {
         })
     }
 
-    /// A cache of which so many bits are read at a time: all ways are read, with their tags; a
-    /// line is written into one.
+    /// A cache that reads `read_bits` bits at a time. A read accesses all ways with their tags; a
+    /// line is written into one way.
     fn cache(&self, cache: &CacheSpec, read_bits: u32) -> Result<PartModel, RangeError> {
         let line_bits = (cache.line_bytes * 8) as u32;
         let at_once = read_bits.min(LINE_BITS);
         let (in_line, in_read) = (line_bits / at_once, read_bits.div_ceil(at_once));
         let lines = cache.bytes / cache.line_bytes / cache.ways;
-        // The bits of the address above the set and the place in the line, and whether the line
-        // is there.
+        // A tag has the address bits above the set and the place in the line, and a valid bit.
         let tag_bits = ADDRESS_BITS.saturating_sub((lines * cache.line_bytes).ilog2()) + 1;
         let data = Memory::new(self.process, lines * u64::from(in_line), at_once, 1)?;
         let tags = Memory::new(self.process, lines, tag_bits, 1)?;
@@ -302,8 +300,8 @@ impl Models<'_> {
         Ok(self.model(vec![memory.read, memory.write], memory.leaking_um))
     }
 
-    /// The network, by its kind: a message at a router, a word through a router, a word over a
-    /// link.
+    /// The network, by its kind. The energies are: a message at a router, a word through a router,
+    /// a word over a link.
     fn network(&self) -> Result<PartModel, RangeError> {
         let side = f64::from(self.power.chip_um);
         let wire = |um: f64| Ok::<_, RangeError>(Bus::new(self.process, um)?.carry(32));
@@ -319,7 +317,7 @@ impl Models<'_> {
                 self.model(vec![grant, nothing, wire(side)?], matrix.leaking_um())
             }
             InterconnectSpec::Crossbar(_) => {
-                // To the middle of the chip and from there: half a side on average, each.
+                // To the middle of the chip and on from there: half a side each, on average.
                 let crossbar = Crossbar::new(self.process, nodes, nodes, 32)?;
                 let arbiters = matrix.leaking_um() * f64::from(nodes);
                 self.model(vec![grant, crossbar.carry(), wire(side)?], arbiters)
@@ -339,7 +337,8 @@ impl Models<'_> {
         })
     }
 
-    /// Routers with so many ports: queues at their inputs, a crossbar, an arbiter for each output.
+    /// `routers` routers with `ports` ports each: queues at their inputs, a crossbar, an arbiter
+    /// for each output.
     fn routers(&self, routers: u32, ports: u32, link: Energy) -> Result<PartModel, RangeError> {
         let queue = Array::new(self.process, QUEUE_WORDS, 32, 2, Reading::FullSwing)?;
         let crossbar = Crossbar::new(self.process, ports, ports, 32)?;
@@ -365,7 +364,7 @@ impl Models<'_> {
     }
 }
 
-/// The parts of a machine with these objects, whose program and constants have so many bytes.
+/// The parts of a machine with these objects. The program and constants have `constants` bytes.
 ///
 /// # Errors
 /// If a number of the description is out of its range.
@@ -473,7 +472,7 @@ mod tests {
         assert_eq!(channel[..2], [Energy(0); 2]);
         assert_eq!(bus[1], Energy(0));
         assert!(bus[2] > channel[2] && bus[2] == crossbar[2]);
-        // Nineteen nodes round the chip, five columns across it.
+        // The ring's 19 links go round the chip; a row of the mesh has five columns.
         assert!(ring[2] > mesh[2] && mesh[2] < channel[2]);
         assert!(crossbar[1] > mesh[1] && mesh[1] > ring[1]);
         assert!(bus[0] > mesh[0]);

@@ -5,17 +5,17 @@ use wireloom_power::Technology;
 use wireloom_sim::SpecError;
 use wireloom_sim::spec::within;
 
-/// The process, the voltages, and what the models of `wireloom-power` do not know by themselves.
+/// The process, the voltages, and the parameters that the models of `wireloom-power` need.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PowerSpec {
     /// Process, voltages and temperature.
     #[serde(flatten)]
     pub technology: Technology,
-    /// The side of a processor with its local memories and caches, in micrometres, 0 to 100,000:
-    /// its clock tree covers it.
+    /// The side of a processor with its local memories and caches, in micrometres, 0 to 100,000.
+    /// The processor's clock tree covers it.
     pub processor_um: u32,
-    /// The side of the chip, in micrometres, 0 to 100,000: the network's wires and the clock tree
+    /// The side of the chip, in micrometres, 0 to 100,000. The network's wires and the clock tree
     /// to the processors cover it.
     pub chip_um: u32,
     /// The registers of a pipeline stage, in bits, 0 to 4,096.

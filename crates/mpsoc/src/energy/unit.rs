@@ -1,4 +1,4 @@
-//! What the units of offloads consist of, and what a call does in them.
+//! The hardware units of offloads, and the events of a call in them.
 
 use wireloom_bits::Bits;
 use wireloom_offloads::Config;
@@ -7,53 +7,52 @@ use wireloom_sim::Clock;
 
 use crate::spec::ObjectSpec;
 
-/// Bits of a key that a level of a trie decides (assumed).
+/// The number of bits of a key that a level of a trie decides (assumed).
 const STRIDE_BITS: u32 = 8;
-/// Places in which a key of an exact table can be (assumed).
+/// The number of places in which a key of an exact table can be (assumed).
 const KEY_PLACES: u32 = 2;
-/// Bits of an entry without a value type: two counts, or the state of a meter (assumed).
+/// The number of bits of an entry without a value type: two counts, or the state of a meter
+/// (assumed).
 const STATE_BITS: u32 = 128;
-/// Bits of the registers between two stages of a pipeline (assumed).
+/// The number of bits of the registers between two stages of a pipeline (assumed).
 const STAGE_BITS: u32 = 256;
 
-/// A unit: its memory, and what each method does in it.
+/// A unit: its memory, and the work of each method.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unit {
-    /// Its memory.
     pub contents: Contents,
-    /// By method.
+    /// The work of each method, by method number.
     pub methods: Vec<Work>,
 }
 
 /// The memory of a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Contents {
-    /// None.
+    /// No memory.
     #[default]
     Nothing,
     /// A memory of the size that the machine file gives to search engines.
     Search,
-    /// So many entries of so many bits.
+    /// A number of entries of equal width.
     Entries {
-        /// Their number.
         count: u64,
-        /// The bits of one.
+        /// The width of an entry in bits.
         bits: u32,
     },
 }
 
-/// What a call does.
+/// The events of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Entries that it reads.
+    /// The number of entries that the call reads.
     pub reads: u64,
-    /// Entries that it writes.
+    /// The number of entries that the call writes.
     pub writes: u64,
-    /// Logical operations of 32 bits.
+    /// The number of logical operations of 32 bits.
     pub steps: u64,
-    /// Entries that it reads for each byte of its packet.
+    /// The number of entries that the call reads for each byte of its packet.
     pub reads_a_byte: u64,
-    /// Such operations for each word of four bytes of its packet.
+    /// The number of logical operations for each word of four bytes of its packet.
     pub steps_a_word: u64,
 }
 
@@ -62,7 +61,7 @@ impl Unit {
     /// have a size, and logic for the others.
     ///
     /// # Panics
-    /// There is no such kind.
+    /// There is no kind of that name.
     pub fn of(config: &Config) -> Self {
         let kind = registry::kind(&config.kind).expect("a verified program");
         let width =
@@ -103,16 +102,16 @@ impl Unit {
         Self { contents, methods }
     }
 
-    /// The pipeline of a called engine at a clock: a register behind each stage. Memories inside
-    /// are not counted.
+    /// The pipeline of a called engine at a clock: a register after each stage. Memories inside are
+    /// not counted.
     pub fn pipeline(times: &ObjectSpec, clock: Clock) -> Self {
         let stages = (times.latency.0 / clock.cycles(1).0.max(1)).max(1);
         let contents = Contents::Entries { count: stages, bits: STAGE_BITS };
         Self { contents, methods: vec![Work { writes: stages, ..Work::default() }] }
     }
 
-    /// Entries that calls have read and written, and their logical operations, given the calls of
-    /// each method and the bytes that they worked on.
+    /// The numbers of entries that calls have read and written, and of their logical operations.
+    /// `done` has, for each method, the number of calls and of bytes that they worked on.
     pub(super) fn totals(&self, done: &[[u64; 2]]) -> [u64; 3] {
         let mut totals = [0; 3];
         for (work, [calls, bytes]) in self.methods.iter().zip(done) {

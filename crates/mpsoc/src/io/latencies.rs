@@ -6,20 +6,20 @@ use wireloom_sim::stats::{Histogram, Record};
 use super::InFlight;
 use crate::mpe::Finish;
 
-/// The latencies of packets that arrive from a time on.
+/// The latencies of packets that arrive at or after a time.
 #[derive(Clone, Debug)]
 pub(crate) struct Latencies {
     from: Time,
     /// The latency from the arrival of the last bit until the thread returns the packet to packet
     /// I/O.
     pub(crate) processing: Histogram,
-    /// The part of it in which the thread waited for the network.
+    /// The part of `processing` in which the thread waited for the network.
     pub(crate) network: Histogram,
-    /// The part of it in which the thread's instructions were in the pipeline.
+    /// The part of `processing` in which the thread's instructions were in the pipeline.
     pub(crate) compute: Histogram,
     /// The latency until the departure of the last bit.
     pub(crate) total: Histogram,
-    /// Instructions and network accesses per packet.
+    /// The numbers of instructions and of network accesses per packet.
     instructions: Histogram,
     accesses: Histogram,
     followed: Option<Followed>,
@@ -28,21 +28,21 @@ pub(crate) struct Latencies {
 /// The times of one packet, with the work of its threads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Followed {
-    /// Its number among all that were offered.
+    /// The number of the packet among all offered packets.
     pub(super) number: u64,
-    /// When its last bit had arrived; `None` if no thread is done with it.
+    /// The arrival time of the last bit; `None` if no thread has finished the packet.
     pub arrived: Option<Time>,
-    /// When its thread had returned it to packet I/O.
+    /// The time at which the packet's thread returned it to packet I/O.
     pub processed: Time,
-    /// When the last bit of each output had left, or that output was dropped.
+    /// For each output, the time at which its last bit left, or at which it was dropped.
     pub left: Vec<Time>,
-    /// The time in which an instruction of its thread was in the pipeline.
+    /// The time in which an instruction of the packet's thread was in the pipeline.
     pub compute: Time,
-    /// The time in which its thread waited for the network.
+    /// The time in which the packet's thread waited for the network.
     pub network: Time,
-    /// The instructions of its thread.
+    /// The number of instructions of the packet's thread.
     pub instructions: u64,
-    /// The network accesses for which its thread waited.
+    /// The number of network accesses for which the packet's thread waited.
     pub accesses: u64,
 }
 
@@ -63,7 +63,7 @@ impl Latencies {
         self.followed.as_ref()
     }
 
-    /// An output of a packet has left.
+    /// Records that an output of a packet has left.
     pub(super) fn output(&mut self, offered: u64, at: Time) {
         let followed = self.followed.as_mut().filter(|followed| followed.number == offered);
         followed.into_iter().for_each(|followed| followed.left.push(at));

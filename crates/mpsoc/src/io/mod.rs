@@ -29,42 +29,38 @@ use supply::{Feed, Supply};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// The order of arrival.
     Arrival,
-    /// The order in which threads finish them.
+    /// The order in which threads finish packets.
     Done,
 }
 
-/// The fate of a packet.
+/// The verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Sent to a port.
-    Sent {
-        /// The number of the port.
-        port: u16,
-    },
+    Sent { port: u16 },
     /// Dropped for a reason that the program gives.
     Dropped(Reason),
     /// Dropped because its thread has exceeded the loop bound.
     Runaway,
     /// Sent to the control processor for a reason that the program gives.
     ToCpu(Reason),
-    /// Nothing remains of it.
+    /// Nothing remains of the packet.
     Gone,
 }
 
 /// A reason code of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// The number of its set.
+    /// The number of the reason's set.
     pub set: u8,
-    /// Its number in the set.
+    /// The number of the reason in the set.
     pub number: u16,
 }
 
 impl Verdict {
-    /// Decodes the word that a thread has written to [`SEND`](super::mpe::SEND), with the port;
-    /// `None` if there is no such kind.
+    /// Decodes the word that a thread has written to [`SEND`](super::mpe::SEND), with the port.
+    /// `None` if the word has no valid kind.
     pub(super) fn decode(word: u32, port: u16) -> Option<Self> {
         let reason = Reason { set: (word >> 24) as u8, number: (word >> 8) as u16 };
         Some(match word & 0xff {
@@ -95,21 +91,19 @@ impl Verdict {
 /// A packet that has left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivered {
-    /// The number of the arrived packet among all that were taken.
+    /// The number of the arrived packet among all packets that were taken.
     pub number: u64,
-    /// The number of the arrived packet among all that were offered.
+    /// The number of the arrived packet among all offered packets.
     pub offered: u64,
-    /// The ingress port.
     pub ingress: u16,
-    /// The arrival time in nanoseconds, as its thread sees it.
+    /// The arrival time in nanoseconds, as the packet's thread sees it.
     pub arrival_ns: u64,
-    /// Whether this is the last output of that packet.
+    /// Whether this is the last output of the arrived packet.
     pub is_last: bool,
-    /// The fate of the packet.
     pub verdict: Verdict,
-    /// Its bytes; empty if packets have no contents.
+    /// The bytes of the packet; empty if packets have no contents.
     pub bytes: Vec<u8>,
-    /// The time at which its last bit left, or at which it was dropped.
+    /// The time at which the packet's last bit left, or at which it was dropped.
     pub at: Time,
 }
 
@@ -120,9 +114,9 @@ struct InFlight {
     offered: u64,
     information: Information,
     arrived: Time,
-    /// The packets that its thread has sent, until they leave in order.
+    /// The packets that the thread has sent, until they leave in order.
     finished: Vec<Finish>,
-    /// The number of those that have left.
+    /// The number of sent packets that have left.
     left: u32,
     done: Time,
 }
@@ -141,7 +135,7 @@ impl InFlight {
 struct Leaving {
     packet: u32,
     length: u32,
-    /// The time at which it is read from packet memory.
+    /// The time at which the packet has been read from packet memory.
     loaded: Time,
     delivered: Delivered,
 }
@@ -162,15 +156,15 @@ pub(super) struct PacketIo {
     taken: u64,
     ended: u64,
     delivered: Vec<Delivered>,
-    /// The numbers of lost packets with contents, among all that were offered.
+    /// The numbers of lost packets with contents, among all offered packets.
     lost: Vec<u64>,
     latencies: Latencies,
-    /// Words of packets that were taken from the line, or were sent to it.
+    /// The number of words of packets that were taken from the line, or sent to it.
     line_words: u64,
 }
 
 impl PacketIo {
-    /// Packet I/O whose packets arrive as a rate says, or as the description says.
+    /// Packet I/O with packets that arrive at `rate`, or at the pace of the description.
     pub(super) fn new(spec: &IoSpec, seed: u64, rate: Option<Rate>) -> Result<Self, SpecError> {
         let (feed, rng) = (Feed::default(), Rng::new(seed, "line"));
         let (mut input, mut pace) = (spec.input, spec.pace);
@@ -214,7 +208,7 @@ impl PacketIo {
         }
     }
 
-    /// Offers packets of so many bytes without contents to the line.
+    /// Offers `count` packets of `bytes` bytes each without contents to the line.
     pub(super) fn offer_plain(
         &mut self,
         bytes: u32,
@@ -236,13 +230,13 @@ impl PacketIo {
         }
     }
 
-    /// Lets a line that waits bring the next packet, if there is room again.
+    /// Lets a waiting line bring the next packet, if there is room again.
     pub(super) fn resume(&mut self, events: &mut impl EventSink<LineEvent>) {
         self.source.resume(events);
     }
 
-    /// A hardware thread takes the next waiting packet, if a thread and a place are free. Returns
-    /// its place in packet memory and the time at which it is there.
+    /// Lets a hardware thread take the next waiting packet, if a thread and a place are free.
+    /// Returns the packet's place in packet memory and the time at which it is stored.
     pub(super) fn take(&mut self, now: Time) -> Option<(u32, Time)> {
         if self.free_threads == 0 || self.packets.len() == self.spec.packets as usize {
             return None;
@@ -277,21 +271,21 @@ impl PacketIo {
         Some((place, stored))
     }
 
-    /// Handles the assignment of a call to a server: the thread that has brought its packet is
-    /// free.
+    /// Handles the assignment of a call to a server: the packet I/O thread that has brought the
+    /// packet becomes free.
     pub(super) fn served(&mut self) {
         self.free_threads += 1;
     }
 
-    /// The information for the thread that gets a packet, and the window, which is empty if packets
-    /// have no contents.
+    /// The information for the thread that gets a packet, and the packet's window, which is empty
+    /// if packets have no contents.
     pub(super) fn window(&self, place: u32) -> (Information, &[u8]) {
         let packet = &self.packets[place as usize];
         let bytes = self.supply.packet(packet.offered).map_or(&[][..], |packet| &packet.bytes);
         (packet.information, &bytes[..bytes.len().min(packet.information.loaded as usize)])
     }
 
-    /// The numbers of a packet among all that were offered, and among all that were taken.
+    /// The numbers of a packet among all offered packets, and among all packets that were taken.
     pub(super) fn numbers(&self, place: u32) -> (u64, u64) {
         let packet = &self.packets[place as usize];
         (packet.offered, packet.number)
@@ -302,7 +296,7 @@ impl PacketIo {
         self.packets[place as usize].kept(&self.supply)
     }
 
-    /// An object reads or writes such bytes of a packet in packet memory; returns the completion
+    /// Lets an object read or write bytes of a packet in packet memory. Returns the completion
     /// time.
     pub(super) fn reach(
         &mut self,
@@ -333,7 +327,7 @@ impl PacketIo {
         }
     }
 
-    /// Sends all packets that can be sent; returns when there is more to do.
+    /// Sends all packets that can leave. Returns the time at which more can leave.
     pub(super) fn advance(&mut self, now: Time) -> Option<Time> {
         while let Some(&front) = self.order.front() {
             if !self.leave(front, now) {
@@ -365,8 +359,8 @@ impl PacketIo {
         None
     }
 
-    /// Reads the outputs of a packet's thread from packet memory, in the order in which it sent
-    /// them; returns whether they are complete.
+    /// Reads the outputs of a packet from packet memory, in the order in which its thread sent
+    /// them. Returns whether the outputs are complete.
     fn leave(&mut self, place: u32, now: Time) -> bool {
         let packet = &mut self.packets[place as usize];
         while let Some(index) =
@@ -408,12 +402,12 @@ impl PacketIo {
         false
     }
 
-    /// Words of packets that were taken from the line, or were sent to it.
+    /// The number of words of packets that were taken from the line, or sent to it.
     pub(super) fn line_words(&self) -> u64 {
         self.line_words
     }
 
-    /// Bytes that were read from packet memory, and written to it.
+    /// The numbers of bytes read from packet memory, and written to it.
     pub(super) fn moved(&self) -> [u64; 2] {
         self.memory.moved()
     }
@@ -436,7 +430,7 @@ impl PacketIo {
         self.memory.begin_to_count(now);
     }
 
-    /// Keeps the times of a packet, by its number among all that were offered.
+    /// Keeps the times of a packet. Its number is its position among all offered packets.
     pub(super) fn follow(&mut self, number: u64) {
         self.latencies.follow(number);
     }
@@ -449,7 +443,7 @@ impl PacketIo {
         &self.latencies
     }
 
-    /// The number of packets taken, and of those that threads have finished.
+    /// The numbers of packets that packet I/O has taken, and that threads have finished.
     pub(super) fn counts(&self) -> (u64, u64) {
         (self.taken, self.ended)
     }
@@ -464,8 +458,8 @@ impl PacketIo {
         self.sink.bytes()
     }
 
-    /// The packets inside that were taken as number so many or later, by their numbers among all that
-    /// were offered.
+    /// The packets inside that were taken with number `number` or later, by their numbers among all
+    /// offered packets.
     pub(super) fn taken_since(&self, number: u64) -> Vec<u64> {
         let packets = self.packets.iter().map(|(_, packet)| packet);
         packets.filter(|packet| packet.number >= number).map(|packet| packet.offered).collect()
@@ -476,13 +470,13 @@ impl PacketIo {
         self.packets.len()
     }
 
-    /// Takes the numbers of packets with contents that were lost since the last call, among all
-    /// that were offered.
+    /// Takes the numbers of packets with contents that were lost since the last call. A packet's
+    /// number is its position among all offered packets.
     pub(super) fn take_lost(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.lost)
     }
 
-    /// The number of packets with contents that the line has not begun to bring.
+    /// The number of packets with contents whose arrival has not begun.
     pub(super) fn to_come(&self) -> u64 {
         self.source.packets().to_come()
     }
@@ -492,12 +486,13 @@ impl PacketIo {
         self.source.lost()
     }
 
-    /// The first packet in order that its thread has not finished, if others wait for it.
+    /// The first packet in departure order, which its thread has not finished. `None` if no packet
+    /// is inside, or packets leave in any order.
     pub(super) fn blocker(&self) -> Option<u64> {
         self.order.front().map(|place| self.packets[*place as usize].number)
     }
 
-    /// Whether the line is silent and everything has left.
+    /// Whether the line is silent and all packets have left.
     pub(super) fn is_done(&self) -> bool {
         self.source.is_exhausted() && self.packets.is_empty()
     }
@@ -515,7 +510,7 @@ impl PacketIo {
     }
 }
 
-/// The address of a packet in packet memory: no packet is longer than the distance between two.
+/// The address of a packet in packet memory. No packet is longer than the distance between two.
 fn address(place: u32) -> u64 {
     u64::from(place) << 16
 }

@@ -7,14 +7,14 @@ use wireloom_net::Packet;
 use wireloom_sim::Time;
 use wireloom_sim::parts::line::Offered;
 
-/// The contents of packets, by the numbers in which they are offered, from 0. It holds those from
-/// the oldest one that has not left on.
+/// The contents of packets by number, from 0 in the order of the offers. It begins with the oldest
+/// packet that has not left.
 #[derive(Clone, Debug)]
 pub(super) struct Supply {
     packets: VecDeque<Option<Packet>>,
-    /// The number of the first of them.
+    /// The number of the first packet of `packets`.
     first: u64,
-    /// When packets come; the first one comes at once, whatever the epoch of its time.
+    /// The arrival times. The first packet comes at once, whatever its time.
     arrivals: Arrivals,
 }
 
@@ -22,20 +22,19 @@ pub(super) struct Supply {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Feed {
     offered: VecDeque<Offered>,
-    /// The packets without contents that follow: their size in bytes, and their number.
+    /// The packets without contents that follow: the size of each in bytes, and their number.
     plain: (u32, u64),
     next: u64,
-    /// Whether the line has found it empty.
+    /// Whether the line has found the feed empty.
     is_asked: bool,
 }
 
 impl Supply {
-    /// No packets yet.
     pub(super) fn new(arrivals: Arrivals) -> Self {
         Self { packets: VecDeque::new(), first: 0, arrivals }
     }
 
-    /// Adds packets, and returns them as the line brings them.
+    /// Adds packets and returns their numbers, sizes and arrival times for the line.
     pub(super) fn offer(&mut self, packets: Vec<Packet>) -> Vec<Offered> {
         let numbers = self.first + self.packets.len() as u64..;
         let offered = numbers.zip(&packets).map(|(number, packet)| Offered {
@@ -48,7 +47,7 @@ impl Supply {
         offered
     }
 
-    /// A packet with contents that has not left, by its number.
+    /// The packet of a number, if it has contents and has not left.
     pub(super) fn packet(&self, number: u64) -> Option<&Packet> {
         self.packets.get(number.checked_sub(self.first)? as usize)?.as_ref()
     }
@@ -67,7 +66,7 @@ impl Supply {
 }
 
 impl Feed {
-    /// Adds packets with contents; returns whether the line has found the feed empty and must be
+    /// Adds packets with contents. Returns whether the line has found the feed empty and must be
     /// restarted.
     ///
     /// # Panics
@@ -78,7 +77,7 @@ impl Feed {
         std::mem::take(&mut self.is_asked)
     }
 
-    /// Adds so many packets of so many bytes without contents; returns the same as
+    /// Adds `count` packets of `bytes` bytes each without contents. Returns the same as
     /// [`offer`](Self::offer).
     pub(super) fn offer_plain(&mut self, bytes: u32, count: u64) -> bool {
         self.plain = (bytes, count);

@@ -1,14 +1,15 @@
 //! Data races: two accesses to the same byte by unordered threads, at least one of them a write.
 //!
-//! The replies of the thread manager, object calls, and synchronisation words (those that were ever
-//! exchanged with SWP) order threads. Each thread has a vector clock; each byte remembers its last
-//! write and the reads since, as FastTrack does (Flanagan and Freund, PLDI 2009).
+//! Threads are ordered by the replies of the thread manager, by object calls, and by
+//! synchronisation words (the words that were ever exchanged with SWP). Each thread has a vector
+//! clock; each byte remembers its last write and the reads since, as FastTrack does (Flanagan and
+//! Freund, PLDI 2009).
 //!
 //! A race is found if both accesses happened in this run and nothing ordered them in this run, in
-//! whichever order they came. Other runs are not considered: two accesses that are ordered by luck,
-//! because the threads happened to enter a monitor or to take a semaphore one after the other
-//! between them, are no race here, although they would race with another order of entering. Every
-//! report is a race; no report does not prove that there is none.
+//! whichever order they came. Other runs are not considered. Two accesses may be ordered by luck,
+//! because between them the threads happened to enter a monitor or to take a semaphore one after
+//! the other. They are no race here, although they would race with another order of entering. Every
+//! report is a race; a run without a report does not prove that there is none.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -60,7 +61,6 @@ pub enum Meeting {
     Thread(Thread),
     /// A monitor; a wait for a condition leaves and enters it.
     Monitor(u32),
-    /// A semaphore.
     Semaphore(u32),
     /// An object call, by its number in the machine: client to server, and server to client.
     Call(u64),
@@ -71,9 +71,7 @@ pub enum Meeting {
 /// The kind of an access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Usage {
-    /// A read.
     Read,
-    /// A write.
     Write,
     /// An atomic read and write, which threads use to synchronise.
     Exchange,
@@ -82,11 +80,9 @@ pub enum Usage {
 /// One of the two accesses of a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Party {
-    /// The thread.
     pub thread: Thread,
     /// The address of the instruction.
     pub instruction: u32,
-    /// The kind of access.
     pub usage: Usage,
 }
 
@@ -105,7 +101,7 @@ pub struct Race {
 #[derive(Clone, Debug, Default)]
 struct Byte {
     write: Option<(Epoch, Party)>,
-    /// Reads since the last write, one for each thread.
+    /// The reads since the last write, one for each thread.
     reads: Vec<(Epoch, Party)>,
 }
 
@@ -115,24 +111,24 @@ pub struct Watch {
     clocks: Vec<VectorClock>,
     meetings: BTreeMap<Meeting, VectorClock>,
     bytes: HashMap<u32, Byte>,
-    /// Races by the instructions of both accesses: one report for each pair.
+    /// The races by the instructions of both accesses: one report for each pair.
     races: BTreeMap<(u32, u32), Race>,
     words: BTreeSet<u32>,
 }
 
 impl Watch {
-    /// Publishes the past of a thread at a synchronisation point: it leaves a monitor, gives to a
-    /// semaphore, creates a thread, ends, makes a call.
+    /// Publishes the past of a thread at a synchronisation point: the thread leaves a monitor,
+    /// gives to a semaphore, creates a thread, ends, or makes a call.
     pub fn publish(&mut self, thread: Thread, at: Meeting) {
         let clock = self.clock(thread).clone();
         self.meetings.entry(at).or_default().join(&clock);
-        // The other threads do not know what it does from now on.
+        // Other threads do not learn what the thread does from now on.
         let time = clock.time(thread) + 1;
         self.clock(thread).set(thread, time);
     }
 
     /// Lets a thread learn the published past of others: it enters a monitor, takes from a
-    /// semaphore, begins, has joined, gets a call or its reply.
+    /// semaphore, begins, has joined, or gets a call or its reply.
     pub fn learn(&mut self, thread: Thread, at: Meeting) {
         if let Some(known) = self.meetings.get(&at) {
             let known = known.clone();
@@ -152,7 +148,7 @@ impl Watch {
             self.words.insert(word);
         }
         if self.words.contains(&word) {
-            // An exchanged word orders threads and is no data: a write publishes, a read learns.
+            // An exchanged word orders threads and is not data: a write publishes, a read learns.
             if party.usage != Usage::Write {
                 self.learn(party.thread, Meeting::Word(word));
             }
@@ -198,7 +194,7 @@ impl Watch {
 
     fn clock(&mut self, thread: Thread) -> &mut VectorClock {
         while self.clocks.len() <= thread as usize {
-            // Each thread begins at time 1: time 0 of a thread is known to all.
+            // Each thread begins at time 1: all threads know its time 0.
             let mut clock = VectorClock::default();
             clock.set(self.clocks.len() as Thread, 1);
             self.clocks.push(clock);

@@ -19,16 +19,16 @@ pub type Hardware = u32;
 pub enum Request {
     /// Creates a thread. Returns its number.
     Create {
-        /// The address of its function.
+        /// The address of the thread's function.
         entry: u32,
-        /// Its first argument.
+        /// The function's first argument.
         argument: u32,
-        /// Its priority: greater is more urgent.
+        /// The priority; a greater one is more urgent.
         priority: u32,
     },
     /// Ends this thread. Has no reply.
     Exit {
-        /// The value for the thread that joins it.
+        /// The value for the thread that joins this one.
         value: u32,
     },
     /// Waits until a thread has ended. Returns its exit value.
@@ -36,54 +36,29 @@ pub enum Request {
         /// The thread to join.
         thread: Thread,
     },
-    /// Enters a monitor; entries nest and need as many leaves. Returns zero.
-    Enter {
-        /// The monitor.
-        monitor: u32,
-    },
+    /// Enters a monitor. Entries nest and need as many leaves. Returns zero.
+    Enter { monitor: u32 },
     /// Leaves a monitor. Returns zero.
-    Leave {
-        /// The monitor.
-        monitor: u32,
-    },
+    Leave { monitor: u32 },
     /// Leaves a monitor completely, waits for a notification, then enters it as often as before.
     /// Returns zero.
-    Wait {
-        /// The condition.
-        condition: u32,
-        /// The monitor.
-        monitor: u32,
-    },
+    Wait { condition: u32, monitor: u32 },
     /// Wakes one thread that waits for a condition, if there is one. Returns the number of woken
     /// threads.
-    Notify {
-        /// The condition.
-        condition: u32,
-        /// The monitor.
-        monitor: u32,
-    },
+    Notify { condition: u32, monitor: u32 },
     /// Wakes all threads that wait for a condition. Returns the number of woken threads.
-    NotifyAll {
-        /// The condition.
-        condition: u32,
-        /// The monitor.
-        monitor: u32,
-    },
+    NotifyAll { condition: u32, monitor: u32 },
     /// Takes a unit of a semaphore (P); semaphores begin with 0 units. Returns zero.
-    Acquire {
-        /// The semaphore.
-        semaphore: u32,
-    },
+    Acquire { semaphore: u32 },
     /// Adds units to a semaphore (V). Returns zero.
     Release {
-        /// The semaphore.
         semaphore: u32,
         /// The number of units.
         count: u32,
     },
     /// Changes the priority of the thread. Returns the previous one.
     SetPriority {
-        /// The priority: greater is more urgent.
+        /// The priority; a greater one is more urgent.
         priority: u32,
     },
     /// Returns the number of the thread.
@@ -127,30 +102,25 @@ impl Request {
 pub enum Effect {
     /// A hardware thread gets the reply that it waits for.
     Answer {
-        /// The hardware thread.
         hardware: Hardware,
         /// The value of the reply.
         value: u32,
     },
     /// A hardware thread begins a thread.
     Begin {
-        /// The hardware thread.
         hardware: Hardware,
         /// The thread of the program.
         thread: Thread,
-        /// The address of its function.
+        /// The address of the thread's function.
         entry: u32,
-        /// Its first argument.
+        /// The function's first argument.
         argument: u32,
     },
     /// A hardware thread becomes free.
-    Free {
-        /// The hardware thread.
-        hardware: Hardware,
-    },
+    Free { hardware: Hardware },
 }
 
-/// A request that is an error of the program.
+/// A request that the program must not make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misuse {
     /// A request from a hardware thread that runs no thread.
@@ -162,18 +132,12 @@ pub enum Misuse {
     /// A thread joins itself.
     #[error("thread {0} joins itself")]
     OwnEnd(Thread),
-    /// A thread uses a monitor that it is not in.
+    /// A thread uses a monitor that it has not entered.
     #[error("thread {thread} is not in monitor {monitor:#x}")]
-    NotInside {
-        /// The thread.
-        thread: Thread,
-        /// The monitor.
-        monitor: u32,
-    },
+    NotInside { thread: Thread, monitor: u32 },
     /// A thread ends inside monitors, which no other thread could then enter.
     #[error("thread {thread} ends in monitor {monitor:#x}")]
     EndsInside {
-        /// The thread.
         thread: Thread,
         /// One of the monitors.
         monitor: u32,
@@ -190,11 +154,9 @@ pub enum Waiting {
     Hardware,
     /// The end of another thread.
     End(Thread),
-    /// A monitor that another thread is in.
+    /// A monitor that another thread has entered.
     Monitor(u32, Thread),
-    /// A condition.
     Condition(u32),
-    /// A semaphore.
     Semaphore(u32),
 }
 
@@ -236,7 +198,6 @@ struct Known {
     joining: Queue,
 }
 
-/// The thread manager.
 #[derive(Clone, Debug)]
 pub struct ThreadManager {
     threads: Vec<Known>,
@@ -246,7 +207,7 @@ pub struct ThreadManager {
     monitors: BTreeMap<u32, Monitor>,
     conditions: BTreeMap<u32, Queue>,
     semaphores: BTreeMap<u32, (u32, Queue)>,
-    /// A counter of arrivals in queues.
+    /// A counter of entries into queues.
     order: u64,
 }
 
@@ -400,7 +361,8 @@ impl ThreadManager {
         Ok(None)
     }
 
-    /// Enters a monitor so many times if it is free; otherwise the thread waits.
+    /// Enters a monitor `times` times if it is free; otherwise the thread waits. Returns whether
+    /// the thread has entered.
     fn enter(&mut self, thread: Thread, monitor: u32, times: u32) -> bool {
         let state = self.monitors.entry(monitor).or_default();
         match &mut state.owner {
@@ -424,7 +386,7 @@ impl ThreadManager {
         times.ok_or(Misuse::NotInside { thread, monitor })
     }
 
-    /// Sets the number of the thread's remaining entries; at 0, the next thread enters.
+    /// Sets the number of the thread's remaining entries. At 0, the next waiting thread enters.
     fn leave(&mut self, thread: Thread, monitor: u32, times: u32, effects: &mut Vec<Effect>) {
         if times > 0 {
             self.monitors.entry(monitor).or_default().owner = Some((thread, times));
@@ -440,7 +402,8 @@ impl ThreadManager {
         self.answer(next, 0, effects);
     }
 
-    /// Woken threads wait for the monitor, which the notifying thread is still in.
+    /// Wakes up to `most` threads that wait for the condition. They wait for the monitor, because
+    /// the notifying thread is still inside.
     fn notify(
         &mut self,
         thread: Thread,
@@ -491,7 +454,7 @@ impl ThreadManager {
         Ok(())
     }
 
-    /// Begins the wait of a thread; returns its priority and its place among equals.
+    /// Begins the wait of a thread. Returns its priority and its position among equals.
     fn wait(&mut self, thread: Thread, waiting: Waiting) -> (u32, u64) {
         let known = &mut self.threads[thread as usize];
         known.waiting = Some(waiting);

@@ -11,16 +11,16 @@ use super::super::workload::Workload;
 use super::Platform;
 
 impl<W: Workload, O: Objects> Platform<W, O> {
-    /// The packet that a call carries, with the bytes after its window.
+    /// The packet that a call carries, joined with the bytes after its window in packet memory.
     pub(super) fn join(&self, number: u32) -> Option<PacketInHand> {
         let call = &self.calls[number as usize];
         let carried = call.carried.as_ref()?;
         Some(carried.join(self.io.kept(carried.place), call.caller?.number))
     }
 
-    /// Exchanges the packet bytes of a call, at this extent, between the object and packet memory:
-    /// the object reads bytes after the window from packet memory and writes changed ones back.
-    /// Returns when that is done.
+    /// Exchanges the packet bytes in `extent` between the object of a call and packet memory. The
+    /// object reads bytes after the window from packet memory and writes changed ones back. Returns
+    /// the time at which the exchange is done.
     pub(super) fn exchange(
         &mut self,
         number: u32,

@@ -1,4 +1,5 @@
-//! The course of one packet: when it was where, and what its thread sent and received.
+//! The course of one packet: where it was at which time, and the messages that its thread sent and
+//! received.
 
 use wireloom_sim::Time;
 use wireloom_sim::parts::network::Node;
@@ -17,13 +18,13 @@ const MOST_EVENTS: usize = 100_000;
 /// The recorder of the course of one packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
-    /// The number of the packet among all that were offered.
+    /// The number of the packet among all offered packets.
     offered: u64,
-    /// Its number among all that were taken.
+    /// The number of the packet among all packets that were taken.
     taken: Option<u64>,
-    /// Its place in packet memory.
+    /// The place of the packet in packet memory.
     place: Option<u32>,
-    /// The thread that holds it, with its instructions up to the last event.
+    /// The thread that holds the packet, and its instruction count at the last event.
     thread: Option<u32>,
     instructions: u64,
     events: Vec<CourseEvent>,
@@ -33,11 +34,9 @@ pub(crate) struct Course {
 /// An event on the course of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CourseEvent {
-    /// The time.
     pub at: Time,
-    /// The part of the platform.
+    /// The component of the platform.
     pub place: String,
-    /// What happened.
     pub what: String,
 }
 
@@ -54,7 +53,7 @@ impl Course {
         }
     }
 
-    /// Returns the events by time, and the number of further ones that were not kept.
+    /// Returns the events by time, and the number of further events that were not kept.
     pub(crate) fn events(&self) -> (Vec<CourseEvent>, u64) {
         let mut events = self.events.clone();
         // Processors run ahead of the platform, so events are recorded out of order.
@@ -84,19 +83,19 @@ impl Course {
 const PACKET_IO: &str = "packet I/O";
 const BROKER: &str = "broker";
 
-/// What the platform tells the recorder. Nothing of it has an effect on the simulation.
+/// The platform's calls of the recorder. They have no effect on the simulation.
 impl<W: Workload, O: Objects> Platform<W, O> {
-    /// Records the course of a packet, by its number among all that are offered.
+    /// Records the course of a packet. Its number is its position among all offered packets.
     pub(in super::super) fn follow(&mut self, offered: u64) {
         self.course = Some(Course::new(offered));
     }
 
-    /// Returns the recorder if it is this packet's, by its place in packet memory.
+    /// Returns the recorder if it follows the packet at this place in packet memory.
     fn course_at(&mut self, place: u32) -> Option<&mut Course> {
         self.course.as_mut().filter(|course| course.place == Some(place))
     }
 
-    /// Returns the recorder if the thread holds its packet.
+    /// Returns the recorder if the thread holds the followed packet.
     fn course_of(&mut self, thread: u32) -> Option<&mut Course> {
         self.course.as_mut().filter(|course| course.thread == Some(thread))
     }
@@ -105,7 +104,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         self.elements[object as usize].name().to_owned()
     }
 
-    /// Packet I/O has taken a packet from the line, and has it in packet memory at `stored`.
+    /// Records that packet I/O has taken a packet from the line, and has it in packet memory at
+    /// `stored`.
     pub(super) fn tell_taken(&mut self, place: u32, now: Time, stored: Time) {
         let Some(course) = &mut self.course else { return };
         let (offered, taken) = self.io.numbers(place);
@@ -122,7 +122,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         }
     }
 
-    /// The broker has found a thread.
+    /// Records that the broker has found a thread.
     pub(super) fn tell_matched(&mut self, place: u32, thread: u32, at: Time) {
         if self.course_at(place).is_none() {
             return;
@@ -131,7 +131,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         self.tell_broker(place, at, &format!("sent to {name}"));
     }
 
-    /// The packet is at its thread, which has executed so many instructions before.
+    /// Records that the packet is at its thread, with the number of instructions that the thread
+    /// has executed before.
     pub(super) fn tell_begun(&mut self, place: u32, thread: u32, now: Time) {
         if self.course_at(place).is_none() {
             return;
@@ -149,7 +150,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         processor.context(thread % self.threads).spent.instructions
     }
 
-    /// A thread sends a message.
+    /// Records that a thread sends a message.
     pub(super) fn tell_sent(&mut self, sent: &Sent) {
         if self.course_of(sent.thread).is_none() {
             return;
@@ -184,7 +185,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         }
     }
 
-    /// Something happens at an object to a call of the packet's thread.
+    /// Records an event of a call of the packet's thread at an object.
     pub(super) fn tell_object(&mut self, number: u32, at: Time, what: &str) {
         if self.course.is_none() {
             return;
@@ -203,7 +204,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         }
     }
 
-    /// A message for the packet's thread has arrived.
+    /// Records that a message for the packet's thread has arrived.
     pub(super) fn tell_arrived(&mut self, thread: u32, from: Node, now: Time, what: &str) {
         if self.course_of(thread).is_none() {
             return;
@@ -221,7 +222,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         }
     }
 
-    /// A cache line has arrived at a processor.
+    /// Records that a cache line has arrived at a processor.
     pub(super) fn tell_filled(&mut self, processor: u32, line: &Line, now: Time) {
         let Some(thread) = self.course.as_ref().and_then(|course| course.thread) else { return };
         if thread / self.threads != processor {
@@ -240,7 +241,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         }
     }
 
-    /// An output of the packet has arrived at packet I/O.
+    /// Records that an output of the packet has arrived at packet I/O.
     pub(super) fn tell_finished(&mut self, place: u32, now: Time, is_last: bool) {
         if let Some(course) = self.course_at(place) {
             let what = if is_last { "waits for its turn to leave" } else { "has a copy" };

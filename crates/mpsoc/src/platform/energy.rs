@@ -1,4 +1,4 @@
-//! What the platform has done, for the account of energy.
+//! Counts of the platform's events, for the account of energy.
 
 use wireloom_sim::parts::interconnect::InterconnectSpec;
 use wireloom_sim::parts::network::{Message, Node};
@@ -9,16 +9,16 @@ use super::super::tally::Tally;
 use super::super::workload::Workload;
 use super::Platform;
 
-/// The way of messages over a network.
+/// The path of messages over a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// Over wires alone: a channel.
     Wires,
     /// Over the wires of a bus, or through a crossbar, once it is granted.
     Granted,
-    /// Through the routers of a ring with so many nodes.
+    /// Through the routers of a ring with `nodes` nodes.
     Ring { nodes: u32, both_ways: bool },
-    /// Through the routers of a mesh with so many columns.
+    /// Through the routers of a mesh with `columns` columns.
     Mesh { columns: u32 },
 }
 
@@ -34,7 +34,7 @@ impl Way {
         }
     }
 
-    /// Routers that a message passes, and links.
+    /// The numbers of routers and of links that a message passes.
     fn length(self, Node(from): Node, Node(to): Node) -> [u64; 2] {
         match self {
             Self::Wires => [0, 1],
@@ -55,18 +55,19 @@ impl Way {
     }
 }
 
-/// What the network has carried, of messages that have come out.
+/// Traffic counters of the network. A message counts when it leaves the network.
 #[derive(Clone, Debug)]
 pub(super) struct Carried {
     way: Way,
-    /// Messages that routers passed on, words that they passed on, and words over links.
+    /// The number of messages that routers passed on, of words that they passed on, and of words
+    /// over links.
     network: [u64; 3],
-    /// Words that each node has sent and received, those of cache lines not among them.
+    /// The numbers of words that each node has sent and received, without received cache lines.
     nodes: Vec<[u64; 2]>,
 }
 
 impl Carried {
-    /// Nothing, between so many nodes.
+    /// Counters at zero, for `nodes` nodes.
     pub(super) fn new(spec: &InterconnectSpec, nodes: u32) -> Self {
         let nodes_of_all = vec![[0; 2]; nodes as usize];
         Self { way: Way::of(spec, nodes), network: [0; 3], nodes: nodes_of_all }
@@ -87,39 +88,41 @@ impl Carried {
     }
 }
 
-/// What a processor has done.
+/// The events of a processor.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProcessorCounts {
-    /// What its instructions have used.
+    /// The resource use of the processor's instructions.
     pub(crate) tally: Tally,
-    /// Instructions that it has issued.
     pub(crate) instructions: u64,
-    /// Lines that were read from the instruction cache and fetched into it, and reads of the data
-    /// cache and lines that were fetched into it.
+    /// For the instruction cache, the number of lines read and of lines filled; for the data cache,
+    /// the number of reads and of lines filled.
     pub(crate) lines: [[u64; 2]; 2],
-    /// Words of messages that it has sent and received, without those of cache lines.
+    /// The numbers of words in messages that the processor has sent and received, without received
+    /// cache lines.
     pub(crate) words: [u64; 2],
 }
 
-/// What a platform has done.
+/// The events of a platform.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     pub(crate) processors: Vec<ProcessorCounts>,
-    /// Messages that routers passed on, words that they passed on, and words over links.
+    /// The number of messages that routers passed on, of words that they passed on, and of words
+    /// over links.
     pub(crate) network: [u64; 3],
-    /// Calls that the broker gave to servers.
+    /// The number of calls that the broker gave to servers.
     pub(crate) calls: u64,
-    /// Bytes that were read from packet memory and from shared memory, and written to them.
+    /// The numbers of bytes read from packet memory and shared memory, and written to them.
     pub(crate) packet_memory: [u64; 2],
     pub(crate) shared_memory: [u64; 2],
-    /// Words on the lines.
+    /// The number of words on the lines.
     pub(crate) line_words: u64,
-    /// Of each object the calls of each method, and the bytes that they worked on.
+    /// For each object and method, the number of calls and of packet bytes that they worked on.
     pub(crate) objects: Vec<Vec<[u64; 2]>>,
 }
 
 impl<W: Workload, O: Objects> Platform<W, O> {
-    /// What it has done. Threads may have executed some instructions before their time.
+    /// The events so far. With run-ahead, threads may have executed some instructions before their
+    /// issue time.
     pub(in super::super) fn counts(&self) -> Counts {
         let processors = self.processors.iter().zip(&self.carried.nodes);
         let processors = processors.map(|(processor, words)| ProcessorCounts {

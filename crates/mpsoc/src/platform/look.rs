@@ -1,4 +1,4 @@
-//! The platform as debuggers and monitors see it between two cycles.
+//! The state of the platform between two cycles, for debuggers and monitors.
 
 use wireloom_isa::{Compiled, Thread};
 use wireloom_machine::watch::{Instruction, Listing};
@@ -17,53 +17,54 @@ use crate::workload::Workload;
 /// A hardware thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hardware {
-    /// The number of its next instruction in the program.
+    /// The index of the thread's next instruction in the program.
     pub address: u64,
-    /// What it waits for, in words; empty if it does not wait.
+    /// The awaited event in words; empty if the thread does not wait.
     pub waits_for: String,
-    /// Whether it waits for work rather than in the middle of it.
+    /// Whether the thread waits for work, not in the middle of work.
     pub is_idle: bool,
-    /// Instructions that it has issued.
+    /// The number of instructions that the thread has issued.
     pub instructions: u64,
-    /// Cycles for which it has waited for the network, and for work.
+    /// The numbers of cycles for which the thread has waited for the network, and for work.
     pub waited: [u64; 2],
-    /// The access to shared memory for which it waits: the address, and whether it writes.
+    /// The awaited access to shared memory: the address, and whether it writes.
     pub access: Option<(u32, bool)>,
 }
 
 /// A node of the network that serves threads.
 #[derive(Clone, Debug)]
 pub struct Served {
-    /// Its name.
     pub name: String,
-    /// Whether it is a memory.
+    /// Whether the node is a memory.
     pub is_memory: bool,
-    /// Cycles in which it was busy.
+    /// The number of cycles in which the node was busy.
     pub busy: u64,
-    /// Calls or accesses.
+    /// The number of calls or accesses.
     pub count: u64,
 }
 
-/// Everything that is measured.
+/// A snapshot of everything that is measured.
 #[derive(Clone, Debug, Default)]
 pub struct Look {
     /// The threads of all processors, in order.
     pub threads: Vec<Hardware>,
-    /// Cycles in which each processor issued an instruction, or was blocked by one.
+    /// For each processor, the number of cycles in which it issued an instruction or was blocked by
+    /// one.
     pub busy: Vec<u64>,
-    /// Messages that have arrived, their bytes, and those under way.
+    /// The numbers of messages that have arrived, of their bytes, and of messages in flight.
     pub network: [u64; 3],
-    /// Calls that wait for a server at the broker.
+    /// The number of calls that wait for a server at the broker.
     pub waiting: u64,
-    /// Packets taken and not left, and threads of packet I/O that bring packets in.
+    /// The number of packets that were taken and have not left, and of packet I/O threads that
+    /// bring packets in.
     pub io: [u64; 2],
-    /// Packets that have left, and that were lost.
+    /// The numbers of packets that have left, and that were lost.
     pub done: [u64; 2],
     /// Shared memory, packet memory and objects.
     pub served: Vec<Served>,
 }
 
-/// A count of a record.
+/// The count at a path of a record.
 fn count(record: &Record, path: &str) -> u64 {
     match record.value(path) {
         Some(Value::Count(count)) => *count,
@@ -71,7 +72,7 @@ fn count(record: &Record, path: &str) -> u64 {
     }
 }
 
-/// A share of a record, of so many cycles.
+/// The share at a path of a record, converted to cycles of `cycles`.
 fn share(record: &Record, path: &str, cycles: u64) -> u64 {
     match record.value(path) {
         Some(Value::Number(share)) => (share * cycles as f64).round() as u64,
@@ -79,7 +80,7 @@ fn share(record: &Record, path: &str, cycles: u64) -> u64 {
     }
 }
 
-/// What a thread waits for, in words.
+/// The awaited event in words.
 fn words(wait: Wait) -> String {
     match wait {
         Wait::Nothing => String::new(),
@@ -96,7 +97,7 @@ fn words(wait: Wait) -> String {
 }
 
 impl<S: Compiled, O: Objects> Platform<Code<S>, O> {
-    /// What is measured at an edge; the cycles before it are executed.
+    /// The snapshot at an edge. The cycles before the edge are executed.
     pub(in super::super) fn look(&self, edge: u64, now: Time) -> Look {
         let mut look = Look { busy: self.busy_before(edge), ..Look::default() };
         let cycles = |time: Time| self.clock.edge_from(time).min(edge);
@@ -169,7 +170,7 @@ impl<S: Compiled, O: Objects> Platform<Code<S>, O> {
         Some(profiler.profile())
     }
 
-    /// The registers of a thread, by number, and the next instruction's address at the end.
+    /// The first `count` registers of a thread, then the address of its next instruction.
     pub(in super::super) fn registers(&self, thread: u32, count: usize) -> Vec<u32> {
         let processor = &self.processors[(thread / self.threads) as usize];
         let bank = processor.threads().nth((thread % self.threads) as usize);
@@ -184,15 +185,15 @@ impl<S: Compiled, O: Objects> Platform<Code<S>, O> {
         self.memory.words(address, count)
     }
 
-    /// The packets that were taken since the machine had taken so many, by their numbers among all
-    /// that were offered, and how many it has taken.
+    /// The packets that were taken after the first `number`, by their numbers among all offered
+    /// packets, and how many have been taken in all.
     pub(in super::super) fn taken_since(&self, number: u64) -> (Vec<u64>, u64) {
         (self.io.taken_since(number), self.io.counts().0)
     }
 }
 
 impl<S: Compiled> Code<S> {
-    /// The number of an instruction.
+    /// The index of the instruction at an address.
     fn index(&self, address: u32) -> usize {
         self.text().index(address)
     }

@@ -1,12 +1,12 @@
 //! Run-ahead of processors, and the guarantees that it relies on.
 //!
-//! Running ahead is an option: with [`Effort::Naive`](wireloom_sim::Effort::Naive) every processor
+//! Run-ahead is an option: with [`Effort::Naive`](wireloom_sim::Effort::Naive) every processor
 //! executes its cycles one by one, with the same statistics. Otherwise a processor executes in one
 //! turn all cycles in which nothing can reach it. The following guarantees make this correct:
 //!
 //! 1. **The network, and who sends to a processor**: the promises of
 //!    [`run_ahead`](wireloom_sim::parts::run_ahead), which the network asserts.
-//!    `tell_who_answers` declares the nodes that answer.
+//!    `tell_who_answers` declares the nodes that only reply.
 //! 2. **The platform** (`cycles_of`): the third of those promises. A processor fetches each message
 //!    before the cycles after it, and sends each message with its departure time.
 //! 3. **The processor** (`Processor::turn`): its cycles access only its threads and its caches.
@@ -16,10 +16,10 @@
 //!    packet that an object has (`Context::shared_bytes`); instructions that access these wait for
 //!    their issue time.
 //!
-//! [`Lookahead`] asserts the second in debug builds, and so in tests: no message is handled at a
-//! processor that has executed later cycles.
+//! [`Lookahead`] asserts the second guarantee in debug builds, and so in tests: no processor
+//! handles a message after it has executed later cycles.
 
-/// The edge up to which each processor has executed its cycles; that edge is still to come.
+/// For each processor, the edge before which it has executed its cycles.
 #[derive(Clone, Debug)]
 pub(super) struct Lookahead(Vec<u64>);
 

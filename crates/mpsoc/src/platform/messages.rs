@@ -1,4 +1,4 @@
-//! Messages: how they enter the network, and what happens where they leave it.
+//! Messages: how they enter the network, and what the receiving nodes do with them.
 
 use wireloom_sim::parts::network::{Message, Network, Node};
 use wireloom_sim::parts::run_ahead::RunAhead;
@@ -15,7 +15,7 @@ use super::{Event, Platform, context};
 use crate::multiflex::races::{Meeting, Party, Usage};
 
 impl<W: Workload, O: Objects> Platform<W, O> {
-    /// A message with so many bytes of contents.
+    /// A message with `bytes` bytes of contents.
     pub(super) fn message(
         &self,
         from: Node,
@@ -26,7 +26,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         Message { from, to, bytes: bytes + self.header, payload }
     }
 
-    /// Puts a message into the network, or into the queue of messages that it had no room for.
+    /// Puts a message into the network, or into the queue of the sender if the network has no room.
     pub(super) fn send(&mut self, message: Message<NocPayload>, kernel: &mut Kernel<Event>) {
         if self.network.run_ahead().is_some() {
             return self.send_at(kernel.now(), message, kernel);
@@ -51,7 +51,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         }
     }
 
-    /// Sends the messages of this turn's threads.
+    /// Sends the messages that threads have created in this turn.
     pub(super) fn flush(&mut self, kernel: &mut Kernel<Event>) {
         let mut sent = std::mem::take(&mut self.sent);
         for sent in sent.drain(..) {

@@ -53,7 +53,7 @@ impl Application {
         })
     }
 
-    /// The timing of its hardware.
+    /// The timing of the thread manager and of the console.
     pub(super) fn elements(&self) -> [&Element; 2] {
         [&self.manager_element, &self.console_element]
     }
@@ -68,8 +68,8 @@ impl Application {
         self.manager.thread(hardware)
     }
 
-    /// The threads that wait at the thread manager: the thread that each waits for, if any, and a
-    /// description of the event.
+    /// The threads that wait at the thread manager. With each, the thread that it waits for, if
+    /// any, and a description of the event.
     pub(super) fn waits(&self) -> impl Iterator<Item = (Thread, Option<Thread>, String)> + '_ {
         self.manager.waits().map(|(thread, waiting)| {
             let (on, what) = match waiting {
@@ -120,7 +120,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         self.application.as_ref().and_then(Application::ended)
     }
 
-    /// Takes what an application has printed.
+    /// Takes the bytes that an application has printed.
     pub(in super::super) fn take_printed(&mut self) -> Vec<u8> {
         self.application
             .as_mut()
@@ -128,8 +128,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             .unwrap_or_default()
     }
 
-    /// The name of a hardware thread in reports: if it runs a thread of an application, the name of
-    /// that.
+    /// The name of a hardware thread in reports. If it runs a thread of an application, the name of
+    /// that thread.
     pub(super) fn thread_name(&self, hardware: u32) -> String {
         match self.application.as_ref().and_then(|application| application.thread(hardware)) {
             Some(thread) => format!("thread {thread}"),
@@ -314,8 +314,8 @@ fn order(
             Effect::Answer { value: created, .. } if matches!(request, Request::Create { .. }) => {
                 watch.publish(asker, Meeting::Thread(created));
             }
-            // The thread that gets the reply has what the request was about; a thread that only
-            // publishes learns nothing.
+            // The thread that gets the reply learns the past of the object of the request. A thread
+            // that only publishes learns nothing.
             Effect::Answer { hardware, .. } => {
                 let answered =
                     manager.thread(hardware).filter(|thread| *thread != asker || !lets_know);

@@ -15,9 +15,9 @@ use super::super::workload::Workload;
 use super::{Event, Platform};
 
 impl<W: Workload, O: Objects> Platform<W, O> {
-    /// Handles a packet that has arrived at the broker. If objects need packets in order, so does
-    /// the broker: a packet that waits for an earlier one must not occupy a thread that the earlier
-    /// one needs.
+    /// Handles a packet that has arrived at the broker. If objects need packets in order, the
+    /// broker also passes packets on in order: a packet that waits for an earlier one must not
+    /// occupy a thread that the earlier one needs.
     pub(super) fn process(&mut self, packet: u32, kernel: &mut Kernel<Event>) {
         self.tell_broker(packet, kernel.now(), "has its window");
         if let Some(arrivals) = &mut self.arrivals {
@@ -35,14 +35,14 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         self.matched(matched, kernel);
     }
 
-    /// Whether an object must see packets in the order of their arrival.
+    /// Whether any object must see packets in the order of their arrival.
     pub(super) fn holds_order(&self) -> bool {
         self.arrivals.is_some()
     }
 
-    /// Handles a packet that has arrived at the broker for another part. Each part follows the rule
-    /// for arriving packets: its threads get them in order. No packet returns to a part that it has
-    /// left or skipped.
+    /// Handles a packet that has arrived at the broker for another part. As with arriving packets,
+    /// the threads of each part get packets in order. No packet returns to a part that it has left
+    /// or skipped.
     pub(super) fn hand_over_in_turn(&mut self, number: u32, kernel: &mut Kernel<Event>) {
         let Forward { packet, from, ref contents, .. } = self.forwards[number as usize];
         let (to, packet) = (contents.part as usize, self.io.window(packet).0.number);
@@ -87,8 +87,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         }
     }
 
-    /// Handles the return of a packet to packet I/O, which notifies the objects that do not know
-    /// yet that no more calls come.
+    /// Handles the return of a packet to packet I/O. Notifies the objects that do not know yet that
+    /// the packet makes no more calls.
     pub(super) fn release(&mut self, finish: &Finish, kernel: &mut Kernel<Event>) {
         if finish.is_kept() || !self.holds_order() {
             return;
@@ -111,8 +111,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         self.call_parts(left, kernel);
     }
 
-    /// The objects with calls that wait for their turn: the number of calls, and the packet that
-    /// they wait for.
+    /// The objects with calls that wait at their order gates: the number of calls, and the packet
+    /// that they wait for.
     pub(super) fn waiting_for_turns(&self) -> impl Iterator<Item = (Node, usize, u64)> + '_ {
         let turns = (0..).zip(&self.turns);
         turns.filter_map(|(object, turns)| {

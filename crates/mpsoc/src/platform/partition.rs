@@ -23,7 +23,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         }
     }
 
-    /// Calls the part that is to receive a packet.
+    /// Calls the part that receives a packet.
     pub(super) fn call_part(&mut self, number: u32, kernel: &mut Kernel<Event>) {
         let service = Service::part(self.forwards[number as usize].contents.part);
         let matched = self.broker.call(kernel.now(), service, Errand::HandOver(number));
@@ -39,7 +39,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         self.send_at(at, message, kernel);
     }
 
-    /// Handles the arrival of a packet at that thread.
+    /// Handles the arrival of a packet at the thread that the broker has found.
     pub(super) fn take_over(
         &mut self,
         number: u32,
@@ -54,7 +54,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         self.resume(thread, now, kernel);
     }
 
-    /// Statistics of each part of an engine that is cut: its first step, its `threads`, their
+    /// Statistics of each part of a cut engine: its first step, its `threads`, their
     /// `instructions`, and the share of their processors' cycles (`use`). A processor with threads
     /// of several parts counts in proportion to the threads.
     pub(super) fn parts(&self, cycles: u64) -> Vec<Record> {

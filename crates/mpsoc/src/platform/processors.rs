@@ -11,10 +11,11 @@ use super::super::workload::Workload;
 use super::{Event, Platform};
 
 impl<W: Workload, O: Objects> Platform<W, O> {
-    /// Tells a network in which processors run ahead which nodes send messages to threads only when
-    /// messages of theirs arrive. The broker sends packets when other packets have arrived at it,
-    /// and for a cut engine with order gates also when packet I/O has received one; an object that
-    /// makes calls in the order of packets makes them when other calls have arrived.
+    /// Declares to a network with run-ahead the nodes that send messages to threads only in reply
+    /// to messages of the threads. The broker is not one of them: it sends packets when other
+    /// packets have arrived at it. With order gates, packet I/O is not one either: when it has
+    /// received a packet of a cut engine, the broker may send another one. An object with an order
+    /// gate is not one, because it makes calls when other calls have arrived.
     pub(super) fn tell_who_answers(&mut self) {
         let memory = [self.memory_node()];
         let io = (!self.holds_order()).then_some(self.io_node());
@@ -26,8 +27,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         }
     }
 
-    /// Executes the cycles of a processor until an unknown message may arrive; the processor
-    /// fetches messages that arrive before.
+    /// Executes the cycles of a processor until an unknown message may arrive. The processor
+    /// fetches the messages that arrive earlier.
     #[inline]
     pub(super) fn cycles_of(&mut self, unit: Unit, kernel: &mut Kernel<Event>) -> Activity {
         let now = kernel.now();
@@ -35,8 +36,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         let limit = if self.is_naive {
             edge + 1
         } else {
-            // No message can reach it before this (see `lookahead`), and everything up to the end
-            // of the run is observed there.
+            // No message can reach the processor before this (see `lookahead`). At the end of the
+            // run everything up to it is observed.
             let node = Node(unit.0);
             let quiet = self.network.run_ahead().map_or(now, |ahead| ahead.quiet_until(node, now));
             self.clock.edge_from(quiet.min(kernel.until() + Time(1))).max(edge + 1)
@@ -56,7 +57,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             let Self { workload, processors, sent, timeline, labels, .. } = self;
             let mut outside = Outside { now, sent, timeline, labels };
             processors[unit.0 as usize].turn((from, limit.min(next)), workload, &mut outside);
-            // A message without a delay may arrive at this instant, after its cycle.
+            // A message without delay may arrive at this instant, after the processor's cycle.
             let done = limit.min(next);
             self.lookahead.done(unit.0, if done > edge + 1 { done } else { edge });
             if next >= limit || processors[unit.0 as usize].has_failed(next) {
@@ -101,9 +102,9 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         self.behind(number, goes_on, kernel);
     }
 
-    /// Reschedules a processor whose threads have advanced outside of its cycles.
+    /// Reschedules a processor whose threads have advanced outside its cycles.
     pub(super) fn behind(&mut self, number: u32, goes_on: bool, kernel: &mut Kernel<Event>) {
-        // A processor that has fetched the message does this itself.
+        // A processor that has fetched the message reschedules itself.
         if self.collects {
             return;
         }

@@ -31,7 +31,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         }
     }
 
-    /// The name, in the wait graph, of the target that a thread's call waits for.
+    /// The name in the wait graph of the target of a thread's call.
     fn called(&self, thread: u32, ticket: u32) -> String {
         let is_it =
             |call: &Call| call.thread == thread && call.ticket == ticket && call.reply_words > 0;
@@ -90,8 +90,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         (sum(Processor::busy), sum(Processor::instructions))
     }
 
-    /// The cycles before an edge in which each processor issued instructions, or was blocked by
-    /// one; the cycles up to that edge are executed.
+    /// For each processor, the number of cycles before an edge in which it issued instructions or
+    /// was blocked by one. The cycles before that edge are executed.
     pub(in super::super) fn busy_before(&self, edge: u64) -> Vec<u64> {
         self.processors.iter().map(|processor| processor.busy_before(edge)).collect()
     }
@@ -142,7 +142,8 @@ impl<W: Workload, O: Objects> Watched for Platform<W, O> {
         self.processors.iter().map(Processor::progress).sum()
     }
 
-    /// The number of packets done. An application may compute without limit.
+    /// The number of packets done; for an application, which may compute without limit, the
+    /// progress.
     fn results(&self) -> u64 {
         match self.application {
             None => self.io.counts().1,

@@ -1,5 +1,5 @@
-//! Services that hardware elements serve. For the broker each element is an additional processor,
-//! whose threads are the calls that it can hold.
+//! Services that hardware elements serve. To the broker each element is an additional processor.
+//! Its threads are the calls that the element can hold.
 
 use wireloom_sim::parts::network::Node;
 use wireloom_sim::{Kernel, Time};
@@ -15,7 +15,7 @@ use super::{Event, Platform};
 use crate::multiflex::races::Meeting;
 
 impl<W: Workload, O: Objects> Platform<W, O> {
-    /// Offers all hardware servers to the broker, as many times as they can hold calls.
+    /// Offers each hardware server to the broker as many times as it can hold calls.
     pub(super) fn offer_hardware(&mut self) {
         let Self { objects, broker, processors, threads, .. } = self;
         for (number, Server { service, places, .. }) in
@@ -30,7 +30,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         }
     }
 
-    /// The hardware server with a thread number of the broker.
+    /// The hardware server of a thread number of the broker; `None` if the thread is one of a
+    /// processor.
     pub(super) fn hardware_server(&self, thread: u32) -> Option<&Server> {
         self.objects
             .servers()
@@ -49,7 +50,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         (words.len() == wanted as usize).then_some(object)
     }
 
-    /// The node at which a server receives a call; `None` if it is hardware without such a method.
+    /// The node at which a server receives a call; `None` if the server is hardware without such a
+    /// method.
     pub(super) fn server_node(&self, thread: u32, number: u32) -> Option<Node> {
         let Some(server) = self.hardware_server(thread) else {
             return Some(self.thread_node(thread));

@@ -23,7 +23,7 @@ impl<T> Processor<T> {
         slots.next_edge = if is_over { NEVER } else { edge + 1 };
     }
 
-    /// Recomputes the state of each thread, like a simulator without lists.
+    /// Recomputes the state of each thread, as a simulator without event lists does.
     pub(super) fn look(&mut self) {
         (self.slots.ready, self.slots.waiting) = (0, 0);
         let piped = self.every_cycle.piped();

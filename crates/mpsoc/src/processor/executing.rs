@@ -8,15 +8,15 @@ use crate::caches::Caches;
 use crate::noc_payload::{Line, Request};
 use crate::workload::{Issued, Outcome, Port, Run, Workload};
 
-/// The threads of a processor, and what they share. In masks, bit `n` is thread `n`.
+/// The threads of a processor, and their shared state. In masks, bit `n` is thread `n`.
 #[derive(Clone, Debug)]
 pub(super) struct Core<T> {
     pub(super) threads: Vec<Hardware<T>>,
-    /// For each thread: instructions to issue before its next one. The thread's counters include
-    /// them already.
+    /// For each thread: instructions to issue before its next one. The thread's counters already
+    /// include them.
     pub(super) runs: [Run; 32],
     pub(super) caches: Caches,
-    /// The lines that are requested with a missing one; empty between instructions.
+    /// The lines that are prefetched with a missing one; empty between instructions.
     pub(super) fetched_ahead: Vec<Line>,
     pub(super) has_failed: bool,
     pub(super) clock: Clock,
@@ -36,7 +36,7 @@ pub(super) struct Executing<'a, 'b, W: Workload> {
 }
 
 impl<W: Workload> Executing<'_, '_, W> {
-    /// Issues the next instruction of a thread; returns its outcome.
+    /// Issues the next instruction of a thread. Returns its outcome.
     #[inline(always)]
     pub(super) fn issue_next(&mut self, slots: &mut IssueSlots, thread: u32) -> Outcome {
         let run = &mut self.core.runs[thread as usize % 32];
@@ -62,8 +62,8 @@ impl<W: Workload> Executing<'_, '_, W> {
         spent.instructions += u64::from(matches!(issued.outcome, Outcome::Done | Outcome::Jumped));
         core.runs[thread as usize % 32] = behind;
         slots.free = slots.edge + u64::from(issued.cycles);
-        // A message leaves in the last stage, which all instructions reach in the order of their
-        // issue.
+        // A message leaves in the last stage. All instructions reach that stage in the order of
+        // their issue.
         let (clock, last_edge) = (core.clock, slots.edge + core.drain);
         if let Some(request) = request {
             let thread = hardware.context.number;
@@ -84,7 +84,7 @@ impl<W: Workload> Executing<'_, '_, W> {
         issued.outcome
     }
 
-    /// Lets the workload issue the next instruction of a thread at an edge; returns its outcome,
+    /// Lets the workload issue the next instruction of a thread at an edge. Returns its outcome,
     /// the instructions after it that only take time, and its message.
     #[inline(always)]
     pub(super) fn issue_at(
@@ -109,7 +109,7 @@ impl<W: Workload> Executing<'_, '_, W> {
         if let (Some(profile), Some(index)) = (profile, index) {
             profile.issued(index, issued.outcome);
         }
-        // A missing line evicts another one.
+        // A missing line evicts another one, so all earlier reads are recorded first.
         if let Some(Request::Line(line)) = request {
             if core.is_ahead {
                 slots.count_all_before(edge, self);

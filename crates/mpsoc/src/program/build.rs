@@ -18,10 +18,8 @@ const PROGRAM: &str = "engine.elf";
 /// The generated C in a cache folder.
 pub const ENGINE_SOURCE: &str = "engine.c";
 
-/// The options of a build.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// The instruction set.
     pub machine: Machine,
     /// How the compiler optimises.
     pub optimisation: Optimisation,
@@ -44,14 +42,14 @@ pub struct Built {
     pub program: wireloom_isa::Program,
     /// The file that it was read from; the C source is next to it.
     pub path: PathBuf,
-    /// The number of parts of its main engine.
+    /// The number of parts of the main engine.
     pub parts: usize,
     /// The source lines of its instructions.
     pub sources: Sources,
 }
 
-/// Builds the program of an engine, or takes it from the cache. Its steps are in region form, and
-/// it is cut into these parts. Calls of `elements` are messages.
+/// Builds the program of an engine, or takes it from the cache. The engine is cut into the parts of
+/// `partition`. Calls of `elements` are messages.
 ///
 /// # Errors
 /// See [`BuildError`].
@@ -79,8 +77,8 @@ pub fn build(
     Ok(Built { program: built, path, parts: partition.parts(), sources })
 }
 
-/// The error of a program whose generated C the compiler rejects: variables that exceed a thread's
-/// stack are the program's, not the compiler's affair.
+/// The error of a program whose generated C the compiler rejects. If variables exceed a thread's
+/// stack, the program is at fault, not the compiler.
 fn refusal(program: &wireloom_ir::Program, error: BuildError) -> BuildError {
     let BuildError::Compiler { output, .. } = &error else { return error };
     let engine = &program.engines[program.main.index()].name;

@@ -14,8 +14,8 @@ use super::profile::{Count, Profile};
 use crate::mpe::STACK;
 use crate::objects::CallersPacket;
 
-/// A program on one thread, or on one for each part of an engine that is cut, with immediate
-/// replies: for comparing the behaviour of programs, and for counting instructions.
+/// A program with immediate replies, on one thread, or on one thread for each part of a cut engine.
+/// It serves to compare the behaviour of programs, and to count instructions.
 pub struct Functional<S: InstructionSet> {
     text: Text<S>,
     symbols: Symbols,
@@ -28,11 +28,11 @@ pub struct Functional<S: InstructionSet> {
 }
 
 impl<S: Compiled> Functional<S> {
-    /// A machine for a built program and its elements, with these offloads, which
-    /// `wireloom_ir::store` creates.
+    /// A machine for a built program and its elements, with the offloads that `wireloom_ir::store`
+    /// creates.
     ///
     /// # Errors
-    /// A sentence, if it was built for another instruction set.
+    /// A sentence, if the program was built for another instruction set.
     ///
     /// # Panics
     /// The store belongs to another program.
@@ -99,8 +99,8 @@ impl<S: Compiled> Functional<S> {
     /// Processes one packet like [`Execute::offer`].
     ///
     /// # Errors
-    /// The exception that the program raises: a defect of the compiler or of this machine. The
-    /// machine must not be used any more.
+    /// The exception that the program raises, because of a defect of the compiler or of this
+    /// machine. Afterwards the machine must not be used.
     pub fn process(
         &mut self,
         frame: Frame<'_>,

@@ -1,5 +1,5 @@
-//! The representation of packets and calls in a thread, and back: the function of a message passing
-//! engine, untimed.
+//! The representation of packets and calls in a thread: the function of a message passing engine,
+//! untimed.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ use crate::objects::{
 use crate::spec::ObjectSpec;
 
 /// The outgoing packet: its window, then the bytes after it from packet memory. `None` if the
-/// registers name bytes that are in neither.
+/// registers name bytes outside both.
 pub fn leaving(area: &[u8], registers: &Registers, behind: &[u8]) -> Option<Vec<u8>> {
     let (window, body) = registers.window_and_body()?;
     let mut packet = unswizzle(area, registers.front as usize, window as usize);
@@ -27,8 +27,8 @@ pub fn leaving(area: &[u8], registers: &Registers, behind: &[u8]) -> Option<Vec<
     Some(packet)
 }
 
-/// The objects of a program: its offloads, and engines that are hardware elements, with the
-/// behaviour of golden.
+/// The objects of a program: its offloads, and the engines that are hardware elements, with
+/// golden's behaviour.
 #[derive(Clone)]
 pub struct Offloads {
     interfaces: Vec<ObjectInterface>,
@@ -39,7 +39,7 @@ pub struct Offloads {
 
 #[derive(Clone)]
 struct Placed {
-    /// The indices of the offloads that lead to it.
+    /// The indices of the offloads on the path to the object.
     slots: Vec<usize>,
     methods: Vec<Messages>,
     is: ObjectIs,
@@ -83,7 +83,7 @@ impl Offloads {
         offloads
     }
 
-    /// The objects of a program with timing and contents of hardware elements: `times` gets an
+    /// Sets the timing and the hardware of the objects that are hardware elements. `times` gets an
     /// element's path and engine.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl Offloads {
         Ok(self)
     }
 
-    /// Removes the order requirement: objects see packets in any order.
+    /// Removes the order requirement: objects may see packets in any order.
     pub fn without_order(mut self) -> Self {
         for interface in &mut self.interfaces {
             interface.is_ordered = false;
@@ -115,7 +115,7 @@ impl Offloads {
         self.interfaces.get(object)?.methods.get(method).copied()
     }
 
-    /// The reply of an object's method to these arguments.
+    /// Calls a method of an object and returns its reply.
     ///
     /// # Panics
     /// There is no such object or method, or it has other arguments.
@@ -163,7 +163,8 @@ impl Objects for Offloads {
     }
 
     /// # Panics
-    /// There is no such object or method, or there are fewer words than its interface states.
+    /// There is no such object or method, or the call has fewer words than the method's interface
+    /// states.
     fn call(&mut self, call: Called<'_>) -> Words {
         let arguments = self.arguments(call.object, call.method, call.arguments);
         let reply = self.answer(call.object, call.method, &arguments, call.packet, call.hand);
@@ -190,7 +191,7 @@ impl Objects for Offloads {
     }
 }
 
-/// The way in which a method of an object uses the packet; called engines do not use it.
+/// How a method of an object uses the packet. Called engines do not use it.
 fn packet_use(is: &ObjectIs, method: usize) -> PacketUse {
     let ObjectIs::Kind(config) = is else { return PacketUse::Nothing };
     let method = &registry::kind(&config.kind).expect("a verified program").methods[method];

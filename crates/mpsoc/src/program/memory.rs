@@ -1,4 +1,4 @@
-//! The targets of a thread's accesses if every reply is immediate.
+//! The targets of a thread's accesses when every reply is immediate.
 
 use std::collections::VecDeque;
 
@@ -17,32 +17,31 @@ use crate::mpe::{
 use crate::objects::{Called, CallersPacket, Objects, PacketUse};
 use crate::packet_message::{Kept, Left, PacketMessage};
 
-/// The lowest offset of the stack: the area below is marshalled.
+/// The lowest offset of the stack. The area below it holds packets and messages.
 const STACK_BEGIN: usize = REPLIES + 4 * REPLY_WORDS * TICKETS;
 
 /// A packet that left, derived from the current packet.
 pub struct Sent {
     pub verdict: wireloom_ir::Verdict,
-    /// The ingress port.
     pub ingress: u16,
     pub bytes: Vec<u8>,
 }
 
 /// Program memory, local stores, message passing engine and objects of the threads of an engine's
-/// parts, one of which runs.
+/// parts. One thread runs at a time.
 pub struct Surroundings {
     /// Code and constants, from address 0 on.
     program: Vec<u8>,
     /// The local store of each part's thread.
     locals: Vec<Vec<u8>>,
-    /// The part that runs.
+    /// The part whose thread runs.
     part: usize,
     handed: Option<HandOver>,
     registers: Registers,
     pub objects: Offloads,
     /// The current packet, until the thread has finished it.
     hand: Option<(Packet, CallersPacket)>,
-    /// The changes that objects have made to it in packet memory.
+    /// The changes that objects have made to the current packet in packet memory.
     left: Left,
     /// The packets that RECEIVE will return.
     pub next: VecDeque<(Packet, CallersPacket)>,
@@ -74,8 +73,8 @@ impl Surroundings {
         self.part
     }
 
-    /// Switches, when a thread waits for a packet, to the thread that has one; returns `false` if
-    /// none has.
+    /// Switches to the thread that has a packet when a thread waits for one. Returns `false` if no
+    /// thread has a packet.
     pub fn takes_over(&mut self) -> bool {
         let next = self.handed.as_ref().map_or(0, |handed| handed.part as usize);
         let goes_on = self.handed.is_some() || self.part != 0;

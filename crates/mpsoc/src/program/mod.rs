@@ -2,7 +2,7 @@
 //!
 //! [`build()`] compiles the C that `wireloom_codegen_c::thread` writes. [`marshal`] defines the
 //! representation of packets and calls in a thread. [`Functional`] executes a program with
-//! immediate replies: it is untimed, and is compared with the golden model like every machine.
+//! immediate replies. It is untimed, and is compared with the golden model like every machine.
 
 mod build;
 mod functional;

@@ -7,9 +7,10 @@ use wireloom_isa::Symbols;
 /// An instruction count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// All instructions.
+    /// The number of all instructions.
     pub instructions: u64,
-    /// Instructions that access the message passing engine, or the places of arguments and replies.
+    /// The number of instructions that access the message passing engine, or the places of
+    /// arguments and replies.
     pub communication: u64,
 }
 
@@ -26,7 +27,8 @@ impl std::ops::AddAssign for Count {
 pub struct Profile {
     /// The count of all instructions.
     pub total: Count,
-    /// The count of each step, by its name in the program, and of each function that is no step.
+    /// The count of each step, by its name in the program, and of each function that belongs to no
+    /// step.
     pub parts: BTreeMap<String, Count>,
 }
 
@@ -43,7 +45,7 @@ impl Profile {
     }
 }
 
-/// The part of a program that a symbol denotes: `step.look.17` is a place where step `look` begins.
+/// The part of a program that a symbol names: `step.look.17` is a place where step `look` begins.
 fn part(symbol: &str) -> &str {
     let step = symbol.strip_prefix("step.").and_then(|rest| rest.rsplit_once('.'));
     step.map_or(symbol, |(name, _)| name)

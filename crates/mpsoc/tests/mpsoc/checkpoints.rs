@@ -1,4 +1,4 @@
-//! Checkpoints, single steps and breakpoints of a whole machine: none of them changes a run.
+//! Checkpoints, single steps and breakpoints of a whole machine do not change a run.
 
 use wireloom_description::Description;
 use wireloom_mpsoc::synthetic::{PAPER, Synthetic};
@@ -34,8 +34,8 @@ fn machine(keys: &str, effort: Effort) -> Machine<Synthetic, NoObjects> {
     with_options(&spec, PAPER, 200, Options { effort, seed: 3, ..Options::default() })
 }
 
-/// The state that a machine reports, and the work of its kernel. A run that is made in pieces has
-/// more turns than one that is not, since a processor runs ahead up to the end of a piece only.
+/// The state that a machine reports, and the work of its kernel. A run in pieces has more turns
+/// than an uninterrupted run, because a processor runs ahead only up to the end of a piece.
 fn state(machine: &Machine<Synthetic, NoObjects>) -> (String, Option<Value>) {
     let record = machine.record();
     let value = |key: &str| serde_json::to_string(record.value(key).expect(key)).expect("JSON");
@@ -61,7 +61,7 @@ fn a_run_from_a_checkpoint_equals_the_run() {
                 let end = at_end(checkpoint.clone());
                 assert_eq!(end.0, whole.0, "{keys} {effort:?} from {at} ns");
                 assert_eq!(end, at_end(checkpoint.clone()), "{keys} {effort:?} from {at} ns");
-                // The run of the copy has left the checkpoint as it was.
+                // The run of the copy leaves the checkpoint unchanged.
                 assert_eq!(state(&checkpoint), before, "{keys} {effort:?} at {at} ns");
             }
             assert_eq!(at_end(halves).0, whole.0, "{keys} {effort:?}");
@@ -79,7 +79,7 @@ fn single_steps_make_the_same_run() {
                 Happened::Event => events += 1,
                 Happened::Cycle(_) => turns += 1,
             }
-            // A checkpoint in the middle of an instant.
+            // A clone in the middle of an instant continues the run.
             if (events + turns) % 100 == 0 {
                 stepped = stepped.clone();
             }

@@ -156,7 +156,7 @@ fn packets_go_through_a_riscv_program_and_come_out_as_it_says_in_order() {
 fn a_run_stops_at_an_address_of_a_thread() {
     let run = || machine::<Arm>(&spec(), "forward", packets(40, 6), Effort::Naive);
     let until = Time::nanoseconds(30_000);
-    // The way of a thread through its program, cycle by cycle.
+    // The path of a thread through its program, cycle by cycle.
     let (mut way, mut stepped) = (Vec::new(), run());
     let mut note = |view: &View<'_, Code<Arm>, Sums>| {
         let here = (view.address(1, 2), view.now());
@@ -183,7 +183,7 @@ fn a_run_stops_at_an_address_of_a_thread() {
 fn peeks<S: Compiled>(spec: &Spec) {
     let run = |effort| {
         let mut machine = machine::<S>(spec, "peek", packets(100, 6), effort);
-        // Also at intermediate points, at the edge of a cycle and next to it.
+        // The statistics also agree at intermediate points, at the edge of a cycle and next to it.
         let mut counted = Vec::new();
         for until in [500, 3_001, 3_002, 9_990, 20_001, 100_000_000] {
             machine.run(Time::nanoseconds(until)).unwrap_or_else(|error| panic!("{error}"));
@@ -305,7 +305,7 @@ fn a_program_that_fits_its_caches_misses_each_line_once_a_processor() {
             }
         })
     };
-    // The program is below 1 KiB, its table 256 bytes; after 300 packets each line has been loaded.
+    // The program is below 1 KiB, its table 256 bytes. After 300 packets each line has been loaded.
     let [instructions, data] = misses(600);
     assert!((8..=32).contains(&instructions) && (8..=32).contains(&data), "{instructions}, {data}");
     assert_eq!(misses(1200), [instructions, data]);
@@ -360,7 +360,7 @@ fn a_thread_that_never_ends_is_told_as_stuck() {
     let patience = Patience { busy, ..Options::default().patience };
     let options = Options { patience, ..Options::default() };
     let mut machine = with_options::<Arm>(&spec(), "fault", packets, options);
-    // In steps, like the simulation of `run` and `verify`.
+    // The run is in steps, as `run` and `verify` simulate.
     let mut pieces = (1..=1000).map(|piece| machine.run(Time::nanoseconds(20_000 * piece)));
     let Some(Err(RunError::Stuck(stuck))) = pieces.find(Result::is_err) else {
         panic!("not stuck")
@@ -369,7 +369,7 @@ fn a_thread_that_never_ends_is_told_as_stuck() {
     assert!(stuck.at >= busy && stuck.at < Time::nanoseconds(11_000_000), "{stuck}");
 }
 
-/// The spans of each track in a written timeline: begin, end and label, in picoseconds.
+/// The spans of each track in a written timeline: start, end and label, times in picoseconds.
 fn spans(timeline: &Timeline) -> BTreeMap<u64, Vec<(u64, u64, String)>> {
     let mut text = Vec::new();
     timeline.write_trace(&mut text).expect("it is written to memory");
@@ -389,8 +389,8 @@ fn spans(timeline: &Timeline) -> BTreeMap<u64, Vec<(u64, u64, String)>> {
 
 #[test]
 fn spans_of_a_thread_on_the_timeline_do_not_overlap() {
-    // Threads share the lines of small caches, so that a line arrives while instructions that wait
-    // for it are still in the pipeline.
+    // Threads share the lines of small caches, so that a line arrives while the instructions that
+    // wait for it are still in the pipeline.
     let mut spec = spec();
     spec.processor.stages = 16;
     spec.processor.instruction_cache.bytes = 128;

@@ -11,8 +11,8 @@ use wireloom_sim::Time;
 use wireloom_sim::parts::channel::ChannelSpec;
 use wireloom_sim::parts::interconnect::InterconnectSpec;
 
-/// A machine of so many processors and threads, with a one-way latency in nanoseconds and no
-/// jitter.
+/// A machine of `processors` processors with `threads` threads each, a one-way latency in
+/// nanoseconds and no jitter.
 fn shaped(processors: u32, threads: u32, latency_ns: u64) -> Spec {
     let mut spec = Spec::base();
     (spec.processors, spec.threads) = (processors, threads);
@@ -26,7 +26,7 @@ fn shaped(processors: u32, threads: u32, latency_ns: u64) -> Spec {
     spec
 }
 
-/// The machine with line rates of so many Gb/s in both directions.
+/// The machine with line rates of `gbps` Gb/s in both directions.
 fn with_lines(mut spec: Spec, gbps: f64) -> Spec {
     (spec.io.input.rate, spec.io.output.rate) = ((gbps * 1e9) as u64, (gbps * 1e9) as u64);
     spec
@@ -35,7 +35,7 @@ fn with_lines(mut spec: Spec, gbps: f64) -> Spec {
 /// The size of packets without contents, in bytes.
 const PACKET_BYTES: u32 = 54;
 
-/// A machine without objects, whose line brings so many packets without contents.
+/// A machine without objects, whose line brings `packets` packets without contents.
 fn machine<W: Workload>(spec: &Spec, workload: W, packets: u64) -> Machine<W, NoObjects> {
     with_options(spec, workload, packets, Options::default())
 }

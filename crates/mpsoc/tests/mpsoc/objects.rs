@@ -4,8 +4,8 @@ use wireloom_mpsoc::energy::Unit;
 use wireloom_mpsoc::{Called, MethodInterface, ObjectInterface, Objects, PacketUse, Words};
 
 /// Object 0, `sums`: method 0 returns the sum of three words and the packet's number; method 1 has
-/// no reply and keeps its word. Object 1, `wide`: method 0 returns twelve words, from its argument
-/// on.
+/// no reply and keeps its word. Object 1, `wide`: method 0 returns twelve consecutive numbers that
+/// begin with its argument.
 pub struct Sums {
     interfaces: Vec<ObjectInterface>,
     pub kept: Vec<u32>,

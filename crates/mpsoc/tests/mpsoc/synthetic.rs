@@ -39,12 +39,13 @@ fn a_pipeline_is_full_with_as_many_ready_threads_as_stages_and_else_as_full_as_t
     }
 }
 
-/// The cycles between two packets of a thread that never meets another in the pipeline: an access
+/// The cycles between two packets of a thread that never meets another in the pipeline. An access
 /// leaves in the last stage.
 fn alone_cycles(load: Synthetic, latency_ns: u64) -> f64 {
     let (round_trip, stages) = (2 * latency_ns / 2, 4);
     let access = stages - 1 + round_trip.max(1);
-    // The end goes to the broker before the next packet comes: an additional round trip.
+    // The end goes to the broker before the next packet comes, which takes an additional round
+    // trip.
     f64::from(load.instructions - load.accesses) * stages as f64
         + f64::from(load.accesses) * access as f64
         + round_trip as f64
@@ -75,8 +76,8 @@ fn many_threads_hide_any_latency_and_no_number_exceeds_the_bounds() {
 fn a_blocking_processor_works_at_one_thing_at_a_time() {
     let mut spec = shaped(1, 4, 40);
     spec.processor.multithreading = Multithreading::Blocking;
-    // One instruction per cycle, and the 40 cycles of a round trip for each access; the next packet
-    // is already in another thread.
+    // An instruction takes one cycle, and each access a round trip of 40 cycles. The next packet is
+    // already in another thread.
     let cycles = f64::from(PAPER.instructions - PAPER.accesses + PAPER.accesses * 40);
     assert_near(saturated(&spec, PAPER), f64::from(PAPER.instructions) / cycles, 0.005);
 }
@@ -96,7 +97,8 @@ fn what_can_be_carried_is_carried_in_order() {
         assert!(delivered.iter().map(|packet| packet.number).eq(0..2000), "{policy:?}");
         assert!(delivered.is_sorted_by_key(|packet| packet.at));
         assert_eq!(machine.totals().lost, 0);
-        // 4 processors with 860 instructions of 2 ns; 864 ns of line time per packet.
+        // Each of 4 processors takes 860 instructions of 2 ns a packet; the line takes 864 ns a
+        // packet.
         let use_of_line = 2000.0 * 864.0 / delivered[1999].at.as_nanoseconds();
         assert!(use_of_line > 0.97, "{use_of_line}");
         let Some(Value::Number(first)) =
@@ -133,13 +135,13 @@ fn more_than_can_be_carried_is_dropped_at_the_input() {
     assert!(machine.is_done());
     let totals = machine.totals();
     assert_eq!((totals.taken + totals.lost, totals.done), (4000, totals.taken));
-    // 251 of 1,000 Mb/s, and the packets in the machine when the line falls silent.
+    // 251 of 1,000 Mb/s are carried, and the packets in the machine when the line falls silent.
     assert_near(totals.taken as f64, 4000.0 * 0.2512 + 64.0, 0.06);
     let offered: Vec<u64> = machine.delivered().iter().map(|packet| packet.offered).collect();
     assert!(offered.is_sorted() && offered.len() as u64 == totals.taken);
 }
 
-/// Machines with a long, a short and no run-ahead of processors.
+/// Machines with long, short and no run-ahead of processors.
 fn machines() -> Vec<Spec> {
     let mut machines = Vec::new();
     for (latency_ns, jitter) in [(0, 0.0), (3, 0.5), (40, 1.0), (80, 0.25), (160, 0.0)] {
@@ -164,7 +166,7 @@ fn machines() -> Vec<Spec> {
     machines
 }
 
-/// All statistics except those of the kernel's work, and the number of events.
+/// All statistics except the kernel's work, and the number of events.
 fn record<W: Workload>(machine: &Machine<W, NoObjects>) -> String {
     let record = machine.record();
     let keys = ["time", "cycles", "instructions", "use", "kernel_events", "platform"];
@@ -213,7 +215,7 @@ fn equal_to_the_byte(load: impl Workload + Copy) {
         let run = |seed, effort| {
             let options = Options { seed, effort, ..Options::default() };
             let mut machine = with_options(&spec, load, 60, options);
-            // Also at intermediate points, at the edge of a cycle and next to it.
+            // The records also agree at intermediate points, at the edge of a cycle and next to it.
             let mut records = Vec::new();
             for until in [0, 1, 2_000, 7_002, 20_001, 20_003, 10_000_000] {
                 machine.run(Time::nanoseconds(until)).unwrap();
@@ -244,7 +246,7 @@ fn a_processor_that_nothing_reaches_does_many_cycles_in_one_turn() {
         };
         turns
     };
-    // Of 100,000 cycles of 2 ns; 160 ns are 80 cycles, and few messages are in transit.
+    // The run has 100,000 cycles of 2 ns. 160 ns are 80 cycles, and few messages are in transit.
     let ahead = turns(160, Effort::Active);
     assert!(ahead < 100_000 / 25, "{ahead}");
     assert!(turns(0, Effort::Active) > 95_000);
@@ -324,8 +326,8 @@ fn a_timeline_shows_what_threads_do() {
         share / 2.0
     };
     let (runs, waits, idle) = (share("runs"), share("waits"), share("idle"));
-    // 108 round trips of 80 ns to 860 instructions of 8 ns, without the last stage of those that
-    // make the round trips.
+    // 108 round trips take 80 ns each, 860 instructions 8 ns each, without the last stage of the
+    // instructions that make the round trips.
     assert_near(waits / runs, 108.0 * 80.0 / (860.0 * 8.0 - 108.0 * 2.0), 0.01);
     assert!(idle < 0.03 && runs + waits + idle > 0.98, "{runs} {waits} {idle}");
 }

@@ -17,7 +17,7 @@ pub fn keep(sent: &mut Vec<Sent>, o: Output<'_>) {
     sent.push((o.sequence, o.arrival_ns, o.ingress, o.verdict, o.bytes.to_vec()));
 }
 
-/// Executes packets in two batches on a machine, and asserts that all outputs are golden's.
+/// Executes packets in two batches on a machine, and asserts that all outputs equal golden's.
 pub fn agree_in_time(
     spec: &Spec,
     program: &Program,
@@ -54,8 +54,8 @@ pub fn agree_in_time(
 }
 
 /// Executes packets on a machine with the active kernel (with sleep and timing wheels) and with the
-/// naive one. Asserts that all outputs and the final state of the offloads are golden's, and that
-/// all statistics of both are equal. Returns the rejection message, if the machine is rejected.
+/// naive one. Asserts that all outputs and the final state of the offloads equal golden's, and that
+/// both kernels have equal statistics. Returns the message if the machine is rejected.
 pub fn agree_on_both_kernels(
     spec: &Spec,
     program: &Program,
@@ -92,7 +92,7 @@ pub fn agree_on_both_kernels(
     Ok(())
 }
 
-/// The base machine with more keys, and places for all packets in front of it.
+/// The base machine with more keys, and an input queue that holds all packets.
 pub fn own_spec(set: Set, keys: &str) -> Spec {
     let text = format!("extends = \"mpsoc\"\n[io.input]\nqueue_packets = 1000\n{keys}");
     let mut spec =
@@ -101,7 +101,7 @@ pub fn own_spec(set: Set, keys: &str) -> Spec {
     spec
 }
 
-/// A number of a record.
+/// A count of a record.
 pub fn count(record: &Record, path: &str) -> u64 {
     match record.value(path) {
         Some(Value::Count(count)) => *count,

@@ -21,7 +21,7 @@ pub fn programs(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../programs").join(name)
 }
 
-/// A program of that folder as software machines execute it.
+/// A program of the folder `programs`, compiled for software machines.
 pub fn compiled(name: &str) -> Program {
     optimised(&wireloom_lang::check(&programs(name), &wireloom_lang::Options::default()))
 }
@@ -37,7 +37,7 @@ fn optimised(checked: &wireloom_lang::Checked) -> Program {
     wireloom_mpsoc::for_threads(lowered)
 }
 
-/// All packets of a specification.
+/// All packets of a traffic specification.
 pub fn generated(spec: &traffic::Spec) -> Vec<Packet> {
     let mut generator = traffic::Generator::new(spec).expect("a specification");
     let (mut packets, mut packet) = (Vec::new(), Packet::default());
@@ -47,7 +47,7 @@ pub fn generated(spec: &traffic::Spec) -> Vec<Packet> {
     packets
 }
 
-/// Loads a table file of that folder.
+/// Loads a table file of the folder `programs`.
 pub fn load_file(store: &mut Store, name: &str) {
     let file = TableFile::open(&programs(name)).unwrap_or_else(|e| panic!("{e}"));
     load_tables(store, file).unwrap_or_else(|e| panic!("{e}"));
@@ -81,7 +81,7 @@ pub fn rows(store: &Store) -> Vec<(String, Vec<Row>)> {
 }
 
 /// Asserts that a program with these cuts has the same outputs and state on an instruction set as
-/// on golden. Returns the rejection message, if it is rejected.
+/// on golden. Returns the message if the program is rejected.
 pub fn agree(
     program: &Program,
     partition: &Partition,

@@ -1,5 +1,5 @@
 //! Generates a C header: types, and for each method the functions that clients call, the functions
-//! that servers define, and the code that connects the two. It builds on `wl_dsoc.h` of the
+//! that servers define, and the code that connects the two. The header builds on `wl_dsoc.h` of the
 //! run-time.
 
 use crate::interfaces::{Field, Interface, Interfaces, Method, Type};

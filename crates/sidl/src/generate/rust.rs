@@ -250,7 +250,7 @@ fn arrow(kind: &str) -> String {
     if kind.is_empty() { String::new() } else { format!(" -> {kind}") }
 }
 
-/// Formats one part alone, and several parts (or none) in brackets.
+/// Formats one part alone, and several parts (or none) in parentheses.
 fn tuple(parts: &[String]) -> String {
     match parts {
         [one] => one.clone(),

@@ -1,6 +1,6 @@
 //! Generates a package with the messages as packed structs, and for each interface a module between
-//! a hardware element and the network. The module turns the words of a request into the element's
-//! own view of it, and the reply back into words.
+//! a hardware element and the network. The module turns the words of a request into the struct that
+//! the element reads, and the reply back into words.
 
 use crate::interfaces::{Field, Interface, Interfaces, Method, Type};
 
@@ -59,8 +59,8 @@ impl SystemVerilog<'_> {
         });
     }
 
-    /// Writes a message as a packed struct. The last field is declared first, since the first
-    /// declared takes the highest bits.
+    /// Writes a message as a packed struct. The last field is declared first, because the first
+    /// declared field takes the highest bits.
     fn message(&self, name: &str, result: Option<&Type>, fields: &[Field], out: &mut Lines) {
         let mut members = Vec::new();
         if let Some(kind) = result {

@@ -2,7 +2,7 @@ use super::Effect::{Answer, Begin, Free};
 use super::Request::*;
 use super::*;
 
-/// A manager of so many hardware threads. Threads 1, 2, ... run on the hardware threads of the same
+/// A manager of `count` hardware threads. Threads 1, 2, ... run on the hardware threads of the same
 /// numbers; if `rising`, with rising priorities.
 fn with_threads(count: u32, rising: bool) -> ThreadManager {
     let mut manager = ThreadManager::new(0..count);
