@@ -1,4 +1,4 @@
-//! Interrupts forwarding, so that its thread does something else between two batches.
+//! Interrupts forwarding so that its thread can do other work between two batches.
 
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use wireloom_machine::{Error, Result};
 
-/// The forwarding thread's end.
+/// The forwarding thread's end of the pair.
 pub struct Attention {
     asked: UnixStream,
 }
 
-/// The other threads' end.
+/// The end that other threads ring. It can be cloned.
 #[derive(Clone)]
 pub struct Bell {
     asks: Arc<UnixStream>,
@@ -35,7 +35,8 @@ impl Attention {
         self.asked.as_raw_fd()
     }
 
-    /// Forgets what was asked until now. Look for what there is to do afterwards.
+    /// Clears all earlier rings. Look for work after this call, not before it: a later ring then
+    /// stays visible.
     pub fn clear(&mut self) {
         let mut seen = [0; 64];
         while matches!(self.asked.read(&mut seen), Ok(length) if length > 0) {}
@@ -43,7 +44,7 @@ impl Attention {
 }
 
 impl Bell {
-    /// Asks for attention.
+    /// Rings: asks the forwarding thread for attention.
     pub fn ring(&self) {
         // If the buffer is full, the forwarder has not yet seen an earlier ring.
         let _ = (&*self.asks).write(&[1]);

@@ -1,5 +1,5 @@
-//! BPF programs of a few instructions at interfaces. The kernel detaches a program and frees a map
-//! together with the descriptors that hold them.
+//! Small BPF programs at interfaces. The kernel detaches a program, or frees a map, when the last
+//! descriptor of it is closed.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -10,7 +10,7 @@ pub use wireloom_xdp::kernel::{Hook, Instruction};
 
 use crate::system::{failed, owned, set};
 
-/// A program that is attached to an interface as long as this value exists.
+/// A program that stays attached to an interface as long as this value exists.
 pub struct Attached {
     link: OwnedFd,
 }
@@ -22,7 +22,7 @@ impl Attached {
         const HIGH: libc::c_int = 512;
         // SAFETY: a plain system call on a descriptor that is open.
         let high = unsafe { libc::fcntl(self.link.as_raw_fd(), libc::F_DUPFD_CLOEXEC, HIGH) };
-        // Where the limit of descriptors is lower it stays as it is.
+        // If the descriptor limit is below `HIGH`, the link keeps its number.
         owned(high).map_or(self, |link| Self { link })
     }
 }
@@ -40,9 +40,9 @@ impl AsRawFd for Attached {
     }
 }
 
-/// Operations of BPF (linux/bpf_common.h, linux/bpf.h).
+/// BPF opcodes (linux/bpf_common.h, linux/bpf.h).
 pub mod op {
-    /// `dst = map`, in two instructions; the value is the map's descriptor.
+    /// `dst = map`. Takes two instructions; the value is the map's descriptor.
     pub const LOAD_MAP: u8 = 0x18;
     /// `dst = *(u32 *)(src + offset)`.
     pub const LOAD: u8 = 0x61;
@@ -52,27 +52,27 @@ pub mod op {
     pub const SET: u8 = 0xb4;
     /// `if (dst != value) goto offset`, 32 bits.
     pub const JUMP_IF_NOT: u8 = 0x56;
-    /// A call of the helper `value`.
+    /// Calls the helper function with number `value`.
     pub const CALL: u8 = 0x85;
-    /// The end; the result is in register 0.
+    /// Ends the program. Register 0 holds the result.
     pub const EXIT: u8 = 0x95;
 }
 
-/// A map from the queues of an interface to AF_XDP sockets.
+/// An XSK map: from the queues of an interface to AF_XDP sockets.
 pub struct Sockets(OwnedFd);
 
 impl Sockets {
-    /// An empty map for queues 0 to `queues - 1`.
+    /// Creates an empty map for queues 0 to `queues - 1`.
     ///
     /// # Errors
-    /// Without the rights.
+    /// If the process lacks the rights.
     pub fn new(queues: u32) -> io::Result<Self> {
         let shape =
             Shape { map_type: MapType::Sockets, key: 4, value: 4, entries: queues, flags: 0 };
         kernel::create_map("wl_sockets", shape, None, None).map(Self)
     }
 
-    /// Enters the socket of a queue.
+    /// Enters the socket of a queue into the map.
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -91,20 +91,20 @@ impl Sockets {
     }
 }
 
-/// A number that programs look at, which is 0 until it is turned on.
+/// A number in an array map that programs read. It is 0 until it is turned on.
 pub struct Switch(OwnedFd);
 
 impl Switch {
-    /// A switch that is off.
+    /// Creates a switch that is off.
     ///
     /// # Errors
-    /// Without the rights.
+    /// If the process lacks the rights.
     pub fn new() -> io::Result<Self> {
         let shape = Shape { map_type: MapType::Array, key: 4, value: 4, entries: 1, flags: 0 };
         kernel::create_map("wl_switch", shape, None, None).map(Self)
     }
 
-    /// Turns it on: from now on programs read 1.
+    /// Turns the switch on: programs then read 1.
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -127,10 +127,11 @@ impl Switch {
     }
 }
 
-/// Has a socket accept the packets for which a program does not return 0.
+/// Attaches a filter to a socket. The socket accepts the packets for which the program returns a
+/// value other than 0.
 ///
 /// # Errors
-/// Without the rights.
+/// If the process lacks the rights.
 pub fn filter(socket: &OwnedFd, program: &[Instruction]) -> io::Result<()> {
     let program = kernel::load_filter(program)?;
     set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_BPF, &program.as_raw_fd())
@@ -139,7 +140,7 @@ pub fn filter(socket: &OwnedFd, program: &[Instruction]) -> io::Result<()> {
 /// Attaches a program to an interface.
 ///
 /// # Errors
-/// Without the rights, or if kernel or driver do not have the hook.
+/// If the process lacks the rights, or if the kernel or the driver lacks the hook.
 pub fn attach(program: &[Instruction], hook: Hook, name: &str, interface: u32) -> Result<Attached> {
     let program = kernel::load_small(hook, program)
         .map_err(|error| failed(&format!("{name}: loading a BPF program"), &error))?;
@@ -151,7 +152,8 @@ pub fn attach(program: &[Instruction], hook: Hook, name: &str, interface: u32) -
                 Some(libc::EINVAL) if hook == Hook::Ingress => {
                     problem.with_help("this needs Linux 6.6 or later, with TCX")
                 }
-                // What drivers say that cannot give a program a frame of this size (veth: over 3,498).
+                // Drivers return these errors if they cannot give a program a frame of this size
+                // (veth: over 3,498).
                 Some(libc::ERANGE | libc::EMSGSIZE) => problem.with_help(
                     "its MTU is too large for AF_XDP: lower it, or take another value of --io",
                 ),

@@ -1,5 +1,5 @@
-//! Table updates from another thread, and the descriptors that wake the cores for them. Tables that can
-//! be looked up while they change are changed in that thread, so that packets do not wait for it.
+//! Table updates from another thread, and the descriptors that wake the cores for them. That thread
+//! itself changes the tables that allow lookups during a change, so that packets do not wait.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{Read, Write};
@@ -14,36 +14,37 @@ use std::time::Duration;
 use wireloom_machine::{Error, Result};
 use wireloom_offloads::{TableWriter, Update};
 
-/// Batches of updates that wait for a core; who sends more waits. So a core that is busy costs no
-/// memory, and what is in use when a batch is sent shows nearly all that batches before it cost.
+/// Update batches that may wait for a core; then the sender waits. So a busy core costs no memory,
+/// and the memory in use when a batch is sent includes nearly all of the earlier batches.
 pub const WAITING: usize = 2;
 
-/// Between two looks whether packets see a change.
+/// Interval at which the sender polls whether packets see a change.
 const REST: Duration = Duration::from_micros(20);
 
-/// A core's end: updates in the order in which they were sent.
+/// A core's end: it receives updates in the order in which they were sent.
 pub struct Control {
     updates: Receiver<Vec<Update>>,
     waiting: std::vec::IntoIter<Update>,
-    /// Whether the last update of a batch was handed out, and is applied when the next is asked for.
+    /// Whether the last update of a batch was handed out. It is applied by the time the next one is
+    /// asked for.
     is_last: bool,
-    /// Tells that.
+    /// Reports each applied batch.
     applied: Sender<()>,
     awake: UnixStream,
-    /// Whether something has been written to `awake`: asking costs no system call.
+    /// Whether `awake` has data. Reading this flag costs no system call.
     woken: Arc<AtomicBool>,
-    /// Dropped with this end, which tells the other one.
+    /// Dropped with this end. The other end detects that.
     _open: Arc<()>,
 }
 
-/// The other thread's end.
+/// The sending thread's end.
 pub struct Sending {
     cores: Vec<Core>,
-    /// The offloads whose entries the first core changes for all.
+    /// Offloads shared by all cores. The first core changes their entries.
     of_all_cores: BTreeSet<String>,
-    /// The tables that this end changes itself.
+    /// Tables that this end changes itself.
     writers: HashMap<String, Box<dyn TableWriter>>,
-    /// The batches of updates that no core has told to be applied.
+    /// Batches that no core has reported as applied.
     pending: usize,
     applied: Receiver<()>,
     open: Weak<()>,
@@ -52,23 +53,23 @@ pub struct Sending {
 /// Where an entry is changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// In the thread of the sending end.
+    /// In the sending thread.
     Here,
-    /// On the first core, for all.
+    /// On the first core, for all cores.
     First,
     /// On each core.
     Each,
 }
 
-/// The way to a core.
+/// The channel to a core.
 struct Core {
     updates: SyncSender<Vec<Update>>,
     wake: UnixStream,
     woken: Arc<AtomicBool>,
 }
 
-/// Creates both ends for so many cores. The first core changes these offloads for all of them, but
-/// those with a writer are changed by the sending end.
+/// Creates both ends for `cores` cores. The first core changes the offloads `of_all_cores` for all
+/// of them. The sending end changes those with a writer.
 ///
 /// # Errors
 /// If the kernel refuses a socket.
@@ -105,22 +106,22 @@ pub fn channel(
 }
 
 impl Sending {
-    /// Whether the cores' ends are gone.
+    /// Returns whether all of the cores' ends are gone.
     pub fn is_closed(&self) -> bool {
         self.open.strong_count() == 0
     }
 
-    /// A descriptor whose other end is closed with the cores' ends.
+    /// Returns a descriptor whose peer is closed with the cores' ends.
     pub fn descriptor(&self) -> RawFd {
         self.cores.first().map_or(-1, |core| core.wake.as_raw_fd())
     }
 
-    /// Makes updates or sends them. Returns false if forwarding has ended.
+    /// Applies updates or sends them. Returns false if forwarding has ended.
     ///
-    /// Entries may name other ones, which are changed before. Therefore changes in one place wait until
-    /// those before them have been made in another.
+    /// An entry may refer to entries that were changed before it. Therefore a change in one place
+    /// waits until the changes before it have been applied in the others.
     pub fn send(&mut self, updates: Vec<Update>) -> bool {
-        // A core that is the only one keeps their order.
+        // A single core keeps the order of updates.
         if self.cores.len() == 1 && self.writers.is_empty() {
             return self.send_to(1, &updates);
         }
@@ -146,7 +147,7 @@ impl Sending {
         if let Some(table) = self.writers.get_mut(&update.offload)
             && matches!(table.change(&update.key, update.value.as_ref()), Ok(true))
         {
-            // At most until the cores have executed what they are at.
+            // Waits at most until the cores have finished their present packets.
             while !table.is_seen() {
                 if self.open.strong_count() == 0 {
                     return false;
@@ -155,7 +156,8 @@ impl Sending {
             }
             return true;
         }
-        // The core makes what packets must not see yet. It also says why it cannot make one.
+        // The core applies changes that packets must not see yet. It also reports why it cannot
+        // apply one.
         self.send_to(1, std::slice::from_ref(update)) && self.settle()
     }
 
@@ -170,7 +172,8 @@ impl Sending {
         self.cores.len() == 1 || self.settle()
     }
 
-    /// Waits until the cores have applied all that was sent.
+    /// Waits until the cores have applied all updates that were sent. Returns false if they are
+    /// gone.
     fn settle(&mut self) -> bool {
         while self.pending > 0 {
             if self.applied.recv().is_err() {
@@ -187,7 +190,7 @@ impl Core {
         let sent = self.updates.send(updates).is_ok();
         // If the buffer is full, the core has not yet seen an earlier wake-up.
         let _ = self.wake.write(&[1]);
-        // After the write: what it says must be there to be read.
+        // Store after the write: the flag promises data to read.
         self.woken.store(true, Ordering::Release);
         sent
     }
@@ -198,10 +201,10 @@ impl Control {
         self.awake.as_raw_fd()
     }
 
-    /// Returns the next update, if there is one. The one before must have been applied.
+    /// Returns the next update, if there is one. The caller must have applied the previous one.
     pub(crate) fn next(&mut self) -> Option<Update> {
         if std::mem::take(&mut self.is_last) {
-            // If the other end is gone, nobody waits.
+            // If the other end is gone, no thread waits for this.
             let _ = self.applied.send(());
         }
         loop {
@@ -249,7 +252,8 @@ mod tests {
     fn cores_change_shared_entries_once_and_never_before_the_others_are_ready() {
         let shared = BTreeSet::from(["routes".to_owned()]);
         let (mut sending, controls) = channel(3, shared, HashMap::new()).expect("both ends");
-        // Per core, hops that it has changed, and routes that the first one has changed for all.
+        // For each core the hops that it has changed; and the routes that the first core has
+        // changed for all.
         let state = Mutex::new(([0u64; 3], 0u64));
         std::thread::scope(|scope| {
             for (core, mut control) in controls.into_iter().enumerate() {
@@ -283,7 +287,7 @@ mod tests {
         assert!(sending.is_closed() && !sending.send(vec![update(0)]));
     }
 
-    /// A table that notes what it is changed to, and refuses what is more than 1000.
+    /// A table that records its changes and refuses values above 1000.
     struct Noting(Arc<Mutex<Vec<u64>>>);
 
     impl TableWriter for Noting {
@@ -329,12 +333,12 @@ mod tests {
                             last = update.packet;
                             let is_route = update.offload == "routes";
                             assert!(core == 0 || !is_route, "one core makes what no writer may");
-                            // One core notes for all.
+                            // One core records for all.
                             if core == 0 && last != u64::MAX {
                                 made.lock().expect("no panic").push(last);
                             }
                         }
-                        // So that the last is told to be applied.
+                        // This call reports the last update as applied.
                         assert!(control.next().is_none());
                     });
                 }

@@ -22,86 +22,86 @@ use crate::removal::Removals;
 use crate::stop::Stop;
 use crate::twin::{Device, Twin};
 
-/// Updates that are applied between two rounds of the ports, so that packets do not wait for all of
-/// a large change.
+/// Updates applied between two rounds of the ports, so that packets do not wait for a whole large
+/// change.
 const UPDATES_PER_ROUND: usize = 256;
 
-/// Ports that are forwarded between. Closing it returns the interfaces to the kernel.
+/// Forwards between ports. Dropping it returns the interfaces to the kernel.
 pub struct Forwarder {
-    /// Keeps the frames of ports from the kernel. Dropped first: then the kernel gets them again before
-    /// anything else is closed.
+    /// Keeps the ports' frames from the kernel. It is dropped first: the kernel gets the frames
+    /// again before anything else closes.
     _holder: Option<Holder>,
-    /// The gates that are not open yet, and the names of their ports.
+    /// The gates that are still closed, with the names of their ports.
     gates: Vec<(String, Gate)>,
     ports: Vec<Opened>,
     cores: Vec<Core>,
     removals: Removals,
-    /// Rings when a core fails: the others end too.
+    /// Rings when a core fails, so that the other cores end too.
     failure: (Bell, Attention),
-    /// The engine in the kernel, which has the packets then.
+    /// The engine that runs in the kernel, if any. It then handles all packets.
     kernel: Option<AtPorts>,
 }
 
-/// What belongs to no core of a port.
+/// The parts of a port that belong to no core.
 struct Opened {
     name: String,
     exchange: Exchange,
-    /// The interface.
+    /// The interface index.
     index: Option<u32>,
-    /// Shows that it is taken.
+    /// Marks the port as taken by this process.
     device: Option<Arc<Device>>,
 }
 
-/// A core's part of all ports.
+/// One core's part of all ports.
 struct Core {
     receivers: Vec<Option<Box<dyn Receive>>>,
     transmitters: Vec<Box<dyn Transmit>>,
-    /// `None` for ports of which the kernel is not the control plane.
+    /// `None` for ports that the kernel does not control.
     twins: Vec<Option<Arc<Twin>>>,
-    /// Per port, packets and bytes received.
+    /// Packets and bytes received, by port.
     received: Vec<(u64, u64)>,
-    /// Per port, packets for the kernel that its twin did not accept.
+    /// Packets for the kernel that the port's twin refused, by port.
     undelivered: Vec<u64>,
-    /// Per port, packets from it that the kernel would not forward.
+    /// Packets that the kernel's settings do not allow to be forwarded, by port of arrival.
     not_forwarded: Vec<u64>,
-    /// Packets for ports that there are not.
+    /// Packets that the machine sent to ports that do not exist.
     without_port: u64,
     barred: Arc<Barred>,
     tagged: Arc<Tagged>,
     police: Police,
-    /// The origin of the police's clock.
+    /// The origin of the rate limiter's clock.
     begin: Instant,
 }
 
-/// An engine in the kernel at its ports.
+/// An engine that runs in the kernel at its ports.
 struct AtPorts {
     links: Links,
     programs: Arc<InKernel>,
-    /// What programs that were replaced have counted.
+    /// Counts of programs that were replaced.
     before: Vec<PortCounts>,
 }
 
-// SAFETY: what its sides share without a lock (the memory of an AF_XDP queue) they share among
-// themselves: `Sides` belong to one core.
+// SAFETY: its sides share memory without a lock (an AF_XDP queue) only among themselves: `Sides`
+// belong to one core.
 unsafe impl Send for Core {}
 
-/// What a core works with.
+/// The parts that a core needs to forward packets.
 pub struct Worker<'a> {
-    /// Executes its packets.
+    /// Processes this core's packets.
     pub machine: &'a mut (dyn Machine + Send),
-    /// Changes of the machine's tables.
+    /// Supplies updates of the machine's tables.
     pub control: Option<&'a mut Control>,
-    /// Watches its packets.
+    /// Watches this core's packets.
     pub observer: &'a mut (dyn Observer + Send),
 }
 
-/// Learns what happens during forwarding.
+/// Is called during forwarding.
 pub trait Observer {
-    /// A packet left the machine; its length is in bytes.
+    /// A packet left the machine. `length` is in bytes.
     fn output(&mut self, verdict: Verdict, length: usize);
 }
 
-/// Why forwarding paused. No packet is under way then; the ports keep what arrives.
+/// Why forwarding paused. No packet is in flight then; the ports keep the packets that arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paused {
     /// A signal asks the process to end.
@@ -110,43 +110,41 @@ pub enum Paused {
     Attention,
 }
 
-/// The counters of a port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortCounters {
-    /// The interface's name.
     #[serde(rename = "interface")]
     pub name: String,
-    /// How frames are exchanged with it.
+    /// How frames are exchanged with the interface.
     pub exchange: Exchange,
-    /// Packets received; large packets of the kernel count once for each of their segments.
+    /// Packets received. A large packet of the kernel counts once for each of its segments.
     pub received_packets: u64,
-    /// Their bytes.
+    /// Bytes of the packets received.
     pub received_bytes: u64,
-    /// Packets sent.
     pub sent_packets: u64,
-    /// Their bytes. With AF_XDP those of frames that the kernel then dropped are among them: it
-    /// does not say which it was.
+    /// Bytes of the packets sent. With AF_XDP this includes frames that the kernel dropped later:
+    /// it does not report which ones it dropped.
     pub sent_bytes: u64,
-    /// Packets lost at the input: no room, or offloads of the kernel that are not known.
+    /// Packets lost at the input: there was no room, or the packet uses unknown offloads of the
+    /// kernel.
     pub lost_at_input: u64,
     /// Packets that the interface did not accept.
     pub lost_at_output: u64,
     /// Packets for the kernel that it did not accept.
     pub lost_to_kernel: u64,
-    /// Packets from this port that the kernel's settings do not let pass ([`Barred`]).
+    /// Packets from this port that the kernel's settings do not allow to be forwarded ([`Barred`]).
     #[serde(default)]
     pub not_forwarded: u64,
 }
 
 impl Forwarder {
-    /// Opens the interfaces of these names as ports 0, 1, ... for so many cores; `tap:NAME` creates a
-    /// TAP device, `pcap:FILE@RATE` plays a capture. The kernel gets the frames of interfaces until
-    /// forwarding [begins](Self::begin). `note` gets what an operator should know: why a
+    /// Opens the interfaces `names` as ports 0, 1, ... for `cores` cores. `tap:NAME` creates a TAP
+    /// device; `pcap:FILE@RATE` plays a capture. The kernel keeps receiving the interfaces' frames
+    /// until forwarding [begins](Self::begin). `note` receives messages for the operator: why a
     /// port does not use AF_XDP, or that a core has nothing to receive.
     ///
     /// # Errors
-    /// If an interface does not exist, is named twice or is another process's port, or without the
-    /// rights.
+    /// If an interface does not exist, is named twice or is a port of another process, or if the
+    /// process lacks the rights.
     pub fn open(
         names: &[String],
         io: Io,
@@ -173,7 +171,7 @@ impl Forwarder {
                 let taken = ports.filter_map(|port| Some((port.name.as_str(), port.index?)));
                 port::unless_taken(name, index, taken)?;
             }
-            // First: it is refused if another process has the port.
+            // First, since this fails if another process has the port.
             let device = index.map(|index| Device::of_port(name, index)).transpose()?;
             let device = device.map(Arc::new);
             let twin = index.zip(device.clone());
@@ -214,10 +212,10 @@ impl Forwarder {
         Ok(forwarder)
     }
 
-    /// Attaches an engine in the kernel to its ports.
+    /// Attaches an engine to its ports in the kernel.
     ///
     /// # Errors
-    /// If a driver does not take a program, or without the rights.
+    /// If a driver refuses a program, or the process lacks the rights.
     pub fn in_kernel(programs: Arc<InKernel>, ports: &[Interface]) -> Result<Self> {
         let opened = ports.iter().map(|port| {
             Ok(Opened {
@@ -234,7 +232,7 @@ impl Forwarder {
             _holder: None,
             gates: Vec::new(),
             ports: opened,
-            // It has no packets, and applies changes of the tables.
+            // This core has no packets. It applies updates of the tables.
             cores: vec![Core::new(0)],
             removals: Removals::subscribe()?,
             failure: Attention::new()?,
@@ -242,7 +240,7 @@ impl Forwarder {
         })
     }
 
-    /// Puts another engine in the place of the one in the kernel.
+    /// Replaces the engine in the kernel.
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -256,8 +254,8 @@ impl Forwarder {
         Ok(())
     }
 
-    /// Puts programs that pass packets on in the place of an engine's in the kernel; with none, the
-    /// engine's own again.
+    /// Replaces the programs of the engine in the kernel by programs that also pass packets on to
+    /// the process. `None` restores the engine's own programs.
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -269,7 +267,7 @@ impl Forwarder {
         }
     }
 
-    /// Limits what goes to the kernel from now on.
+    /// Sets the limits on packets for the kernel from now on.
     pub fn limit(&mut self, limits: &Limits) {
         let cores = self.cores.len();
         for core in &mut self.cores {
@@ -277,16 +275,16 @@ impl Forwarder {
         }
     }
 
-    /// Sends nothing from now on that the kernel would not forward from its port, and notes the ports
-    /// from which tagged frames come.
+    /// From now on drops packets that the kernel would not forward from their port, and records the
+    /// ports at which tagged frames arrive.
     pub fn watch_ports(&mut self, barred: &Arc<Barred>, tagged: &Arc<Tagged>) {
         for core in &mut self.cores {
             (core.barred, core.tagged) = (Arc::clone(barred), Arc::clone(tagged));
         }
     }
 
-    /// Takes the frames of all ports from the kernel, if that has not been done. Those that arrive before
-    /// [`run`](Self::run) wait.
+    /// Takes the frames of all ports from the kernel, unless that has been done. Frames that arrive
+    /// before [`run`](Self::run) wait.
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -294,15 +292,15 @@ impl Forwarder {
         self.gates.drain(..).try_for_each(|(name, gate)| gate.open(&name))
     }
 
-    /// Forwards until `stop`, or until another thread asks for attention; a further call goes on.
-    /// There is a worker for each core; the first one works in this thread. `busy` waits for packets
-    /// without sleeping.
+    /// Forwards until `stop`, or until another thread asks for attention. A later call continues.
+    /// There is one worker for each core; the first one works in this thread. With `busy`, cores
+    /// poll for packets without sleeping.
     ///
     /// # Errors
     /// If a port is removed, a socket or a machine fails, or an update is refused.
     ///
     /// # Panics
-    /// If there are not as many workers as cores.
+    /// If the number of workers differs from the number of cores.
     pub fn run(
         &mut self,
         workers: Vec<Worker<'_>>,
@@ -356,7 +354,6 @@ impl Forwarder {
         })
     }
 
-    /// Returns the counters of all ports.
     pub fn counters(&mut self) -> Vec<PortCounters> {
         let mut counters: Vec<PortCounters> = Vec::new();
         for port in &self.ports {
@@ -389,7 +386,7 @@ impl Forwarder {
         counters
     }
 
-    /// Packets that were not handed to the kernel, since there were more than its limit, by reason.
+    /// Returns the packets for the kernel that were over its limit, by reason.
     pub fn policed(&self) -> BTreeMap<Reason, u64> {
         let mut policed = BTreeMap::new();
         for (reason, packets) in self.cores.iter().flat_map(|core| core.police.refused()) {
@@ -398,17 +395,17 @@ impl Forwarder {
         policed
     }
 
-    /// Packets that the machine sent to ports that there are not.
+    /// Returns the packets that the machine sent to ports that do not exist.
     pub fn without_port(&self) -> u64 {
         let in_kernel = self.kernel_counts().into_iter().flatten();
         self.cores.iter().map(|core| core.without_port).sum::<u64>()
             + in_kernel.map(|counts| counts.without_port).sum::<u64>()
     }
 
-    /// The counts of the engine in the kernel, if it is there.
+    /// Returns the counts of the engine in the kernel, if there is one.
     fn kernel_counts(&self) -> Option<Vec<PortCounts>> {
         let kernel = self.kernel.as_ref()?;
-        // Maps that this process holds can be read.
+        // Reading maps that this process holds does not fail.
         let counts = kernel.programs.ports().unwrap_or_else(|_| kernel.before.clone());
         Some(kernel.before.iter().zip(counts).map(|(before, now)| added(*before, now)).collect())
     }
@@ -423,7 +420,7 @@ fn added(a: PortCounts, b: PortCounts) -> PortCounts {
     }
 }
 
-/// Rings if a core's thread panics: the others would wait for it otherwise.
+/// Rings if a core's thread panics. The other cores would wait for it otherwise.
 struct Alarm<'a>(&'a Bell);
 
 impl Drop for Alarm<'_> {
@@ -434,13 +431,13 @@ impl Drop for Alarm<'_> {
     }
 }
 
-/// What every core looks at besides its packets.
+/// The state that each core watches besides its packets.
 struct Watched<'a> {
-    /// What asks to stop, asks for attention, and says that a core has failed.
+    /// Descriptors that signal a stop, a request for attention, and the failure of a core.
     asked: [RawFd; 3],
     removals: &'a Removals,
     ports: &'a [Opened],
-    /// How long it sleeps without packets, in milliseconds; -1 has no end.
+    /// How long a core sleeps without packets, in milliseconds. -1: without limit.
     patience: libc::c_int,
 }
 
@@ -473,7 +470,7 @@ impl Core {
         }
     }
 
-    /// Forwards this core's packets until it is to pause. Returns nothing if another core failed.
+    /// Forwards this core's packets until it has to pause. Returns `None` if another core failed.
     fn run(&mut self, worker: Worker<'_>, watched: &Watched<'_>) -> Result<Option<Paused>> {
         let Worker { machine, mut control, observer } = worker;
         let asked = watched.asked;
@@ -502,7 +499,7 @@ impl Core {
         }
     }
 
-    /// Takes one batch from each port. Returns whether there was nothing.
+    /// Forwards one batch from each port. Returns whether no port had any packets.
     fn round(
         &mut self,
         machine: &mut dyn Machine,
@@ -528,7 +525,7 @@ impl Core {
             let clock = self.begin.elapsed().as_nanos() as u64;
             let are_judged = barred.has_any(port);
             let is_barred = |frame: &Frame<'_>| are_judged && barred.has(port, frame.bytes);
-            // All of a part have the same fate.
+            // All frames of a part are either barred or not.
             for part in frames.chunk_by(|one, next| is_barred(one) == is_barred(next)) {
                 let is_barred = is_barred(&part[0]);
                 machine.offer_in_pieces(part, &mut |output: Output<'_>, rest: &[u8]| {
@@ -560,7 +557,7 @@ impl Core {
         Ok(is_idle)
     }
 
-    /// Adds what this core counted at a port.
+    /// Adds this core's counts of a port to `counters`.
     fn count(&mut self, port: usize, counters: &mut PortCounters) {
         let sent = self.transmitters[port].sent();
         counters.received_packets += self.received[port].0;
@@ -574,7 +571,7 @@ impl Core {
     }
 }
 
-/// Applies some updates. Returns whether there are no more.
+/// Applies up to [`UPDATES_PER_ROUND`] updates. Returns whether no updates are left.
 fn update(machine: &mut dyn Machine, control: &mut Control) -> Result<bool> {
     for number in 0..UPDATES_PER_ROUND {
         let Some(update) = control.next() else {
@@ -583,7 +580,7 @@ fn update(machine: &mut dyn Machine, control: &mut Control) -> Result<bool> {
             }
             return Ok(true);
         };
-        // Machines in software have no packets under way between two calls.
+        // Machines in software have no packets in flight between two calls.
         machine.update(&update, &mut |_| ()).map_err(|why| match why {
             UpdateError::Refused(what) => {
                 Error::new(format!("the kernel's routes: `{}`: {what}", update.offload))
@@ -599,16 +596,15 @@ fn readable(fd: RawFd) -> libc::pollfd {
     libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
 }
 
-/// How waiting ended.
 enum Wait {
     /// A descriptor is readable, or the time is over.
     Over,
-    /// Forwarding is to pause; without a reason if another core has failed.
+    /// Forwarding has to pause. The reason is `None` if another core has failed.
     Paused(Option<Paused>),
 }
 
-/// Waits until a descriptor is readable, or for so many milliseconds; -1 has no end. The first
-/// descriptors are those of [`Watched::asked`].
+/// Waits until a descriptor is readable, or for `patience` milliseconds; -1 waits without limit.
+/// The first descriptors are the ones in [`Watched::asked`].
 fn wait(polled: &mut [libc::pollfd], patience: libc::c_int) -> Result<Wait> {
     // SAFETY: the descriptors are as many as counted.
     let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as _, patience) };

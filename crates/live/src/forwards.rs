@@ -1,15 +1,15 @@
-//! Whether the kernel forwards what arrives on a port.
+//! Whether the kernel forwards packets that arrive on a port.
 //!
-//! It forwards nothing from an interface whose `forwarding` is 0, and takes no IPv6 at all from one
-//! with `disable_ipv6`. The machine's tables do not know that. So what arrives at such a port is looked
-//! at here: the machine decides on it, but nothing of it is sent. Packets for this computer go to the
-//! kernel.
+//! The kernel does not forward from an interface whose `forwarding` is 0, and accepts no IPv6 at
+//! all from one with `disable_ipv6`. The machine's tables do not know these settings. So frames
+//! from such a port are checked here: the machine processes them, but none is sent. Packets for
+//! this computer go to the kernel.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use crate::conditions::{interface_name, setting};
 
-/// The versions of IP that the kernel forwards from an interface.
+/// The IP versions that the kernel forwards from an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forwards {
     pub ipv4: bool,
@@ -17,7 +17,7 @@ pub struct Forwards {
 }
 
 impl Forwards {
-    /// Settings of the kernel for an interface. A missing one forbids nothing.
+    /// Reads the kernel's settings for an interface. A missing setting forbids nothing.
     pub fn of(name: &str) -> Self {
         let is = |path: &str, value: u32| setting(path) == Some(value);
         let forces = is(&format!("ipv6/conf/{name}/force_forwarding"), 1);
@@ -36,17 +36,18 @@ impl Forwards {
 const IPV4: u8 = 1;
 const IPV6: u8 = 2;
 
-/// Protocols that are not forwarded, by port of arrival. All cores read it.
+/// The IP versions that are not forwarded, by port of arrival. All cores read it.
 #[derive(Debug, Default)]
 pub struct Barred(Vec<(Option<u32>, AtomicU8)>);
 
 impl Barred {
-    /// For ports that are these interfaces. Nothing is barred before the first update.
+    /// Creates the table for ports with these interfaces. Nothing is barred before the first
+    /// update.
     pub fn new(ports: &[Option<u32>]) -> Self {
         Self(ports.iter().map(|index| (*index, AtomicU8::new(0))).collect())
     }
 
-    /// Reads the settings of all ports again. They bind only a program that stands in for the
+    /// Reads the settings of all ports again. They apply only to a program that stands in for the
     /// kernel: a firewall in the middle of a wire forwards where the kernel does not.
     pub fn update(&self, stands_in: bool) {
         for (index, bits) in &self.0 {
@@ -57,12 +58,12 @@ impl Barred {
         }
     }
 
-    /// Whether the kernel would not forward some frame that arrives on a port.
+    /// Returns whether the kernel bars some IP version on a port.
     pub fn has_any(&self, port: usize) -> bool {
         self.bits(port) != 0
     }
 
-    /// Whether the kernel would not forward a frame that arrived on a port.
+    /// Returns whether the kernel would not forward a frame that arrived on a port.
     pub fn has(&self, port: usize, frame: &[u8]) -> bool {
         self.bits(port) & version(frame) != 0
     }
@@ -72,17 +73,17 @@ impl Barred {
     }
 }
 
-/// Interfaces from which frames with a VLAN tag have arrived.
+/// Records the interfaces at which frames with a VLAN tag have arrived.
 #[derive(Debug, Default)]
 pub struct Tagged(Vec<(Option<u32>, AtomicBool)>);
 
 impl Tagged {
-    /// For ports that are these interfaces.
+    /// Creates the record for ports with these interfaces.
     pub fn new(ports: &[Option<u32>]) -> Self {
         Self(ports.iter().map(|index| (*index, AtomicBool::new(false))).collect())
     }
 
-    /// Looks at the frames of a port, until one had a tag.
+    /// Checks the frames of a port for tags, until one has been seen.
     pub(crate) fn look<'a>(&self, port: usize, mut frames: impl Iterator<Item = &'a [u8]>) {
         if let Some((Some(_), is_known)) = self.0.get(port)
             && !is_known.load(Ordering::Relaxed)
@@ -92,15 +93,15 @@ impl Tagged {
         }
     }
 
-    /// The interfaces.
+    /// Returns the interfaces at which tagged frames have arrived.
     pub(crate) fn interfaces(&self) -> impl Iterator<Item = u32> {
         let known = self.0.iter().filter(|(_, is_known)| is_known.load(Ordering::Relaxed));
         known.filter_map(|(index, _)| *index)
     }
 }
 
-/// Whether a frame belongs to a VLAN. With number 0 a tag is a priority only, and the kernel takes the
-/// frame as one without.
+/// Returns whether a frame belongs to a VLAN. A tag with VLAN number 0 only sets a priority; the
+/// kernel treats such a frame as untagged.
 fn is_tagged(frame: &[u8]) -> bool {
     match frame.get(12..16) {
         Some([0x81, 0x00, high, low] | [0x88, 0xa8, high, low]) => high & 15 != 0 || *low != 0,
@@ -108,7 +109,7 @@ fn is_tagged(frame: &[u8]) -> bool {
     }
 }
 
-/// The version of IP of a frame, after its VLAN tags; 0 if it is another packet.
+/// Returns the bit of a frame's IP version, after its VLAN tags. Returns 0 for other packets.
 fn version(frame: &[u8]) -> u8 {
     const ADDRESSES: usize = 12;
     const TAG: usize = 4;
@@ -135,7 +136,7 @@ mod tests {
             tagged.look(port, [&frame(&[8, 0, 0x45, 0])[..], &frame(types)].into_iter());
             tagged.interfaces().collect::<Vec<_>>()
         };
-        // A priority, IPv4, and a frame that ends too early.
+        // A priority tag, IPv4, and a truncated frame.
         for types in [&[0x81, 0, 0xe0, 0][..], &[8, 0, 0x45, 0], &[0x81, 0, 0]] {
             assert_eq!(look(0, types), [0; 0], "{types:x?}");
         }

@@ -1,20 +1,21 @@
-//! Gives the ports back to the kernel as soon as the process is killed.
+//! Returns the ports to the kernel as soon as the process is killed.
 //!
-//! Programs at ports keep frames from the kernel until their links are closed. The kernel closes the
-//! descriptors of a killed process when the last of its threads has ended and the memory is unmapped.
-//! On a busy computer that takes seconds: each thread waits for a processor. So the links are
-//! descriptors of a thread that shares its descriptors with no other one (`CLONE_FILES`, unshare(2)):
-//! the kernel closes them when this thread ends, whatever the others do.
+//! Programs at ports keep frames from the kernel until their links are closed. The kernel closes
+//! the descriptors of a killed process when its last thread has ended and the memory is unmapped.
+//! On a busy computer that takes seconds, since each thread waits for a processor. So the links are
+//! descriptors of a thread that shares its descriptor table with no other thread (`CLONE_FILES`,
+//! unshare(2)): the kernel closes them when this thread ends, whatever the other threads do.
 //!
 //! ```text
 //!   main, cores, mirror, ...    devices, sockets, files
 //!   holder                      devices, sockets          links
 //! ```
 //!
-//! It has further descriptors of devices and sockets, so that they too are closed when it ends. Only
-//! one thread at a time changes interfaces (the kernel's `rtnl_lock`). If another thread of this
-//! process did, and then waited for a processor, the links would wait with it. A thread that ends
-//! closes descriptors from the highest number down: the links have the highest.
+//! The holder also has descriptors of the devices and sockets, so that they close when it ends too.
+//! Only one thread at a time changes interfaces (the kernel's `rtnl_lock`). If another thread of
+//! this process held the lock and then waited for a processor, closing the links would wait with
+//! it. A thread that ends closes descriptors from the highest number down: the links have the
+//! highest.
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::mpsc::{self, Sender};
@@ -25,17 +26,17 @@ use wireloom_install::apart::keep_only;
 use crate::bpf::Attached;
 use crate::give_up_all_but;
 
-/// Programs that are attached as long as this value exists.
+/// Keeps programs attached as long as this value exists.
 pub struct Holder {
-    /// Dropped first: then the thread closes the links.
+    /// Dropped first: the thread then closes the links.
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
-    /// What the thread could not take, where a sandbox forbids unshare(2).
+    /// The links, if the thread could not take them: a sandbox may forbid unshare(2).
     _links: Vec<Attached>,
 }
 
 impl Holder {
-    /// Keeps programs attached. `others` are open descriptors, which are closed after their links if
+    /// Keeps programs attached. `others` are open descriptors that are closed after the links if
     /// the process is killed.
     pub fn of(links: Vec<Attached>, others: &[RawFd]) -> Self {
         let links: Vec<Attached> = links.into_iter().map(Attached::closed_first).collect();
@@ -47,18 +48,17 @@ impl Holder {
             let is_alone = keep_only(&descriptors).is_ok();
             if is_alone {
                 run_early();
-                // What it still has then is of no use to it.
+                // Errors do not matter: the thread does not use its remaining rights.
                 let _ = give_up_all_but(&[]);
             }
             if tell.send(is_alone).is_ok() && is_alone {
-                // Nothing is sent; the other end goes.
+                // Nothing is sent. The call returns when the other end is dropped.
                 let _ = ended.recv();
-                // Before the thread ends: who waits for it does not wait for its descriptors.
-                // SAFETY: its own descriptors, which nothing else closes.
+                // Close before the thread ends: joining a thread does not wait for its descriptors.
                 descriptors.iter().for_each(|link| unsafe { _ = libc::close(*link) });
             }
         };
-        // It calls little.
+        // A small stack is enough: the call depth is small.
         let thread = thread::Builder::new().name("holder".into()).stack_size(64 << 10);
         let thread = thread.spawn(hold).ok();
         match told.recv() {
@@ -77,8 +77,8 @@ impl Drop for Holder {
     }
 }
 
-/// Has this thread wait less for a processor, where that is allowed. It sleeps until the process ends,
-/// so that nobody waits longer for it.
+/// Raises this thread's priority, where that is allowed, so that it waits less for a processor. It
+/// sleeps until the process ends, so it delays no other thread.
 fn run_early() {
     const HIGHEST: libc::c_int = -20;
     // SAFETY: a plain system call, on this thread.
@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether all descriptors of the other end are closed.
+    /// Returns whether all descriptors of the other end are closed.
     fn is_closed(reader: &PipeReader) -> bool {
         let mut polled = libc::pollfd { fd: reader.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one descriptor, as counted.

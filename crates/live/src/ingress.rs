@@ -1,22 +1,22 @@
 //! BPF programs at the ingress of interfaces (TCX).
 //!
-//! The program of a port drops every frame except those with [`MARK`], which it lets pass without
-//! the mark. The program of a twin sets the mark and moves the frame into the port's receive path.
-//! Sockets of a port accept exactly what its program drops: both look at the same switch, so that each
-//! frame goes to the kernel or to the machine also while forwarding begins.
+//! The port's program drops every frame except those with [`MARK`], which it lets pass without the
+//! mark. The twin's program sets the mark and moves the frame into the port's receive path. The
+//! sockets of a port accept exactly the frames that its program drops: both read the same switch.
+//! So each frame goes either to the kernel or to the machine, also while forwarding begins.
 
 use wireloom_machine::Result;
 
 use crate::bpf::{Attached, Hook, Instruction, Switch, attach, op};
 
-/// The mark of frames on their way from a twin to the kernel (`skb->mark`); packet sockets of ports
-/// pass over them.
+/// The mark (`skb->mark`) of frames on their way from a twin to the kernel. Packet sockets of ports
+/// ignore marked frames.
 pub const MARK: u32 = 0x5769_7265;
 
 /// Attaches the program of a port. All frames pass until the switch is on.
 ///
 /// # Errors
-/// Without the rights, or if the kernel does not know TCX.
+/// If the process lacks the rights, or the kernel lacks TCX.
 pub fn drop_all_but_marked(name: &str, interface: u32, switch: &Switch) -> Result<Attached> {
     let when_on = [
         Instruction::new(op::LOAD, 0, 1, MARK_OFFSET, 0),
@@ -32,8 +32,8 @@ pub fn drop_all_but_marked(name: &str, interface: u32, switch: &Switch) -> Resul
     attach(&program, Hook::Ingress, name, interface)
 }
 
-/// The program of a socket of a port: no packet until the switch is on, and then all of each that the
-/// kernel has not got from a twin.
+/// Returns the filter of a port's socket. It accepts no packet until the switch is on. Then it
+/// accepts all bytes of each packet that did not come from a twin.
 pub fn accept_all_but_marked(switch: &Switch) -> Vec<Instruction> {
     const NOTHING: i32 = 0;
     const ALL: i32 = -1;

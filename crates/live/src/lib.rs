@@ -6,22 +6,23 @@
 //!                        └─ to_cpu ─> twin ─> receive path of eth1 ─> kernel
 //! ```
 //!
-//! A [port](port::Port) takes what an interface receives from the kernel: by a BPF program in the
-//! driver and AF_XDP sockets ([`port`]'s `xdp`), or, where that cannot be had, by a packet socket
-//! and a BPF program at the ingress, which drops the kernel's copy ([`ingress`]). A packet that the
-//! machine hands `to_cpu` is written to a TAP device, the port's [`twin`], from where another
-//! program moves it into the receive path of the port, behind the programs of the port. The kernel
-//! processes it as if the port had just received it. Therefore addresses, ARP, neighbour discovery,
-//! routing daemons and ICMP errors work unchanged, and each packet is processed once.
+//! A [port](port::Port) takes the frames that an interface receives from the kernel. It uses a BPF
+//! program in the driver and AF_XDP sockets ([`port`]'s `xdp`). Where AF_XDP is not available, it
+//! uses a packet socket and a BPF program at the ingress, which drops the kernel's copy
+//! ([`ingress`]). A packet that the machine hands `to_cpu` is written to a TAP device, the port's
+//! [`twin`]. Another program moves it from there into the receive path of the port, after the
+//! programs of the port. The kernel processes it as if the port had just received it. Therefore
+//! addresses, ARP, neighbour discovery, routing daemons and ICMP errors work unchanged, and each
+//! packet is processed once.
 //!
-//! The kernel removes sockets, TAP devices and BPF links with the descriptors that hold them.
-//! Hence interfaces return to their former state whatever ends the process, SIGKILL included, and the
-//! programs of ports before everything else ([`holder`]).
+//! The kernel removes sockets, TAP devices and BPF links when the descriptors that hold them close.
+//! Hence the interfaces return to their former state however the process ends, SIGKILL included.
+//! The programs of ports are removed before everything else ([`holder`]).
 //!
 //! [`Mirror`] follows the kernel's routes, neighbours and links and returns them as updates of a
-//! router's tables. [`Forwarder`] joins everything.
+//! router's tables. [`Forwarder`] connects these parts.
 //!
-//! On other systems than Linux this crate is empty.
+//! On systems other than Linux this crate is empty.
 
 #![cfg(target_os = "linux")]
 
@@ -64,7 +65,7 @@ pub use wireloom_xdp::{
 
 use wireloom_machine::{Error, Result};
 
-/// Returns the numbers of the interfaces that ports are; `None` for TAP devices and captures.
+/// Returns the interface index of each port: `None` for TAP devices and captures.
 ///
 /// # Errors
 /// If there is no such interface.
@@ -75,7 +76,7 @@ pub fn interfaces(names: &[String]) -> Result<Vec<Option<u32>>> {
 /// Returns the interfaces that are ports of an engine in the kernel.
 ///
 /// # Errors
-/// If one does not exist, is named twice, or is no interface.
+/// If a name does not exist, is named twice, or is not an interface.
 pub fn kernel_ports(names: &[String]) -> Result<Vec<Interface>> {
     let mut ports: Vec<Interface> = Vec::new();
     for name in names {

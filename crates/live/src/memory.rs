@@ -1,7 +1,8 @@
-//! The memory that this process may use, and what it uses.
+//! Limits the memory of this process, and measures its use.
 //!
-//! The limit is one of resident memory (`VmRSS`). What is sure to come is promised before it is
-//! there; everything that grows with the kernel's routes asks first ([`Memory::has_room`]).
+//! The limit applies to resident memory (`VmRSS`). Memory that is certain to be used is promised
+//! before it is allocated. Everything that grows with the kernel's routes asks first
+//! ([`Memory::has_room`]).
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,14 +11,14 @@ use wireloom_machine::{Error, Result};
 
 type Source = Box<dyn Fn() -> Option<u64> + Send + Sync>;
 
-/// A limit, and what is used of it. All sizes are in bytes.
+/// A limit on memory, and the use of it. All sizes are in bytes.
 pub struct Memory {
     limit: u64,
-    /// What will be used without a further question.
+    /// Memory that will be used without asking first.
     promised: AtomicU64,
-    /// What was in use before the mirror of the kernel's routes began to grow.
+    /// The use before the mirror of the kernel's routes began to grow.
     base: AtomicU64,
-    /// Returns what is in use.
+    /// Returns the present use. `None` if it is unknown.
     resident: Source,
 }
 
@@ -25,7 +26,7 @@ impl Memory {
     /// Limits the memory of this process.
     ///
     /// # Errors
-    /// If the kernel does not say what it uses.
+    /// If the kernel does not report how much memory is in use.
     pub fn limited(limit: u64) -> Result<Self> {
         let unknown = || Error::new("--memory: /proc/self/statm does not say what is in use");
         resident().ok_or_else(unknown)?;
@@ -36,29 +37,30 @@ impl Memory {
         Self { limit, promised: AtomicU64::new(0), base: AtomicU64::new(0), resident }
     }
 
-    /// The limit.
+    /// Returns the limit in bytes.
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// What is in use.
+    /// Returns the present use in bytes.
     pub fn used(&self) -> u64 {
-        // Who does not know uses too much.
+        // An unknown use counts as too much.
         (self.resident)().unwrap_or(u64::MAX)
     }
 
-    /// Keeps so much for what does not ask.
+    /// Reserves memory for parts that do not ask.
     pub fn promise(&self, bytes: u64) {
         self.promised.store(bytes, Ordering::Relaxed);
     }
 
-    /// From now on the mirror's tables grow. A mirror that replaces another one grows beside it.
+    /// Marks the point from which the mirror's tables grow. It stays if a mirror replaces another
+    /// one: the new one grows next to the old one.
     pub(crate) fn begin_growth(&self) {
         let ordering = Ordering::Relaxed;
         let _ = self.base.compare_exchange(0, self.used(), ordering, ordering);
     }
 
-    /// Does something whose memory is none of the mirror's.
+    /// Does work whose memory does not count as the mirror's.
     pub fn apart<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = self.used();
         let done = work();
@@ -66,24 +68,24 @@ impl Memory {
         done
     }
 
-    /// Whether so much more may be used, beside what is promised.
+    /// Returns whether `further` bytes may be used in addition to the promised ones.
     pub fn has_room(&self, further: u64) -> bool {
         let promised = self.promised.load(Ordering::Relaxed);
         self.used().saturating_add(promised).saturating_add(further) <= self.limit
     }
 
-    /// What tables of prefixes may need in addition while they are laid out anew: the new arrays
-    /// have half as much room again as the prefixes need, and only one table is laid out at a time.
-    /// `known` is what the mirror has grown by besides the tables. The tables have the rest; at most
-    /// a third of it is the arrays of one of them, since each keeps its prefixes in another form too,
-    /// and routes are entered into tables of destinations and of sources.
+    /// Returns what prefix tables may need in addition while one of them is laid out anew. The new
+    /// arrays have half as much room again as the prefixes need, and only one table is laid out at
+    /// a time. `known` is the mirror's growth outside the tables. The tables account for the rest.
+    /// At most a third of it is the arrays of one table, since each table also keeps its prefixes
+    /// in another form, and routes are entered into tables of destinations and of sources.
     pub(crate) fn layout(&self, known: u64) -> u64 {
         let grown = self.used().saturating_sub(self.base.load(Ordering::Relaxed));
         grown.saturating_sub(known) / 2
     }
 }
 
-/// The resident memory of this process.
+/// Returns the resident memory of this process in bytes.
 fn resident() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
@@ -92,10 +94,10 @@ fn resident() -> Option<u64> {
     Some(pages * page)
 }
 
-/// Returns memory that was freed to the system: a freed copy of all routes would otherwise count as
-/// in use for ever.
+/// Returns freed memory to the system. A freed copy of all routes would otherwise count as in use
+/// for ever.
 pub(crate) fn give_back() {
-    // SAFETY: plain call of the C library; other libraries give memory back by themselves.
+    // SAFETY: plain call of the C library. Other libraries return memory by themselves.
     #[cfg(target_env = "gnu")]
     unsafe {
         libc::malloc_trim(0);
@@ -108,7 +110,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A memory whose use is the number that the test sets.
+    /// Creates a memory whose use is the number that the test sets.
     pub(crate) fn fake(limit: u64, used: &Arc<AtomicU64>) -> Memory {
         let used = Arc::clone(used);
         Memory::with(limit, Box::new(move || Some(used.load(Ordering::Relaxed))))

@@ -1,20 +1,20 @@
-//! Limits on what goes to the kernel: a token bucket for each reason, so that a flood of packets
+//! Limits the packets for the kernel. Each reason has a token bucket, so that a flood of packets
 //! for one reason neither keeps the kernel busy nor displaces packets for the others.
 
 use std::collections::BTreeMap;
 
 use wireloom_ir::Reason;
 
-/// Packets a second for each reason, unless something else is chosen. The kernel processes some
-/// hundreds of thousands a second on a core.
+/// Default rate, in packets per second for each reason. The kernel processes some hundreds of
+/// thousands a second on a core.
 pub const DEFAULT_RATE: u64 = 20_000;
 
-/// Packets a second that may go to the kernel.
+/// Limits on packets for the kernel, in packets per second.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// For each reason that is not among the exceptions. 0: none.
+    /// The limit of each reason that is not among the exceptions. 0: no packets.
     pub rate: u64,
-    /// For single reasons.
+    /// Limits of individual reasons.
     pub exceptions: BTreeMap<Reason, u64>,
 }
 
@@ -25,13 +25,14 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The same for an engine in the kernel.
+    /// Returns the same limits in the form for an engine in the kernel.
     pub fn in_kernel(&self) -> wireloom_xdp::Limits {
         let exceptions = self.exceptions.iter().map(|(reason, rate)| (*reason, *rate));
         wireloom_xdp::Limits { rate: self.rate, exceptions: exceptions.collect() }
     }
 
-    /// An equal part of them for each of so many cores, at least one packet of a reason that has any.
+    /// Returns an equal share of the limits for each of `cores` cores. A reason with a limit above
+    /// 0 gets at least one packet.
     pub(crate) fn of_each(&self, cores: usize) -> Self {
         let part = |rate: u64| rate.div_ceil(cores as u64);
         let exceptions = self.exceptions.iter().map(|(reason, rate)| (*reason, part(*rate)));
@@ -39,22 +40,23 @@ impl Limits {
     }
 }
 
-/// Admits packets to the kernel.
+/// Decides which packets may go to the kernel.
 pub(crate) struct Police {
     limits: Limits,
     buckets: BTreeMap<Reason, Bucket>,
 }
 
 /// A token bucket that holds a tenth of a second, as a virtual clock (the generic cell rate
-/// algorithm of ITU-T I.371): each packet moves it on by the time between packets at the full rate.
+/// algorithm of ITU-T I.371). Each packet advances the clock by the interval between packets at the
+/// full rate.
 #[derive(Default)]
 struct Bucket {
-    /// Nanoseconds.
+    /// In nanoseconds.
     clock: u64,
     refused: u64,
 }
 
-/// Nanoseconds by which the virtual clock may be ahead: the size of the bucket.
+/// The most nanoseconds that the virtual clock may be ahead: the size of the bucket.
 const AHEAD: u64 = 100_000_000;
 const SECOND: u64 = 1_000_000_000;
 
@@ -63,7 +65,7 @@ impl Police {
         Self { limits, buckets: BTreeMap::new() }
     }
 
-    /// Whether a packet may go to the kernel now, in nanoseconds of a clock that never goes back.
+    /// Returns whether a packet may go to the kernel. `now` is in nanoseconds of a monotonic clock.
     pub(crate) fn admits(&mut self, reason: Reason, now: u64) -> bool {
         let rate = self.limits.exceptions.get(&reason).copied().unwrap_or(self.limits.rate);
         let bucket = self.buckets.entry(reason).or_default();
@@ -78,7 +80,7 @@ impl Police {
         true
     }
 
-    /// How many packets were refused, by reason.
+    /// Returns the number of refused packets, by reason.
     pub(crate) fn refused(&self) -> BTreeMap<Reason, u64> {
         let refused = self.buckets.iter().map(|(reason, bucket)| (*reason, bucket.refused));
         refused.filter(|(_, count)| *count > 0).collect()
@@ -104,7 +106,7 @@ mod tests {
     fn a_flood_gets_its_rate_and_others_theirs() {
         let mut police = Police::new(Limits { rate: 1000, ..Limits::default() });
         let flood = admitted(&mut police, TTL, 100_000, 10);
-        // A tenth of a second at once, then the rate.
+        // The bucket admits a tenth of a second at once, then the rate.
         assert!((10_000..=10_101).contains(&flood), "{flood}");
         assert_eq!(admitted(&mut police, ARP, 900, 1), 900);
         assert_eq!(police.refused(), BTreeMap::from([(TTL, 100_000 - flood)]));

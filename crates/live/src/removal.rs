@@ -1,7 +1,7 @@
-//! Tells the forwarder of interfaces that were removed while it sleeps.
+//! Notifies the forwarder of removed interfaces while it sleeps.
 //!
-//! The sockets of a port do not do that reliably: a packet socket reports an error when its
-//! interface goes down, at which time it still exists, and none when it is removed afterwards.
+//! The sockets of a port do not do that reliably. A packet socket reports an error when its
+//! interface goes down, while the interface still exists, and none when it is removed later.
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -11,7 +11,7 @@ use wireloom_machine::{Error, Result};
 
 use crate::system::{exists, failed};
 
-/// `RTNLGRP_LINK`: each change of an interface.
+/// `RTNLGRP_LINK`: all changes of interfaces.
 const LINKS: u32 = 1;
 
 /// A subscription to changes of interfaces.
@@ -20,7 +20,7 @@ pub struct Removals {
 }
 
 impl Removals {
-    /// Subscribes. Interfaces that are looked up later cannot vanish unnoticed.
+    /// Subscribes. After this, no interface that is looked up can vanish unnoticed.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -35,19 +35,19 @@ impl Removals {
         subscribed().map_err(|error: io::Error| failed("notifications of interfaces", &error))
     }
 
-    /// Becomes readable when an interface has changed.
+    /// Returns a descriptor that becomes readable when an interface has changed.
     pub fn descriptor(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
 
-    /// Takes the notifications that wait, and fails if one of these interfaces is gone. Notifications
-    /// that the kernel had no room for do not matter: the interfaces themselves are looked at.
+    /// Takes the waiting notifications, and fails if one of these interfaces is gone. Lost
+    /// notifications do not matter, since the interfaces themselves are checked.
     ///
     /// # Errors
     /// If an interface was removed.
     pub fn check<'a>(&self, ports: impl Iterator<Item = (&'a str, u32)>) -> Result {
         let mut nothing: &mut [u8] = &mut [];
-        // A notification that is longer than the buffer is cut: it is not looked into.
+        // The kernel truncates notifications to the buffer. Their content is not used.
         while self.socket.recv(&mut nothing, libc::MSG_TRUNC).is_ok() {}
         for (name, index) in ports {
             unless_removed(name, index)?;
@@ -56,7 +56,7 @@ impl Removals {
     }
 }
 
-/// Fails if an interface does not exist any more. One that is down does: its sockets work again
+/// Fails if an interface no longer exists. An interface that is down exists: its sockets work again
 /// when it is up.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Gives up what forwarding no longer needs.
+//! Gives up rights that forwarding no longer needs.
 
 pub use caps::Capability;
 use caps::{CapSet, CapsHashSet};
@@ -6,27 +6,27 @@ use wireloom_machine::{Error, Result};
 
 use crate::port::{self, Io};
 
-/// What following the kernel needs: telling it which neighbours are in use.
+/// Rights for following the kernel: telling it which neighbours are in use.
 pub const MIRROR_RIGHTS: [Capability; 1] = [Capability::CAP_NET_ADMIN];
 
-/// What replacing the program needs beside [`MIRROR_RIGHTS`]: its files may be in folders of other
-/// users.
+/// Rights for replacing the program, besides [`MIRROR_RIGHTS`]: its files may be in folders of
+/// other users.
 pub const RELOAD_RIGHTS: [Capability; 1] = [Capability::CAP_DAC_READ_SEARCH];
 
-/// What changing the tables of an engine in the kernel needs: new maps.
+/// Rights for changing the tables of an engine in the kernel: creating maps.
 pub const TABLE_RIGHTS: [Capability; 1] = [Capability::CAP_BPF];
 
-/// What loading an engine into the kernel needs beside [`TABLE_RIGHTS`].
+/// Rights for loading an engine into the kernel, besides [`TABLE_RIGHTS`].
 pub const KERNEL_RIGHTS: [Capability; 2] = [Capability::CAP_NET_ADMIN, Capability::CAP_PERFMON];
 
-/// What taking an interface needs.
+/// Rights for taking an interface.
 const INTERFACE_RIGHTS: [Capability; 3] =
     [Capability::CAP_NET_RAW, Capability::CAP_NET_ADMIN, Capability::CAP_BPF];
 
-/// Fails if this process lacks what its ports need, and says all of it.
+/// Fails if this process lacks rights that its ports need.
 ///
 /// # Errors
-/// If it does.
+/// The error lists all missing rights.
 pub fn unless_lacking(ports: &[String], io: Io) -> Result {
     let mut needed = Vec::new();
     for port in ports {
@@ -43,7 +43,7 @@ pub fn unless_lacking(ports: &[String], io: Io) -> Result {
     needed.dedup();
     let owned = caps::read(None, CapSet::Effective)
         .map_err(|error| Error::new(format!("the capabilities cannot be read: {error}")))?;
-    // It includes what was once its part (capabilities(7)).
+    // CAP_SYS_ADMIN includes the capabilities that were once part of it (capabilities(7)).
     let of_admin = [Capability::CAP_BPF, Capability::CAP_PERFMON];
     let is_owned = |right: &Capability| {
         owned.contains(right)
@@ -64,9 +64,9 @@ pub fn unless_lacking(ports: &[String], io: Io) -> Result {
     )))
 }
 
-/// Gives up every capability of this thread except these, as far as it has them, and the way to get
-/// others by running programs. Threads that it starts later have no more. Open sockets, devices and
-/// BPF links keep working.
+/// Gives up every capability of this thread except `kept`, and the ability to gain others by
+/// running programs. Capabilities in `kept` that the thread lacks are ignored. Threads that it
+/// starts later have no more. Open sockets, devices and BPF links keep working.
 ///
 /// # Errors
 /// If the kernel refuses.
@@ -80,8 +80,8 @@ pub fn give_up_all_but(kept: &[Capability]) -> Result {
         return Err(failed("no_new_privs", &std::io::Error::last_os_error()));
     }
     let permitted = caps::read(None, CapSet::Permitted).map_err(problem)?;
-    // Taking capabilities from the bounding set is a right too. Without it the set does no harm:
-    // no program that is run gains anything.
+    // Dropping capabilities from the bounding set needs a capability too. Without it the set does
+    // no harm: no executed program gains anything.
     if permitted.contains(&Capability::CAP_SETPCAP) {
         for capability in caps::read(None, CapSet::Bounding).map_err(problem)? {
             if !kept.contains(&capability) {

@@ -1,11 +1,11 @@
-//! Makes plain frames of what the kernel has not finished: checksums that it left to hardware, and
-//! large TCP and UDP packets that hardware would have segmented (`struct virtio_net_hdr`).
+//! Completes frames that the kernel left unfinished: checksums that it left to hardware, and large
+//! TCP and UDP packets that hardware would have segmented (`struct virtio_net_hdr`).
 
 use std::ops::Range;
 
 use wireloom_net::wire::checksum::{Sum, checksum};
 
-/// `struct virtio_net_hdr`, in the byte order of this computer.
+/// `struct virtio_net_hdr`, in this computer's byte order.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub struct OffloadHeader {
@@ -25,19 +25,19 @@ const GSO_UDP: u8 = 5;
 /// TCP with congestion notification; a flag of the types above.
 const GSO_ECN: u8 = 0x80;
 
-/// What became of a frame.
+/// The result of finishing a frame.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Finished {
     /// The frame itself is complete.
     Whole,
-    /// It was segmented into frames at these places of the arena.
+    /// The frame was segmented into frames at these ranges of the arena.
     Segments(Vec<Range<usize>>),
-    /// It cannot be finished: its headers contradict each other, or the kind is not known.
+    /// The frame cannot be finished: its headers contradict each other, or its kind is unknown.
     Refused,
 }
 
-/// Finishes a frame. Segments are added to `arena`. Offsets in the header count from the first byte
-/// of the frame.
+/// Finishes a frame. Segments are appended to `arena`. Offsets in the header count from the first
+/// byte of the frame.
 pub fn finish(header: &OffloadHeader, frame: &mut [u8], arena: &mut Vec<u8>) -> Finished {
     let finished = match header.gso_type & !GSO_ECN {
         GSO_NONE if header.flags & NEEDS_CHECKSUM == 0 => return Finished::Whole,
@@ -49,22 +49,22 @@ pub fn finish(header: &OffloadHeader, frame: &mut [u8], arena: &mut Vec<u8>) -> 
     finished.unwrap_or(Finished::Refused)
 }
 
-/// Completes the checksum of a frame: the field has the sum of the pseudo-header.
+/// Completes the checksum of a frame whose checksum field holds the sum of the pseudo-header.
 fn complete_checksum(header: &OffloadHeader, frame: &mut [u8]) -> Option<()> {
     let start = usize::from(header.checksum_start);
     let sum = Sum::default().bytes(frame.get(start..)?).checksum();
     let at = start + usize::from(header.checksum_offset);
-    // RFC 768: a UDP checksum of 0 means that there is none. Other protocols do not mind the other
-    // zero of ones' complement.
+    // RFC 768: a UDP checksum of 0 means that there is none. Other protocols accept the other zero
+    // of ones' complement.
     let sum = if sum == 0 { 0xffff } else { sum };
     frame.get_mut(at..at + 2)?.copy_from_slice(&sum.to_be_bytes());
     Some(())
 }
 
 /// Completes the checksum of a TCP segment or UDP datagram whose sender left it to hardware, where
-/// nothing but the frame says so: the field then is the sum of the pseudo-header, and the checksum
-/// is wrong. A frame that was damaged on its way looks like that with the probability at which
-/// damage escapes the checksum anyway, 1 in 65,536.
+/// only the frame itself shows that: the field holds the sum of the pseudo-header, and the checksum
+/// is wrong. A frame that was damaged in transit looks like that with a probability of 1 in 65,536,
+/// as often as damage escapes the checksum anyway.
 pub fn complete_if_partial(frame: &mut [u8]) {
     let Some(segment) = transport_segment(frame) else { return };
     let Segment { start, end, checksum_at, pseudo } = segment;
@@ -77,16 +77,16 @@ pub fn complete_if_partial(frame: &mut [u8]) {
         checksum_offset: (checksum_at - start) as u16,
         ..OffloadHeader::default()
     };
-    // The field was read there.
+    // `transport_segment` has read this field.
     let _ = complete_checksum(&header, &mut frame[..end]);
 }
 
-/// A TCP segment or UDP datagram that is whole in its frame.
+/// A TCP segment or UDP datagram that lies in its frame as a whole.
 struct Segment {
     start: usize,
     end: usize,
     checksum_at: usize,
-    /// The sum of its pseudo-header.
+    /// The sum of the pseudo-header.
     pseudo: Sum,
 }
 
@@ -209,7 +209,7 @@ fn segment(
     Some(Finished::Segments(segments))
 }
 
-/// The offset of layer 3, after VLAN tags.
+/// Returns the offset of layer 3, after VLAN tags.
 fn layer3(frame: &[u8]) -> Option<usize> {
     let mut at = 12;
     loop {
@@ -234,7 +234,7 @@ fn put(bytes: &mut [u8], at: usize, word: u16) {
 mod tests {
     use super::*;
 
-    /// A frame with headers of IPv4 or IPv6 at 14 or, tagged, 18.
+    /// Builds a frame with an IPv4 or IPv6 header at offset 14 or, tagged, 18.
     fn frame(tagged: bool, v4: bool, l4: &[u8], payload: usize) -> (Vec<u8>, usize) {
         let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
         if tagged {
@@ -360,11 +360,11 @@ mod tests {
                 let partial = whole.clone();
                 complete_if_partial(&mut whole);
                 assert!(holds(&whole, l4, v4));
-                // Padding is no part of the segment.
+                // Padding is not part of the segment.
                 let mut padded = [&partial[..], &[0xa5; 9]].concat();
                 complete_if_partial(&mut padded);
                 assert_eq!(padded, [&whole[..], &[0xa5; 9]].concat());
-                // A complete one stays, and so does a damaged one.
+                // Complete frames stay unchanged, and so do damaged ones.
                 for damage in [0, 1] {
                     let mut other = whole.clone();
                     other[l4 + 9] ^= damage;
@@ -409,7 +409,7 @@ mod tests {
             OffloadHeader { flags: 0, ..offload(GSO_TCP4, 10, l4, 16) },
         ] {
             for cut in 0..whole.len() {
-                // Nothing panics, however short the frame is.
+                // No frame, however short, causes a panic.
                 finish(&header, &mut whole[..cut].to_vec(), &mut Vec::new());
             }
             let finished = finish(&header, &mut whole.clone(), &mut Vec::new());

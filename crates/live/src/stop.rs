@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM end forwarding in order.
+//! Ends forwarding in order on SIGINT and SIGTERM.
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -26,7 +26,7 @@ impl Stop {
         Ok(Self { asked })
     }
 
-    /// Whether a signal has asked.
+    /// Returns whether a signal has arrived.
     pub fn is_asked(&self) -> bool {
         let mut polled = libc::pollfd { fd: self.descriptor(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one descriptor, as counted.

@@ -12,18 +12,18 @@ const HELP: &str = "live forwarding needs CAP_NET_RAW (packet sockets), CAP_NET_
                     or give these to a copy of the command with `setcap \
                     cap_net_raw,cap_net_admin,cap_bpf+ep`";
 
-/// Returns the result of a system call.
+/// Converts the result of a system call.
 pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Returns a new descriptor that has no other owner.
+/// Takes ownership of a new descriptor that a system call returned.
 pub fn owned(result: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: the caller has just got the descriptor from the kernel.
     check(result).map(|descriptor| unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// Returns the error of an operation, with advice if a right is missing.
+/// Builds the error of an operation, with advice if a right is missing.
 pub fn failed(what: &str, error: &io::Error) -> Error {
     let message = Error::new(format!("{what}: {error}"));
     match error.raw_os_error() {
@@ -32,10 +32,10 @@ pub fn failed(what: &str, error: &io::Error) -> Error {
     }
 }
 
-/// Returns the index of an interface of this network namespace whose frames are those of Ethernet.
+/// Returns the index of an Ethernet interface of this network namespace.
 ///
 /// # Errors
-/// If there is no such interface of that name.
+/// If there is no Ethernet interface of that name.
 pub fn interface_index(name: &str) -> Result<u32> {
     let missing = || {
         Error::new(format!("port {name}: there is no such interface"))
@@ -55,21 +55,22 @@ pub fn interface_index(name: &str) -> Result<u32> {
     }
 }
 
-/// The type of an interface's link (`ARPHRD_...` of linux/if_arp.h).
+/// Returns the link type of an interface (`ARPHRD_...` of linux/if_arp.h).
 fn link_type(index: u32) -> io::Result<u16> {
     // SAFETY: plain system calls; all zeros is a valid `ifreq`, which outlives them.
     unsafe {
         let socket = owned(libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0))?;
         let mut request: libc::ifreq = std::mem::zeroed();
         request.ifr_ifru.ifru_ifindex = index as libc::c_int;
-        // The name that was given may be an alternative one, which only some requests take.
+        // The given name may be an alternative one, which only some requests accept.
         check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFNAME, &raw mut request))?;
         check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR, &raw mut request))?;
         Ok(request.ifr_ifru.ifru_hwaddr.sa_family)
     }
 }
 
-/// Waits until one of these descriptors is readable or closed at its other end, for at most this time.
+/// Waits until one of these descriptors is readable or closed at its other end, at most for
+/// `patience`.
 pub fn wait_for(descriptors: &[RawFd], patience: Duration) -> io::Result<()> {
     let polled = |fd: &RawFd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 };
     let mut polled: Vec<_> = descriptors.iter().map(polled).collect();
@@ -81,7 +82,7 @@ pub fn wait_for(descriptors: &[RawFd], patience: Duration) -> io::Result<()> {
     }
 }
 
-/// Whether an interface exists.
+/// Returns whether an interface exists.
 pub fn exists(index: u32) -> bool {
     let mut name = [0; libc::IF_NAMESIZE];
     // SAFETY: the buffer has the size that the function requires.

@@ -12,14 +12,14 @@ use crate::bpf::Attached;
 use crate::ingress;
 use crate::system::{check, exists, failed, interface_index, owned};
 
-/// The way from the machine, on any core, into the receive path of a port.
+/// Delivers frames from the machine, on any core, into the receive path of a port.
 pub struct Twin {
     device: Arc<Device>,
     program: Attached,
 }
 
-/// The TAP device of a port, which disappears with this value. As its name has the port's index, a
-/// port has one: two forwarders would both forward every packet.
+/// The TAP device of a port. It is removed with this value. Its name contains the port's index, so
+/// a port can have only one: two forwarders would both forward every packet.
 pub struct Device {
     tap: File,
     name: String,
@@ -27,10 +27,11 @@ pub struct Device {
 }
 
 impl Device {
-    /// Creates the device of a port, an interface of this index. It is down.
+    /// Creates the device of a port with this interface index. The device is down.
     ///
     /// # Errors
-    /// Without the rights, if the kernel has no TAP devices, or if another process has the port.
+    /// If the process lacks the rights, the kernel has no TAP devices, or another process has the
+    /// port.
     pub fn of_port(port: &str, interface: u32) -> Result<Self> {
         let name = format!("loom{interface}");
         let tap = open_device(&name, 0).map_err(|problem| match problem {
@@ -41,14 +42,14 @@ impl Device {
             problem => problem.of(&name),
         });
         let (tap, name) = tap?;
-        // The device has no addresses of its own. What the kernel sends there regardless is lost,
-        // so a /proc that cannot be written does no harm.
+        // The device has no addresses of its own. Packets that the kernel sends there regardless
+        // are lost, so a read-only /proc does no harm.
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
         let index = interface_index(&name)?;
         Ok(Self { tap, name, index })
     }
 
-    /// Fails if the device does not exist any more: the kernel would hear nothing of the port.
+    /// Fails if the device no longer exists: packets from the port would not reach the kernel.
     ///
     /// # Errors
     /// If it was removed.
@@ -61,22 +62,22 @@ impl Device {
 }
 
 impl Twin {
-    /// Makes the device of a port, an interface of this index, its twin.
+    /// Makes the device the twin of a port with this interface index.
     ///
     /// # Errors
-    /// Without the rights.
+    /// If the process lacks the rights.
     pub fn new(device: Arc<Device>, interface: u32) -> Result<Self> {
         let program = ingress::mark_and_move(&device.name, device.index, interface)?;
         set_up(&device.name)?;
         Ok(Self { device, program })
     }
 
-    /// The descriptors of the device and of its program.
+    /// Returns the descriptors of the device and of its program.
     pub fn descriptors(&self) -> [RawFd; 2] {
         [self.device.tap.as_raw_fd(), self.program.as_raw_fd()]
     }
 
-    /// Hands a frame to the kernel, as if the port had received it.
+    /// Hands a frame to the kernel as if the port had received it.
     ///
     /// # Errors
     /// If the kernel does not accept it.
@@ -85,19 +86,19 @@ impl Twin {
     }
 }
 
-/// Creates a TAP device, which is down, and returns its name. `flags` are those of open(2).
+/// Creates a TAP device, which is down, and returns it with its name. `flags` are flags of open(2).
 ///
 /// # Errors
-/// Without the rights, or if the kernel has no TAP devices.
+/// If the process lacks the rights, or the kernel has no TAP devices.
 pub fn create_device(name: &str, flags: libc::c_int) -> Result<(File, String)> {
     open_device(name, flags).map_err(|problem| problem.of(name))
 }
 
-/// Why there is no device.
+/// Why a device could not be created.
 enum Problem {
-    /// The kernel has no TAP devices, or gives none to us.
+    /// The kernel has no TAP devices, or grants none to this process.
     None(Error),
-    /// It does not give this one.
+    /// The kernel refuses this device.
     Refused(io::Error),
 }
 
@@ -150,7 +151,7 @@ fn copy_name(request: &mut libc::ifreq, name: &str) {
 /// Sets an interface up.
 ///
 /// # Errors
-/// Without the rights.
+/// If the process lacks the rights.
 pub fn set_up(name: &str) -> Result {
     let mut request = empty_request();
     copy_name(&mut request, name);

@@ -1,4 +1,4 @@
-//! Rules of nftables on the way of forwarded packets (linux/netfilter/nf_tables.h).
+//! nftables rules on the path of forwarded packets (linux/netfilter/nf_tables.h).
 
 use std::io;
 
@@ -46,7 +46,7 @@ struct Chain {
     rules: u32,
 }
 
-/// Returns the chains that may decide on packets of the ports.
+/// Returns the chains that may decide about packets of the ports.
 pub fn find(place: &Place) -> io::Result<Vec<String>> {
     let names: Vec<String> = place.names().map(|(_, name)| name).collect();
     let mut found = Vec::new();
@@ -81,7 +81,8 @@ impl Chain {
     }
 }
 
-/// Reads a message: the family and the chain. `None` for a chain at no hook.
+/// Parses a chain message into its family and chain. Returns `None` for a chain that is not
+/// attached to a hook.
 fn parse(payload: &[u8]) -> io::Result<Option<(u8, Chain)>> {
     let malformed = || io::Error::other("a chain of nftables that cannot be read");
     let (header, list) = payload.split_at_checked(HEADER).ok_or_else(malformed)?;
@@ -114,7 +115,7 @@ fn parse(payload: &[u8]) -> io::Result<Option<(u8, Chain)>> {
     Ok(Some((header[0], Chain { name, hook, devices, accepts, rules })))
 }
 
-/// A number in the order of the network.
+/// Reads a number in network byte order.
 fn word(value: &[u8]) -> Option<u32> {
     value.try_into().ok().map(u32::from_be_bytes)
 }
@@ -153,7 +154,7 @@ mod tests {
             (chain(family::IPV4, 2, "", 0, 0), true),
             (chain(family::IPV6, 0, "", 1, 1), true),
             (chain(family::IPV4, 4, "", 1, 1), true),
-            // For this computer, from it, ARP, bridges.
+            // Input, output, ARP and bridge chains do not count.
             (chain(family::IPV4, 1, "", 0, 9), false),
             (chain(family::IPV4, 3, "", 0, 9), false),
             (chain(3, 0, "", 0, 9), false),
@@ -168,7 +169,7 @@ mod tests {
         let whole = chain(family::INET, 2, "eth1", 1, 3);
         let plain = [&[2, 0, 0, 0][..], &attribute(attribute::NAME, b"c\0")].concat();
         assert_eq!(parse(&plain).expect("a chain"), None);
-        // Inside the header, and inside attributes.
+        // The message is cut inside the header and inside attributes.
         for length in [0, 3, 5, 9, 13, 17, 21, 30] {
             assert!(parse(&whole[..length]).is_err(), "{length}");
         }

@@ -1,10 +1,10 @@
-//! Kernel features that forwarding ignores: they decide where packets go, and are not in the tables of
-//! the program.
+//! Kernel features that forwarding ignores: they decide where packets go, but the tables of the
+//! program do not contain them.
 //!
-//! A packet that the machine forwards does not pass the kernel's firewall, for example. Where that
-//! is so, an operator has to know: before the first packet, and when it changes later. [`ALL`] is
-//! the list, docs/operate/kernel.md shows it. [`look`] finds which of them hold, for the ports of
-//! this process and for what concerns the whole network namespace.
+//! A packet that the machine forwards bypasses the kernel's firewall, for example. An operator has
+//! to know that before the first packet, and when it changes later. [`ALL`] lists the conditions;
+//! docs/operate/kernel.md shows the list. [`look`] finds the conditions that hold for the ports of
+//! this process, or for the whole network namespace.
 
 mod firewall;
 mod multicast;
@@ -34,28 +34,27 @@ use crate::system::wait_for;
 /// Whether forwarding starts although a condition holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtStart {
-    /// Only if it is accepted: packets would bypass rules that stop or change them, or take another
-    /// route.
+    /// Forwarding starts only if the operator accepts the condition: packets would bypass rules
+    /// that stop or change them, or would take another route.
     Refused,
-    /// With a warning: some packets are treated in another way.
+    /// Forwarding starts with a warning: some packets are treated differently.
     Warned,
 }
 
-/// Something in the kernel that decides where packets go, and that the tables do not follow.
+/// A kernel feature that decides where packets go and that the tables do not follow.
 pub struct Condition {
-    /// The name, for options and metrics.
+    /// The name of the condition in options and metrics.
     pub name: &'static str,
-    /// The effect on a start.
     pub at_start: AtStart,
-    /// The effect on packets in the kernel, and on those that the machine forwards.
+    /// The effect on packets in the kernel, and on packets that the machine forwards.
     pub effect: &'static str,
-    /// Where the kernel says it.
+    /// Where the kernel reports the feature.
     pub source: &'static str,
-    /// Returns what holds, in words.
+    /// Returns a description of each match, or `None` if the condition does not hold.
     find: fn(&Place) -> io::Result<Option<String>>,
 }
 
-/// All conditions, the most severe first.
+/// All conditions, ordered by severity, most severe first.
 pub const ALL: [Condition; 10] = [
     Condition {
         name: "netfilter",
@@ -134,22 +133,22 @@ pub const ALL: [Condition; 10] = [
     },
 ];
 
-/// The ports, and how they are served.
+/// The ports of this process, and what matters about how they are served.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Indices of the interfaces.
+    /// Interface indices.
     pub ports: Vec<u32>,
-    /// The kernel's tables that are followed.
+    /// The kernel's routing tables that the mirror follows.
     pub tables: Vec<u32>,
-    /// The program hands packets without a route to their source to the kernel.
+    /// Whether the program hands packets without a route to their source to the kernel.
     pub checks_sources: bool,
-    /// Where tagged frames have arrived.
+    /// The interfaces at which tagged frames have arrived.
     pub tagged: Arc<Tagged>,
 }
 
 impl Place {
-    /// The place of a program. `None` if no table of it follows the kernel's routes, so that it does
-    /// not stand in for the kernel.
+    /// Returns the place of a program. Returns `None` if no table of the program follows the
+    /// kernel's routes: such a program does not replace the kernel's forwarding.
     pub fn of(program: &ir::Program, ports: &[Option<u32>], tables: &[u32]) -> Option<Self> {
         let engine = &program.engines[program.main.index()];
         engine.offloads.iter().any(|offload| TABLES.contains(&&offload.name[..])).then(|| Self {
@@ -160,7 +159,7 @@ impl Place {
         })
     }
 
-    /// The ports with their present names.
+    /// Returns the index and present name of each port.
     fn names(&self) -> impl Iterator<Item = (u32, String)> {
         self.ports.iter().filter_map(|index| Some((*index, interface_name(*index)?)))
     }
@@ -170,7 +169,7 @@ impl Place {
     }
 }
 
-/// Whether the main engine hands packets to the cpu for a reason of this name.
+/// Returns whether the main engine hands packets to the CPU for the reason with this name.
 fn hands_over(program: &ir::Program, name: &str) -> bool {
     let engine = &program.engines[program.main.index()];
     engine.steps.iter().any(|step| {
@@ -205,18 +204,18 @@ fn hands_over(program: &ir::Program, name: &str) -> bool {
 /// A condition that holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
-    /// The name of the condition.
     pub condition: String,
     /// The detail, in words.
     pub detail: String,
 }
 
-/// Returns the conditions that hold now. What the kernel does not tell may hold.
+/// Returns the conditions that hold now. A condition that the kernel fails to report counts as
+/// holding.
 pub fn look(place: &Place) -> Vec<Found> {
     let found = ALL.iter().filter_map(|condition| {
         let detail = match (condition.find)(place) {
             Ok(detail) => detail?,
-            // The kernel, or this one, lacks it.
+            // This kernel does not have the feature.
             Err(error) if is_absent(&error) => return None,
             Err(error) => format!("the kernel does not tell: {error}"),
         };
@@ -225,10 +224,10 @@ pub fn look(place: &Place) -> Vec<Found> {
     found.collect()
 }
 
-/// Fails if conditions hold that are neither accepted nor only warned of. Returns the warnings.
+/// Fails if conditions hold that are neither accepted nor only warned about. Returns the warnings.
 ///
 /// # Errors
-/// With all of them, and the options that accept them.
+/// The error lists all refused conditions, and the options that accept them.
 pub fn check(found: &[Found], accepted: &[String]) -> Result<Vec<String>> {
     let mut refused: Vec<&Found> = Vec::new();
     let mut warnings = Vec::new();
@@ -266,16 +265,16 @@ fn by_name(name: &str) -> Option<&'static Condition> {
     ALL.iter().find(|condition| condition.name == name)
 }
 
-/// A subscription to changes that may matter.
+/// A subscription to kernel changes after which conditions may differ.
 pub struct Changes(Socket);
 
 impl Changes {
-    /// Subscribes.
+    /// Subscribes to the kernel's notifications.
     ///
     /// # Errors
     /// If the kernel refuses.
     pub fn subscribe() -> Result<Self> {
-        /// `RTNLGRP_...`: links, qdiscs, rules and settings of interfaces of IPv4 and IPv6.
+        /// `RTNLGRP_...`: links, qdiscs, rules, and the settings of IPv4 and IPv6 interfaces.
         const GROUPS: [u32; 6] = [1, 4, 8, 19, 24, 25];
         let subscribed = || {
             let mut socket = Socket::new(NETLINK_ROUTE)?;
@@ -289,13 +288,13 @@ impl Changes {
         subscribed().map_err(|error: io::Error| Error::new(format!("notifications: {error}")))
     }
 
-    /// Waits for a change, for at most this time.
+    /// Waits for a change, at most for `patience`.
     ///
     /// # Errors
     /// If the kernel refuses.
     pub fn wait(&self, patience: Duration) -> io::Result<()> {
         wait_for(&[self.0.as_raw_fd()], patience)?;
-        // What changed does not matter: everything is looked at.
+        // The content does not matter: all conditions are checked again.
         let mut nothing: &mut [u8] = &mut [];
         while self.0.recv(&mut nothing, libc::MSG_TRUNC).is_ok() {}
         Ok(())
@@ -314,7 +313,7 @@ fn netfilter(place: &Place) -> io::Result<Option<String>> {
     Ok((!found.is_empty()).then(|| shortened(&found)))
 }
 
-/// Whether an error says that the kernel does not have what is asked for.
+/// Returns whether an error means that the kernel does not have the feature.
 fn is_absent(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
         || matches!(
@@ -323,7 +322,7 @@ fn is_absent(error: &io::Error) -> bool {
         )
 }
 
-/// Joins the first of several texts.
+/// Joins the first few texts, and counts the rest.
 fn shortened(texts: &[String]) -> String {
     const SHOWN: usize = 4;
     let shown = texts[..texts.len().min(SHOWN)].join(", ");
@@ -333,7 +332,7 @@ fn shortened(texts: &[String]) -> String {
     }
 }
 
-/// The present name of an interface.
+/// Returns the present name of an interface.
 pub fn interface_name(index: u32) -> Option<String> {
     let mut name: [c_char; libc::IF_NAMESIZE] = [0; libc::IF_NAMESIZE];
     // SAFETY: the buffer has the size that the function requires, which ends it with a zero.
@@ -343,7 +342,7 @@ pub fn interface_name(index: u32) -> Option<String> {
     }
 }
 
-/// A number below `/proc/sys/net`; `None` if there is no such setting.
+/// Returns a numeric setting below `/proc/sys/net`. Returns `None` if the setting does not exist.
 pub fn setting(path: &str) -> Option<u32> {
     fs::read_to_string(format!("/proc/sys/net/{path}")).ok()?.trim().parse().ok()
 }

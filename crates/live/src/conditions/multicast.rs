@@ -1,4 +1,4 @@
-//! Multicast on this router: who has joined a group, and who routes groups.
+//! Multicast on this router: which groups processes have joined, and which groups a daemon routes.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::{Place, setting, shortened};
 
-/// Ports between which a daemon has the kernel forward groups.
+/// Returns the ports between which a daemon makes the kernel forward multicast groups.
 pub fn routes(place: &Place) -> io::Result<Option<String>> {
     let mut found = Vec::new();
     for (_, name) in place.names() {
@@ -19,11 +19,11 @@ pub fn routes(place: &Place) -> io::Result<Option<String>> {
     Ok((!found.is_empty()).then(|| shortened(&found)))
 }
 
-/// Returns the groups that processes have joined at ports, and whose packets the program drops.
+/// Returns the groups that processes have joined at ports. The program drops their packets.
 pub fn groups(place: &Place) -> io::Result<Option<String>> {
     let read = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}"));
     let names: Vec<String> = place.names().map(|(_, name)| name).collect();
-    // A kernel without IPv6 has no file of its groups.
+    // A kernel without IPv6 has no `igmp6` file.
     let (v4, v6) = (read("igmp").unwrap_or_default(), read("igmp6").unwrap_or_default());
     let found: Vec<String> = groups4(&v4)
         .into_iter()
@@ -34,7 +34,7 @@ pub fn groups(place: &Place) -> io::Result<Option<String>> {
     Ok((!found.is_empty()).then(|| shortened(&found)))
 }
 
-/// The ports and groups in `/proc/net/igmp`, but those of the link.
+/// Returns the ports and groups in `/proc/net/igmp`, without link-local groups.
 fn groups4(text: &str) -> Vec<(String, String)> {
     let (mut port, mut found) = ("", Vec::new());
     for line in text.lines().skip(1) {
@@ -44,7 +44,8 @@ fn groups4(text: &str) -> Vec<(String, String)> {
             // Index, name, colon, count.
             port = words.next().unwrap_or_default().trim_end_matches(':');
         } else if let Ok(group) = u32::from_str_radix(first, 16) {
-            // It is printed as the number that its bytes in memory are.
+            // The kernel prints the address's bytes in memory as a number of this computer's byte
+            // order.
             let group = Ipv4Addr::from(group.to_ne_bytes());
             if group.octets()[..3] != [224, 0, 0] {
                 found.push((port.to_owned(), group.to_string()));
@@ -54,8 +55,8 @@ fn groups4(text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The ports and groups in `/proc/net/igmp6`, but those of the link, and those that the kernel itself
-/// joins as a router.
+/// Returns the ports and groups in `/proc/net/igmp6`, without link-local groups and without the
+/// groups that the kernel itself joins as a router.
 fn groups6(text: &str) -> Vec<(String, String)> {
     const ALL_ROUTERS_OF_THE_SITE: Ipv6Addr = Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 0, 2);
     let row = |line: &str| {

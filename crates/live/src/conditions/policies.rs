@@ -1,4 +1,4 @@
-//! Policies of IPsec (linux/xfrm.h).
+//! IPsec policies (linux/xfrm.h).
 
 use std::io;
 
@@ -15,7 +15,7 @@ const GET_DEFAULT: u16 = 0x28;
 /// Lengths of `struct xfrm_userpolicy_id` and `struct xfrm_userpolicy_info`.
 const REQUEST: usize = 64;
 const HEADER: usize = 168;
-/// Where the latter has direction and action.
+/// Offsets of direction and action in `struct xfrm_userpolicy_info`.
 const DIRECTION: usize = 160;
 const ACTION: usize = 161;
 /// `XFRM_POLICY_OUT`, `XFRM_POLICY_FWD`.
@@ -24,7 +24,7 @@ const BLOCK: u8 = 1;
 /// `XFRMA_TMPL`.
 const TEMPLATE: u16 = 5;
 
-/// Counts the policies that discard or protect packets on their way through.
+/// Counts the policies that discard or protect forwarded packets.
 pub fn find(_: &Place) -> io::Result<Option<String>> {
     let mut count = 0;
     for message in ask(PROTOCOL, Ask::All, GET_POLICY, &[0; REQUEST])? {
@@ -34,13 +34,13 @@ pub fn find(_: &Place) -> io::Result<Option<String>> {
         let policies = if count == 1 { "policy" } else { "policies" };
         return Ok(Some(format!("{count} {policies} of IPsec")));
     }
-    // Kernels before Linux 5.16 have no defaults.
+    // Kernels before Linux 5.16 have no default policies.
     let defaults = ask(PROTOCOL, Ask::One, GET_DEFAULT, &[0; 4]).unwrap_or_default();
     let blocks = defaults.first().is_some_and(|defaults| blocks_by_default(defaults));
     Ok(blocks.then(|| "IPsec blocks what has no policy".to_owned()))
 }
 
-/// Whether a policy does something to packets on their way through.
+/// Returns whether a policy applies to forwarded packets and blocks or transforms them.
 fn decides(payload: &[u8]) -> io::Result<bool> {
     let malformed = || io::Error::other("a policy of IPsec that cannot be read");
     let (header, list) = payload.split_at_checked(HEADER).ok_or_else(malformed)?;
@@ -48,7 +48,7 @@ fn decides(payload: &[u8]) -> io::Result<bool> {
     Ok(DIRECTIONS.contains(&header[DIRECTION]) && (header[ACTION] == BLOCK || has_template))
 }
 
-/// Whether `struct xfrm_userpolicy_default` (in, fwd, out) blocks.
+/// Returns whether `struct xfrm_userpolicy_default` (in, fwd, out) blocks forwarded packets.
 fn blocks_by_default(payload: &[u8]) -> bool {
     payload.get(1..3).is_some_and(|defaults| defaults.contains(&BLOCK))
 }

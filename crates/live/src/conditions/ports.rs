@@ -1,4 +1,4 @@
-//! Conditions of single ports.
+//! Conditions of individual ports.
 
 use std::io;
 
@@ -13,23 +13,24 @@ use crate::forwards::Forwards;
 const GET_LINK: u16 = 18;
 const GET_QDISC: u16 = 38;
 const GET_FILTER: u16 = 46;
-/// Lengths of `struct ifinfomsg` and `struct tcmsg`. Both have the index of the interface at 4.
+/// Lengths of `struct ifinfomsg` and `struct tcmsg`. Both have the interface index at offset 4.
 const LINK_HEADER: usize = 16;
 const QDISC_HEADER: usize = 20;
 const INDEX: usize = 4;
-/// Where `struct tcmsg` has the parent.
+/// Offset of the parent in `struct tcmsg`.
 const PARENT: usize = 12;
 /// `IFLA_MASTER`.
 const MASTER: u16 = 10;
 /// `TCA_KIND`.
 const KIND: u16 = 1;
 
-/// Queueing disciplines that only queue: the order of a flow's packets stays, and none is held back.
+/// Queueing disciplines that only queue: they keep the order of a flow's packets and hold none
+/// back.
 const PLAIN: [&str; 6] = ["noqueue", "mq", "pfifo_fast", "pfifo", "fq", "fq_codel"];
-/// Places of filters: `ingress`, and both of `clsact`.
+/// Parents of filters: `ingress`, and the two of `clsact`.
 const FILTERED: [u32; 3] = [0xffff_0000, 0xffff_fff2, 0xffff_fff3];
 
-/// The bridges, bonds or VRFs that ports are in.
+/// Returns the bridges, bonds or VRFs that have ports as members.
 pub fn master(place: &Place) -> io::Result<Option<String>> {
     let mut found = Vec::new();
     for (index, name) in place.names() {
@@ -52,7 +53,7 @@ fn master_of(payload: &[u8]) -> io::Result<Option<u32>> {
     master.map(|(_, value)| word(value, 0).ok_or_else(malformed)).transpose()
 }
 
-/// Ports whose reverse path filter refuses more than the program hands over.
+/// Returns the ports whose reverse path filter is stricter than the program's source check.
 pub fn reverse_path(place: &Place) -> io::Result<Option<String>> {
     let all_ports = setting("ipv4/conf/all/rp_filter").unwrap_or_default();
     let found = place.names().filter_map(|(_, name)| {
@@ -64,7 +65,7 @@ pub fn reverse_path(place: &Place) -> io::Result<Option<String>> {
     Ok(all(&found.collect::<Vec<_>>()))
 }
 
-/// Ports with queueing disciplines that do more than queue, or with filters.
+/// Returns the ports with filters, or with queueing disciplines that do more than queue.
 pub fn traffic_control(place: &Place) -> io::Result<Option<String>> {
     let mut found = Vec::new();
     for message in ask(NETLINK_ROUTE, Ask::All, GET_QDISC, &[0; QDISC_HEADER])? {
@@ -82,7 +83,7 @@ pub fn traffic_control(place: &Place) -> io::Result<Option<String>> {
     Ok(all(&found))
 }
 
-/// The interface and the kind of a queueing discipline.
+/// Returns the interface index and the kind of a queueing discipline.
 fn discipline(payload: &[u8]) -> io::Result<(u32, String)> {
     let malformed = || io::Error::other("a qdisc that cannot be read");
     let index = word(payload, INDEX).ok_or_else(malformed)?;
@@ -96,7 +97,7 @@ fn has_filters(index: u32) -> io::Result<bool> {
         let mut request = [0; QDISC_HEADER];
         request[INDEX..INDEX + 4].copy_from_slice(&index.to_ne_bytes());
         request[PARENT..PARENT + 4].copy_from_slice(&parent.to_ne_bytes());
-        // A place that this qdisc does not have is an error.
+        // The kernel returns an error for a parent that this qdisc does not have.
         let filters = ask(NETLINK_ROUTE, Ask::All, GET_FILTER, &request);
         if filters.is_ok_and(|filters| !filters.is_empty()) {
             return Ok(true);
@@ -105,13 +106,13 @@ fn has_filters(index: u32) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Ports at which frames of VLANs have arrived.
+/// Returns the ports at which VLAN frames have arrived.
 pub fn tagged(place: &Place) -> io::Result<Option<String>> {
     let names = place.tagged.interfaces().filter_map(interface_name);
     Ok(all(&names.map(|name| format!("tagged frames at {name}")).collect::<Vec<_>>()))
 }
 
-/// Ports from which the kernel forwards nothing.
+/// Returns the ports from which the kernel does not forward.
 pub fn not_forwarding(place: &Place) -> io::Result<Option<String>> {
     let found = place.names().filter_map(|(_, name)| {
         let forwards = Forwards::of(&name);

@@ -1,24 +1,24 @@
-//! Requests to any part of the kernel by netlink (netlink(7)), and what the replies consist of.
+//! Netlink requests (netlink(7)) to any subsystem of the kernel, and their replies.
 
 use std::io;
 
 use netlink_packet_core::{NLM_F_DUMP, NetlinkPayload};
 use wireloom_net::netlink::{RawMessage, connect, for_each_message, send};
 
-/// How many messages reply to a request.
+/// How many messages the kernel sends in reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// One.
     One,
-    /// All that there are. Some may be missing if they change meanwhile.
+    /// All objects (a dump). Objects that change during the dump may be missing.
     All,
 }
 
-/// Sends a request of this number to a part of the kernel (`NETLINK_...`), and returns the replies
-/// without their netlink headers.
+/// Sends a request with message type `number` to a netlink family (`NETLINK_...`). Returns the
+/// replies without their netlink headers.
+///
 ///
 /// # Errors
-/// If the kernel refuses it, or does not have this part.
+/// If the kernel refuses the request, or lacks the family.
 pub fn ask(protocol: isize, what: Ask, number: u16, payload: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     let socket = connect(protocol)?;
     let flags = if what == Ask::All { NLM_F_DUMP } else { 0 };
@@ -62,7 +62,7 @@ pub mod tests {
     /// Length of `struct nlmsghdr`.
     const HEADER: usize = 16;
 
-    /// An attribute, padded.
+    /// Builds an attribute with its padding.
     pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
         let mut bytes = (value.len() as u16 + 4).to_ne_bytes().to_vec();
         bytes.extend(kind.to_ne_bytes());

@@ -1,4 +1,4 @@
-//! Rules of policy routing (`ip rule`; linux/fib_rules.h).
+//! Policy routing rules (`ip rule`; linux/fib_rules.h).
 
 use std::io;
 
@@ -16,7 +16,8 @@ const HEADER: usize = 12;
 const TO_TABLE: u8 = 1;
 /// `FIB_RULE_INVERT`.
 const INVERT: u32 = 2;
-/// The table `default`. It is the last, and packets without a route are handed to the kernel.
+/// The table `default`. The kernel looks it up last; the program hands packets without a route to
+/// the kernel.
 const DEFAULT: u32 = 253;
 
 mod attribute {
@@ -25,26 +26,25 @@ mod attribute {
     pub const SUPPRESS_LENGTH: u16 = 14;
     pub const TABLE: u16 = 15;
     pub const OUTPUT: u16 = 17;
-    /// Attributes that are no condition: padding, and the creator of the rule.
+    /// Attributes that are not conditions: padding, and the rule's creator.
     pub const OTHERS: [u16; 2] = [18, 21];
     pub const L3_MASTER: u16 = 19;
 }
 
-/// A rule.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Rule {
     priority: u32,
-    /// The table in which it looks; `None` for other actions.
+    /// The table that the rule looks up. `None` for other actions.
     table: Option<u32>,
-    /// The interface on which packets arrive.
+    /// The input interface that the rule matches. `None` matches all.
     input: Option<String>,
-    /// A rule for packets of sockets bound to an interface, or of VRFs.
+    /// The rule matches packets of sockets bound to an interface, or of VRFs.
     is_for_others: bool,
-    /// A rule with further conditions, or one that skips some routes.
+    /// The rule has further conditions, or suppresses some routes.
     is_limited: bool,
 }
 
-/// Says how the kernel looks up routes in another way than the tables that are followed.
+/// Describes how the kernel's lookup differs from the tables that the mirror follows.
 pub fn find(place: &Place) -> io::Result<Option<String>> {
     let ports: Vec<String> = place.names().map(|(_, name)| name).collect();
     for (version, family) in [("IPv4", libc::AF_INET), ("IPv6", libc::AF_INET6)] {
@@ -52,7 +52,7 @@ pub fn find(place: &Place) -> io::Result<Option<String>> {
         request[0] = family as u8;
         let rules = match ask(NETLINK_ROUTE, Ask::All, GET_RULE, &request) {
             Ok(messages) => {
-                // A kernel that does not know the family gives the rules of all.
+                // A kernel that does not know the family returns the rules of all families.
                 let own = messages.iter().filter(|message| message.first() == Some(&request[0]));
                 own.map(|message| parse(message)).collect::<io::Result<Vec<_>>>()?
             }
@@ -67,8 +67,8 @@ pub fn find(place: &Place) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-/// Says what differs between rules and tables that are looked in one after the other. Without
-/// `judges_order` somebody chose the tables in the knowledge of the rules without conditions.
+/// Describes how rules differ from a lookup of `tables` in order. Without `judges_order`, the
+/// operator chose the tables and knows the unconditional rules: their order is not compared.
 fn differs(rules: &[Rule], ports: &[String], judges_order: bool, tables: &[u32]) -> Option<String> {
     let is_for_ports = |rule: &&Rule| {
         let arrives = rule.input.as_ref().is_none_or(|input| ports.contains(input));
@@ -110,7 +110,7 @@ fn parse(payload: &[u8]) -> io::Result<Rule> {
             attribute::PRIORITY => rule.priority = word(value).ok_or_else(malformed)?,
             attribute::TABLE => table = word(value).ok_or_else(malformed)?,
             attribute::OUTPUT | attribute::L3_MASTER => rule.is_for_others = true,
-            // -1: none.
+            // -1 means no suppression.
             attribute::SUPPRESS_LENGTH if word(value) == Some(u32::MAX) => {}
             kind if attribute::OTHERS.contains(&kind) => {}
             _ => rule.is_limited = true,
@@ -154,7 +154,7 @@ mod tests {
             rules.insert(at, more);
             assert_eq!(differs(&rules, &[255, 254]), expected, "{rules:?}");
         }
-        // An operator chose the tables.
+        // The operator chose the tables.
         assert!(!differs(&[rule(255), rule(100), rule(254)], &[100, 255, 254]));
         assert!(differs(&[Rule { is_limited: true, ..rule(9) }], &[100, 255, 254]));
     }

@@ -1,4 +1,4 @@
-//! Rules of iptables on the way of forwarded packets, where its tables are not those of nftables
+//! iptables rules on the path of forwarded packets, where iptables does not use nftables
 //! (linux/netfilter_ipv4/ip_tables.h, linux/netfilter_ipv6/ip6_tables.h).
 
 use std::fs;
@@ -7,14 +7,15 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::system::{check, owned};
 
-/// One of the two families.
+/// The constants of one address family.
 struct Family {
     domain: libc::c_int,
     level: libc::c_int,
-    /// The tables that this network namespace has. Others would be made by asking for them.
+    /// The file that lists the existing tables of this network namespace. Asking the kernel for
+    /// another table would create it.
     names: &'static str,
     command: &'static str,
-    /// Where an entry has the offset of its target.
+    /// Offset of the field with the target's offset in an entry.
     target_at: usize,
 }
 
@@ -38,24 +39,24 @@ const FAMILIES: [Family; 2] = [
 /// `IPT_SO_GET_INFO` and `IPT_SO_GET_ENTRIES`.
 const GET_INFO: libc::c_int = 64;
 const GET_ENTRIES: libc::c_int = 65;
-/// `XT_TABLE_MAXNAMELEN`, with the zero.
+/// `XT_TABLE_MAXNAMELEN`, including the terminating zero.
 const NAME: usize = 32;
 /// Length of `struct ipt_getinfo`: name, hooks, 5 chains, 5 policies, entries, bytes.
 const INFO: usize = NAME + 4 + 20 + 20 + 4 + 4;
 /// Length of `struct ipt_get_entries` without the entries.
 const ENTRIES: usize = 40;
-/// Length of `struct xt_entry_target`, after which a standard target has its verdict.
+/// Length of `struct xt_entry_target`. The verdict of a standard target follows it.
 const TARGET: usize = 32;
 /// `-NF_ACCEPT - 1`.
 const ACCEPT: i32 = -2;
 /// `NF_INET_PRE_ROUTING`, `NF_INET_FORWARD`, `NF_INET_POST_ROUTING`.
 const WAY: [(usize, &str); 3] = [(0, "PREROUTING"), (2, "FORWARD"), (4, "POSTROUTING")];
-/// The entries of a table with more bytes are not copied.
+/// Largest size of the entries in bytes. Larger tables are not copied.
 const MOST: usize = 64 << 20;
-/// How often a table is read again that is replaced meanwhile.
+/// Attempts to read a table that is replaced between two calls.
 const ATTEMPTS: usize = 10;
 
-/// Returns the chains that may decide on forwarded packets.
+/// Returns the chains that may decide about forwarded packets.
 pub fn find() -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     for family in &FAMILIES {
@@ -68,7 +69,7 @@ pub fn find() -> io::Result<Vec<String>> {
                     let name = |chain| format!("{} {table} {chain}", family.command);
                     found.extend(chains.into_iter().map(name));
                 }
-                // The table has gone.
+                // The table was removed meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -77,11 +78,11 @@ pub fn find() -> io::Result<Vec<String>> {
     Ok(found)
 }
 
-/// Has the kernel fill a buffer with what an option returns.
+/// Fills a buffer with the value of a socket option.
 type Get<'a> = dyn FnMut(libc::c_int, &mut [u8]) -> io::Result<()> + 'a;
 
-/// Returns the chains of a table that may decide on forwarded packets. The entries, which may be
-/// many, are read only if no chain has rules: for the policies.
+/// Returns the chains of a table that may decide about forwarded packets. The entries may be many.
+/// They are read, for the policies, only if no chain has rules.
 fn chains(target_at: usize, get: &mut Get<'_>) -> io::Result<Vec<&'static str>> {
     let mut attempts = 0;
     loop {
@@ -104,7 +105,7 @@ fn chains(target_at: usize, get: &mut Get<'_>) -> io::Result<Vec<&'static str>> 
                 let accepts = |hook| info.policy(hook, entries, target_at) == Some(ACCEPT);
                 return Ok(info.chains(|hook| !accepts(hook)).collect());
             }
-            // The table has been replaced by one of another size.
+            // The table was replaced by one of another size.
             Err(error) if error.raw_os_error() == Some(libc::EAGAIN) && attempts < ATTEMPTS => {}
             Err(error) => return Err(error),
         }
@@ -117,7 +118,7 @@ impl Family {
         owned(unsafe { libc::socket(self.domain, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })
     }
 
-    /// Fills a buffer with what the kernel says of a table, whose name begins it.
+    /// Asks the kernel about a table. The buffer begins with the table's name.
     fn get(
         &self,
         socket: &OwnedFd,
@@ -142,10 +143,11 @@ impl Family {
     }
 }
 
-/// Where the chains of a table are.
+/// The header of a table: where its chains are.
 struct Info {
     hooks: u32,
-    /// Offsets of the first entry of each chain, and of its policy, which is the last.
+    /// Offsets of the first entry and of the policy of each chain. The policy is the chain's last
+    /// entry.
     first: [u32; 5],
     policies: [u32; 5],
     bytes: usize,
@@ -162,7 +164,7 @@ impl Info {
         }
     }
 
-    /// The chains on the way of forwarded packets that the table has, if they meet a condition.
+    /// Returns the table's chains on the path of forwarded packets whose hook meets a condition.
     fn chains(&self, meets: impl Fn(usize) -> bool) -> impl Iterator<Item = &'static str> {
         let way = WAY.into_iter().filter(move |(hook, _)| self.hooks & 1 << hook != 0);
         way.filter(move |(hook, _)| meets(*hook)).map(|(_, name)| name)
@@ -172,13 +174,13 @@ impl Info {
         self.first[hook] != self.policies[hook]
     }
 
-    /// The verdict that ends a chain.
+    /// Returns the verdict of the chain's policy.
     fn policy(&self, hook: usize, entries: &[u8], target_at: usize) -> Option<i32> {
         verdict(entries, self.policies[hook] as usize, target_at)
     }
 }
 
-/// The verdict of an entry with a standard target.
+/// Returns the verdict of an entry with a standard target.
 fn verdict(entries: &[u8], at: usize, target_at: usize) -> Option<i32> {
     let offset = entries.get(at.checked_add(target_at)?..)?.first_chunk::<2>()?;
     let target = at + usize::from(u16::from_ne_bytes(*offset));
@@ -193,7 +195,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// Entries of 152 bytes; the target of each is at 112, its verdict 32 bytes later.
+    /// Builds entries of 152 bytes. The target of each is at 112, its verdict 32 bytes later.
     fn entries(verdicts: &[i32]) -> Vec<u8> {
         let entry = |verdict: &i32| {
             let mut entry = vec![0; 152];
@@ -204,15 +206,16 @@ mod tests {
         verdicts.iter().flat_map(entry).collect()
     }
 
-    /// A table with the chains INPUT, FORWARD and OUTPUT, as `filter`.
+    /// Builds the header of a table with the chains INPUT, FORWARD and OUTPUT, as `filter` has
+    /// them.
     fn info(first: u32, policy: u32, bytes: u32) -> Vec<u8> {
         let words = [0b1110, 0, 0, first, 304, 0, 0, 0, policy, 304, 0, 3, bytes];
         let words = words.into_iter().flat_map(u32::to_ne_bytes);
         [0; NAME].into_iter().chain(words).collect()
     }
 
-    /// What is found if the kernel returns this. `replaced`: so many times the table is another when
-    /// its entries are read.
+    /// Returns the chains found if the kernel returns this table. The table has been replaced the
+    /// first `replaced` times that its entries are read.
     fn find(info: &[u8], entries: &[u8], mut replaced: usize) -> io::Result<Vec<&'static str>> {
         chains(88, &mut |option, buffer| {
             if option == GET_INFO {
@@ -238,7 +241,7 @@ mod tests {
         };
         assert!(!is_found(&[-1, -2, -1], 152));
         assert!(is_found(&[-2, -1, -2], 152));
-        // What cannot be read may drop.
+        // An entry that cannot be read may drop packets.
         assert!(is_found(&[-2], 152));
         assert!(is_found(&[-2, -2, -2], u32::MAX));
     }

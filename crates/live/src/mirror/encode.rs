@@ -1,4 +1,4 @@
-//! Changed rows as updates of a program's tables.
+//! Encodes changed rows as updates of a program's tables.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,24 +13,24 @@ use wireloom_offloads::{Content, EntryKey, Store, Update, resolve_updates};
 use super::hops::BUCKETS;
 use super::rows::{Change, HopRow, RouteRow, UNRESOLVED, meaning};
 
-/// Next hops of a program without a table of them.
+/// The number of next hops of a program without a table of them.
 pub const NEXT_HOPS: u32 = 65_536;
 
-/// The tables that follow the kernel, where a program declares them.
+/// The tables that follow the kernel, if a program declares them.
 pub const TABLES: [&str; 7] =
     ["ports", "next_hops", "buckets", "sources4", "sources6", "destinations4", "destinations6"];
 
-/// The tables of a program and the form of their entries.
+/// A program's tables, and the form of their entries.
 pub struct Encoder {
     /// The program's offloads, without entries.
     empty: Store,
     has: HashMap<&'static str, bool>,
-    /// Packed values by table.
+    /// Packed values, by table.
     values: HashMap<(&'static str, RouteRow), Update>,
 }
 
 impl Encoder {
-    /// For a program.
+    /// Creates an encoder for a program.
     ///
     /// # Errors
     /// If its tables cannot be made, or the addresses in them are not of 32 and 128 bits.
@@ -62,14 +62,14 @@ impl Encoder {
         Ok(Self { empty, has, values: HashMap::new() })
     }
 
-    /// The numbers of next hops that are the kernel's: the upper half of the program's table. The
-    /// others are those of table files, but [`UNRESOLVED`].
+    /// Returns the numbers of next hops that belong to the kernel: the upper half of the program's
+    /// table. Table files have the others, except [`UNRESOLVED`].
     pub fn next_hops(&self) -> Range<u32> {
         let size = self.elements("next_hops").unwrap_or(NEXT_HOPS);
         (size / 2).max(UNRESOLVED + 1).min(size)..size
     }
 
-    /// The numbers of groups of next hops that are the kernel's: the upper half, too.
+    /// Returns the numbers of next hop groups that belong to the kernel: the upper half, too.
     pub fn groups(&self) -> Range<u32> {
         match self.has["buckets"] {
             true => {
@@ -80,10 +80,10 @@ impl Encoder {
         }
     }
 
-    /// Fails if table files have given entries to numbers that are the kernel's.
+    /// Fails if table files have entries with the kernel's numbers.
     ///
     /// # Errors
-    /// With the first of them.
+    /// The error names the first such entry.
     pub fn check(&self, store: &Store) -> Result {
         let buckets = BUCKETS as u64;
         let (hops, groups) = (self.next_hops(), self.groups());
@@ -115,16 +115,16 @@ impl Encoder {
         Ok(())
     }
 
-    /// The number of elements of an array.
+    /// Returns the number of elements of an array.
     fn elements(&self, name: &str) -> Option<u32> {
         let Content::Kind { config, .. } = &self.empty.find(name)?.content else { return None };
         config.params.get("size")?.to_u128().and_then(|size| u32::try_from(size).ok())
     }
 
-    /// Passes on the updates for a change; none for tables that the program does not have.
+    /// Passes the updates for a change to `emit`. Tables that the program does not have get none.
     ///
     /// # Errors
-    /// If a value does not suit its table, and those of `emit`.
+    /// If a value does not suit its table, and the errors of `emit`.
     pub fn encode(&mut self, change: Change, emit: &mut dyn FnMut(Update) -> Result) -> Result {
         match change {
             Change::Port(number, address) => {
@@ -194,7 +194,7 @@ impl Encoder {
         emit(Update { key: key(prefix), ..known.clone() })
     }
 
-    /// Reads a line of an update file.
+    /// Resolves a line of an update file.
     fn resolve(&mut self, table: &str, line: &str) -> Result<Vec<Update>> {
         let text = format!("at 0\ntable {table}\n{line}\n");
         let file = UpdateFile::from_text(Path::new("the kernel's routes"), &text);
@@ -212,8 +212,9 @@ fn usable(entries: Range<u64>) -> String {
     format!("{usable}; with --static all (`wireloom docs operate/kernel`)")
 }
 
-/// The kind of a route to a source. The kernel may refuse IPv4 packets from addresses that it would
-/// not send to (`rp_filter`): programs that check sources leave them to it, as those without a route.
+/// Returns the kind of a route to a source. The kernel may refuse IPv4 packets from addresses that
+/// it would not send to (`rp_filter`). Programs that check sources leave such packets to the
+/// kernel, as they do packets without a route.
 fn of_source(family: Family, kind: u8) -> u8 {
     match (family, kind) {
         (Family::V4, meaning::DIRECTED_BROADCAST | meaning::REJECT | meaning::DISCARD) => {
@@ -223,7 +224,7 @@ fn of_source(family: Family, kind: u8) -> u8 {
     }
 }
 
-/// The tables of sources and of destinations that a prefix belongs to.
+/// Returns the names of the source table and the destination table that a prefix belongs to.
 fn tables(prefix: Prefix) -> (&'static str, &'static str) {
     match prefix.family() {
         Family::V4 => ("sources4", "destinations4"),
@@ -236,7 +237,7 @@ fn key(prefix: Prefix) -> EntryKey {
     EntryKey::Prefix { bits, length: prefix.length() }
 }
 
-/// Whether the main engine calls an offload.
+/// Returns whether the main engine calls an offload.
 fn calls(program: &ir::Program, name: &str) -> bool {
     let engine = &program.engines[program.main.index()];
     let is_it = |offload: ir::OffloadId| engine.offloads[offload.index()].name == name;

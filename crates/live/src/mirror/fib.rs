@@ -1,5 +1,5 @@
-//! The kernel's routes: per table and prefix all of them, in the order in which the kernel tries
-//! them, so that the next best is known when one goes.
+//! The kernel's routes: for each table and prefix all routes, in the order in which the kernel
+//! tries them. So the next best route is known when one is removed.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Bound;
@@ -12,23 +12,23 @@ use wireloom_net::tables::{Family, Prefix};
 use super::objects::Objects;
 use crate::memory::{self, Memory};
 
-/// An IP address; the bits are right-aligned.
+/// An IP address. The bits are right-aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address {
     pub family: Family,
     pub bits: u128,
 }
 
-/// Where a route leads.
+/// A next hop of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hop {
-    /// Index of the interface.
+    /// The interface index.
     pub device: u32,
-    /// The neighbour; `None`: the destination itself, which is on the link.
+    /// The neighbour. `None`: the destination itself, which is on the link.
     pub gateway: Option<Address>,
-    /// Share of the flows, from 1.
+    /// The share of the flows, from 1.
     pub weight: u32,
-    /// The kernel does not use it: its interface is down.
+    /// Whether the kernel ignores this next hop because its interface is down.
     pub is_dead: bool,
 }
 
@@ -37,31 +37,32 @@ pub struct Hop {
 pub struct Route {
     /// `RTN_...` of linux/rtnetlink.h.
     pub kind: u8,
-    /// Empty for routes that lead nowhere.
+    /// Empty for a route without next hops, such as a discarding one.
     pub hops: Vec<Hop>,
-    /// The next hop object that says where it leads, instead of the above. 0: none.
+    /// The next hop object that says where the route leads, instead of `hops`. 0: none.
     pub object: u32,
-    /// The MTU of the route itself, in bytes of layer 3. 0: that of the link.
+    /// The MTU of the route itself, in bytes of layer 3. 0: the link's MTU.
     pub mtu: u32,
     /// Set if the tables cannot describe the route. The kernel then forwards the packets of its
     /// prefix, whatever the metrics are.
     pub apart: Option<Apart>,
 }
 
-/// What the tables cannot describe of a route. The kernel tells routes of a prefix apart by it.
+/// Properties of a route that the tables cannot describe. The kernel distinguishes routes of a
+/// prefix by them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Apart {
     pub selector: Selector,
-    /// The kernel goes on with another table.
+    /// Whether the kernel continues with another table (`throw`).
     pub is_thrown: bool,
 }
 
-/// The packets of a prefix that a route is for.
+/// The packets of a prefix that a route applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Selector {
     /// The type of service. 0: any.
     pub service: u8,
-    /// The prefix of their sources. Length 0: any.
+    /// The source prefix. Length 0: any.
     pub source: u128,
     pub source_length: u8,
 }
@@ -77,27 +78,28 @@ pub mod kind {
     pub const PROHIBIT: u8 = 8;
 }
 
-/// What a message says.
+/// A route as a message of the kernel describes it.
 #[derive(Clone, Debug)]
 pub struct Said {
-    /// The kernel's table.
+    /// The number of the kernel's table.
     pub table: u32,
     pub prefix: Prefix,
-    /// The lowest is used.
+    /// The kernel uses the route with the lowest metric.
     pub metric: u32,
     pub route: Route,
-    /// When the kernel stops using it.
+    /// When the kernel stops using the route. `None`: never.
     pub expires: Option<Instant>,
 }
 
 impl Said {
-    /// Whether the kernel still uses the route.
+    /// Returns whether the kernel still uses the route.
     pub fn is_alive(&self) -> bool {
         self.expires.is_none_or(|expires| expires > Instant::now())
     }
 }
 
-/// How a new route joins those with the same prefix and metric (`NLM_F_...` of linux/netlink.h).
+/// The place of a new route among the routes of its prefix and metric (`NLM_F_...` of
+/// linux/netlink.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joins {
     Before,
@@ -111,7 +113,8 @@ struct Candidate {
     route: Arc<Route>,
 }
 
-/// The routes to a prefix, the one that the kernel tries first in front. Nearly always one.
+/// The routes to a prefix, in the order in which the kernel tries them. There is nearly always just
+/// one.
 #[derive(Debug)]
 struct Candidates {
     first: Candidate,
@@ -130,15 +133,15 @@ impl Candidates {
 }
 
 impl Candidate {
-    /// The least comes first: a route that stays apart, then the lowest metric.
+    /// Routes are sorted by this key: first the routes with [`Apart`], then by metric.
     fn rank(&self) -> (bool, u32) {
         (self.route.apart.is_none(), self.metric)
     }
 }
 
 impl Route {
-    /// A route that leads nowhere that is known: the kernel forwards its packets, as if they went out
-    /// of an interface that is no port.
+    /// A route to an unknown place. The kernel forwards its packets, as if they left by an
+    /// interface that is not a port.
     pub const ELSEWHERE: Self =
         Self { kind: kind::UNICAST, hops: Vec::new(), object: 0, mtu: 0, apart: None };
 
@@ -146,7 +149,7 @@ impl Route {
         self.apart.map(|apart| apart.selector).unwrap_or_default()
     }
 
-    /// Whether the destination is on the link of this interface.
+    /// Returns the interface whose link has the destination, if the route is on-link.
     pub fn link(&self) -> Option<u32> {
         match self.hops[..] {
             [Hop { device, gateway: None, .. }] if self.kind == kind::UNICAST => Some(device),
@@ -154,7 +157,7 @@ impl Route {
         }
     }
 
-    /// The kernel passes over a route all of whose interfaces are down.
+    /// The kernel ignores a route if all of its interfaces are down.
     fn is_usable(&self) -> bool {
         self.hops.is_empty() || self.hops.iter().any(|hop| !hop.is_dead)
     }
@@ -163,7 +166,7 @@ impl Route {
         self.hops.len() == other.hops.len() && self.leads_within(other)
     }
 
-    /// Whether each of the next hops is one of `other`, weights and states aside.
+    /// Returns whether each of the next hops is one of `other`, apart from weights and states.
     fn leads_within(&self, other: &Self) -> bool {
         self.kind == other.kind
             && self.object == other.object
@@ -171,8 +174,8 @@ impl Route {
             && self.hops.iter().all(|hop| other.hops.iter().any(|known| known.is_at(hop)))
     }
 
-    /// Whether the kernel joins routes of IPv6 like this one, of one metric, into one with several
-    /// next hops.
+    /// Returns whether the kernel joins IPv6 routes like this one, with equal metrics, into one
+    /// route with several next hops.
     fn can_join(&self) -> bool {
         self.object == 0 && self.hops.iter().any(|hop| hop.gateway.is_some())
     }
@@ -189,9 +192,9 @@ impl Hop {
 struct Table {
     number: u32,
     routes: BTreeMap<Prefix, Candidates>,
-    /// Prefixes by family and length.
+    /// The number of prefixes, by family and length.
     lengths: [[u32; 129]; 2],
-    /// Routes of all prefixes, those that are not the best included.
+    /// The number of routes of all prefixes, including those that are not the best.
     held: usize,
 }
 
@@ -204,7 +207,7 @@ impl Table {
         self.routes.get(&prefix)?.usable(objects)
     }
 
-    /// The best route of an address among prefixes of at most this length.
+    /// Returns the best route of an address among prefixes of at most this length.
     fn longest<'a>(
         &'a self,
         address: Address,
@@ -218,7 +221,7 @@ impl Table {
         })
     }
 
-    /// The prefixes that have a route with one of these next hop objects.
+    /// Returns the prefixes that have a route with one of these next hop objects.
     fn with_objects(&self, numbers: &BTreeSet<u32>) -> Vec<Prefix> {
         let names = |candidates: &Candidates| {
             candidates.all().any(|candidate| numbers.contains(&candidate.route.object))
@@ -247,30 +250,30 @@ impl Table {
     }
 }
 
-/// The tables of the kernel that are followed.
+/// The kernel's routing tables that the mirror follows.
 pub struct Fib {
-    /// The kernel looks in these, one after the other, until one has a route.
+    /// The kernel looks these up in order until one has a route.
     tables: Vec<Table>,
     objects: Objects,
     /// Routes that prefixes share.
     known: HashSet<Arc<Route>>,
-    /// The size of `known` at which those that are not used any more are forgotten.
+    /// The size of `known` at which unused routes are removed.
     sweep_at: usize,
     memory: Option<Arc<Memory>>,
-    /// Routes that came since there was no room for all.
+    /// The number of routes that arrived after memory ran out. `None` while there is room for all.
     given_up: Option<u64>,
-    /// When the kernel stops using the first route with a lifetime.
+    /// When the first lifetime of a route ends.
     expires: Option<Instant>,
 }
 
-/// Routes that are added between two looks at the memory, and what these use at most.
+/// Routes added between two checks of the memory, and the most bytes that they use.
 const LOOK_EVERY: usize = 256;
 const NEXT: u64 = 1 << 20;
-/// What a route uses at most, in bytes: 72 for a prefix in a map whose nodes are half full.
+/// The most bytes that a route uses: 72 for a prefix, in a map whose nodes are half full.
 const ROUTE_BYTES: u64 = 150;
 
 impl Fib {
-    /// Empty tables of these numbers, in the order in which the kernel looks in them.
+    /// Creates empty tables with these numbers, in the order in which the kernel looks them up.
     pub fn new(numbers: &[u32], memory: Option<Arc<Memory>>) -> Self {
         Self {
             memory,
@@ -283,41 +286,42 @@ impl Fib {
         }
     }
 
-    /// The number of prefixes in all tables.
+    /// Returns the number of prefixes in all tables.
     pub fn len(&self) -> usize {
         self.tables.iter().map(|table| table.routes.len()).sum()
     }
 
-    /// The numbers of the kernel's tables.
+    /// Returns the numbers of the kernel's tables.
     pub fn numbers(&self) -> Vec<u32> {
         self.tables.iter().map(|table| table.number).collect()
     }
 
-    /// Every prefix, of all tables, possibly several times.
+    /// Returns every prefix of every table. A prefix may occur several times.
     pub fn prefixes(&self) -> impl Iterator<Item = Prefix> {
         self.tables.iter().flat_map(|table| table.routes.keys().copied())
     }
 
-    /// The next prefixes of each table.
+    /// Returns up to `most` prefixes of each table after `from`.
     pub fn prefixes_after(&self, from: Bound<Prefix>, most: usize) -> impl Iterator<Item = Prefix> {
         self.tables.iter().flat_map(move |table| {
             table.routes.range((from, Bound::Unbounded)).take(most).map(|(prefix, _)| *prefix)
         })
     }
 
-    /// What a further copy of all routes would use, in bytes.
+    /// Returns the bytes that a further copy of all routes would use.
     pub fn bytes(&self) -> u64 {
         self.held() as u64 * ROUTE_BYTES
     }
 
-    /// How many routes came since there was no room for all; `None` while there is.
+    /// Returns the number of routes that arrived after memory ran out. Returns `None` while there
+    /// is room for all.
     pub fn given_up(&self) -> Option<u64> {
         self.given_up
     }
 
-    /// Holds no route any more, since some could not be held: an address that only these have would
-    /// go where a shorter prefix leads. Instead each address is the kernel's to forward, as if all
-    /// routes led out of an interface that is no port.
+    /// Drops all routes because some did not fit. An address with only a missing route would go
+    /// where a shorter prefix leads. Instead the kernel forwards every address, as if all routes
+    /// led out of an interface that is not a port.
     fn give_up(&mut self) {
         for table in &mut self.tables {
             *table = Table::new(table.number);
@@ -334,12 +338,13 @@ impl Fib {
         self.given_up = Some(0);
     }
 
-    /// When the first lifetime of a route ends, since the kernel then passes over it before it says so.
+    /// Returns when the first lifetime of a route ends. The kernel ignores the route from then on,
+    /// before it notifies.
     pub fn expires(&self) -> Option<Instant> {
         self.expires
     }
 
-    /// Forgets the lifetimes: everything is read again.
+    /// Forgets the lifetimes, since everything is read again.
     pub fn forget_lifetimes(&mut self) {
         self.expires = None;
     }
@@ -348,16 +353,16 @@ impl Fib {
         self.tables.iter().map(|table| table.held).sum()
     }
 
-    /// Adds a route as a dump returns it: the first of a prefix and metric is tried first.
+    /// Adds a route of a dump. A dump lists the routes of a prefix and metric in the order in which
+    /// the kernel tries them.
     pub fn add(&mut self, said: Said) {
         self.insert(said, Joins::After);
     }
 
-    /// Enters a route of which the kernel notifies. Returns the prefixes whose route may be another
-    /// now.
+    /// Enters a route that the kernel notifies. Returns the prefixes whose route may have changed.
     ///
-    /// A notification may be older than what a dump has already shown. Therefore nothing is added
-    /// twice, and what is not there is not missed.
+    /// A notification may be older than the state that a dump has already shown. Therefore no route
+    /// is added twice, and removing a missing route is no error.
     pub fn insert(&mut self, said: Said, joins: Joins) -> Vec<Prefix> {
         let Said { table: number, prefix, metric, route, expires } = said;
         let Some(index) = self.tables.iter().position(|table| table.number == number) else {
@@ -373,7 +378,7 @@ impl Fib {
         let route = self.share(route);
         let before = self.held();
         self.tables[index].change(prefix, |all| {
-            // A notification of IPv6 lists all next hops of a route, the old ones too.
+            // An IPv6 notification lists all next hops of a route, including the old ones.
             let is_same = |known: &Candidate| match prefix.family() {
                 Family::V4 => known.route.leads_as(&route),
                 Family::V6 => known.route.leads_within(&route) || route.leads_within(&known.route),
@@ -392,8 +397,8 @@ impl Fib {
             let rank = candidate.rank();
             let start = |all: &[Candidate]| all.partition_point(|known| known.rank() < rank);
             let end = |all: &[Candidate]| all.partition_point(|known| known.rank() <= rank);
-            // IPv4 replaces the first of its metric and selector, IPv6 the first that joins others as
-            // it does, or else the first.
+            // IPv4 replaces the first route of its metric and selector. IPv6 replaces the first one
+            // that joins others in the same way, or else the first.
             let competes = |known: &&Candidate| {
                 known.metric == metric && known.route.selector() == candidate.route.selector()
             };
@@ -405,12 +410,13 @@ impl Fib {
             let alike = all.iter().filter(competes).find(|known| joins_alike(known)).and_then(of);
             let any = all.iter().find(competes).and_then(of);
             let replaced = match place {
-                // It was there already, and notified of with what it replaced.
+                // The route was already there. The notification also covers the route that it
+                // replaced.
                 Some(place) => alike.filter(|at| *at < place),
                 None => alike.or(any),
             };
             match (joins, replaced) {
-                // One that stays apart and one that does not have other places.
+                // Routes with and without [`Apart`] have different places.
                 (Joins::InPlace, Some(at)) if all[at].rank() == rank => all[at] = candidate,
                 (Joins::InPlace, Some(at)) => {
                     all.remove(at);
@@ -419,7 +425,7 @@ impl Fib {
                 _ => {
                     let (start, end) = (start(all), end(all));
                     let at = match (place, joins) {
-                        // It keeps its place among its equals.
+                        // The route keeps its place among its equals.
                         (Some(place), _) => place.clamp(start, end),
                         (None, Joins::After) => end,
                         (None, Joins::Before | Joins::InPlace) => start,
@@ -438,7 +444,7 @@ impl Fib {
         self.affected(index, prefix)
     }
 
-    /// Removes a route of which the kernel notifies. Returns as [`insert`](Self::insert).
+    /// Removes a route that the kernel notifies as gone. Returns as [`insert`](Self::insert).
     pub fn remove(&mut self, said: &Said) -> Vec<Prefix> {
         let Said { table: number, prefix, metric, route, .. } = said;
         let Some(index) = self.tables.iter().position(|table| table.number == *number) else {
@@ -473,13 +479,14 @@ impl Fib {
         self.affected(index, *prefix)
     }
 
-    /// Enters a next hop object that is new or another now. Returns the objects that lead elsewhere.
+    /// Enters a next hop object that is new or has changed. Returns the objects that now lead
+    /// elsewhere.
     pub fn insert_object(&mut self, object: NextHop) -> BTreeSet<u32> {
         self.objects.insert(object)
     }
 
-    /// Removes a next hop object, with the routes that name it. Returns the objects that lead
-    /// elsewhere, and the prefixes whose route may be another now.
+    /// Removes a next hop object, with the routes that name it. Returns the objects that now lead
+    /// elsewhere, and the prefixes whose route may have changed.
     pub fn remove_object(&mut self, number: u32) -> (BTreeSet<u32>, Vec<Prefix>) {
         let (gone, changed) = self.objects.remove(number);
         let mut affected = Vec::new();
@@ -507,7 +514,7 @@ impl Fib {
         (changed, affected)
     }
 
-    /// The prefixes whose route may be another when these objects lead elsewhere.
+    /// Returns the prefixes whose route may change when these objects lead elsewhere.
     pub fn affected_by(&self, objects: &BTreeSet<u32>) -> Vec<Prefix> {
         if !self.is_used(objects) {
             return Vec::new();
@@ -518,16 +525,16 @@ impl Fib {
         named.flat_map(|(index, prefix)| self.affected(index, prefix)).collect()
     }
 
-    /// Whether a route names one of these objects. Prefixes share few routes, so that an object that
-    /// nobody names costs no look at all prefixes.
+    /// Returns whether a route names one of these objects. Prefixes share few routes, so an object
+    /// without users costs no search of all prefixes.
     fn is_used(&self, objects: &BTreeSet<u32>) -> bool {
         let is_used = |route: &&Arc<Route>| Arc::strong_count(route) > 1;
         let mut used = self.known.iter().filter(is_used);
         !objects.is_empty() && used.any(|route| objects.contains(&route.object))
     }
 
-    /// The route that the kernel uses for exactly this prefix; `None` if it has none, or another
-    /// table's comes first.
+    /// Returns the route that the kernel uses for exactly this prefix. Returns `None` if there is
+    /// none, or if an earlier table covers the prefix.
     pub fn route(&self, prefix: Prefix) -> Option<&Route> {
         let address = Address { family: prefix.family(), bits: prefix.bits() };
         for (index, table) in self.tables.iter().enumerate() {
@@ -544,13 +551,14 @@ impl Fib {
         None
     }
 
-    /// The route that the kernel uses for an address, with its prefix.
+    /// Returns the route that the kernel uses for an address, with its prefix.
     pub fn longest(&self, address: Address) -> Option<(Prefix, &Route)> {
         let width = address.family.width();
         self.tables.iter().find_map(|table| table.longest(address, width, &self.objects))
     }
 
-    /// A change in a table that comes before others covers or uncovers prefixes of those.
+    /// Returns the prefixes affected by a change in a table: it covers or uncovers prefixes of the
+    /// later tables.
     fn affected(&self, index: usize, prefix: Prefix) -> Vec<Prefix> {
         let mut affected = vec![prefix];
         for table in &self.tables[index + 1..] {
@@ -573,7 +581,7 @@ impl Fib {
     }
 }
 
-/// The last prefix in order that lies inside a prefix.
+/// Returns the last prefix, in order, inside a prefix.
 pub fn last_inside(prefix: Prefix) -> Prefix {
     let width = prefix.family().width();
     Prefix::new(prefix.family(), prefix.address(u128::MAX), width).unwrap_or(prefix)

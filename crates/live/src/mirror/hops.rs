@@ -1,4 +1,4 @@
-//! Numbers for neighbours (next hops) and for groups of them, as long as routes use them.
+//! Assigns numbers to neighbours (next hops) and to groups of them while routes use them.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,21 +8,21 @@ use wireloom_net::tables::Family;
 
 use super::netlink::Neighbour;
 
-/// The buckets of a group (`BUCKETS` of programs/include/forwarding.loom).
+/// The number of buckets of a group (`BUCKETS` of programs/include/forwarding.loom).
 pub const BUCKETS: usize = 256;
 
-/// A way to a neighbour, which has a row of `next_hops`.
+/// A way to a neighbour. Each has a row of `next_hops`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Way {
     pub neighbour: Neighbour,
-    /// The version of the packets: links may have another MTU for IPv6.
+    /// The IP version of the packets: a link may have another MTU for IPv6.
     pub family: Family,
-    /// The MTU of the routes; 0: none.
+    /// The MTU of the routes in bytes. 0: none.
     pub mtu: u32,
 }
 
 impl Way {
-    /// All ways to a neighbour.
+    /// Returns the range of all ways to a neighbour.
     pub fn to(neighbour: Neighbour) -> RangeInclusive<Self> {
         Self { neighbour, family: Family::V4, mtu: 0 }..=Self {
             neighbour,
@@ -32,24 +32,24 @@ impl Way {
     }
 }
 
-/// Gives out numbers of a range and counts their users.
+/// Assigns numbers of a range and counts their users.
 #[derive(Debug)]
 pub struct Numbers<K> {
     numbers: BTreeMap<K, u32>,
-    /// Per number of the range, key and users.
+    /// Key and number of users, by number of the range.
     slots: Vec<Option<(K, u32)>>,
-    /// Numbers without users.
+    /// Numbers without users that may be assigned again.
     free: Vec<u32>,
     range: Range<u32>,
 }
 
 impl<K: Clone + Ord> Numbers<K> {
-    /// Numbers of a range.
+    /// Creates an empty assignment of numbers of a range.
     pub fn new(range: Range<u32>) -> Self {
         Self { numbers: BTreeMap::new(), slots: Vec::new(), free: Vec::new(), range }
     }
 
-    /// The place of a number in a list of what the numbers have.
+    /// Returns the index of a number in a list with one element for each number of the range.
     pub fn place(&self, number: u32) -> Option<usize> {
         number.checked_sub(self.range.start).map(|place| place as usize)
     }
@@ -59,8 +59,8 @@ impl<K: Clone + Ord> Numbers<K> {
         self.slots.get_mut(place)
     }
 
-    /// Returns the number of a key, which has one more user now, and whether it is new. `None` if
-    /// all are given out.
+    /// Returns the number of a key, with one more user, and whether the number is new. Returns
+    /// `None` if all numbers are in use.
     pub fn acquire(&mut self, key: &K) -> Option<(u32, bool)> {
         if let Some(&number) = self.numbers.get(key) {
             if let Some(Some((_, users))) = self.slot(number) {
@@ -81,7 +81,7 @@ impl<K: Clone + Ord> Numbers<K> {
         Some((number, true))
     }
 
-    /// Takes a user away. Returns the key if that was the last: then [`reuse`](Self::reuse) may
+    /// Removes a user. Returns the key if that was the last user: [`reuse`](Self::reuse) may then
     /// return the number.
     pub fn release(&mut self, number: u32) -> Option<K> {
         let slot = self.slot(number)?;
@@ -95,37 +95,38 @@ impl<K: Clone + Ord> Numbers<K> {
         Some(key)
     }
 
-    /// Lets a number without users be given out again.
+    /// Allows a number without users to be assigned again.
     pub fn reuse(&mut self, number: u32) {
         self.free.push(number);
     }
 
-    /// The numbers of the keys in a range that have users.
+    /// Returns the numbers in use whose keys are in a range.
     pub fn find(&self, keys: RangeInclusive<K>) -> impl Iterator<Item = u32> {
         self.numbers.range(keys).map(|(_, number)| *number)
     }
 
-    /// The key of a number that has users.
+    /// Returns the key of a number in use.
     pub fn key(&self, number: u32) -> Option<&K> {
         self.slots.get(self.place(number)?)?.as_ref().map(|(key, _)| key)
     }
 
-    /// Keys and numbers with users, in the order of the keys.
+    /// Returns the keys and numbers in use, in the order of the keys.
     pub fn iter(&self) -> impl Iterator<Item = (&K, u32)> {
         self.numbers.iter().map(|(key, number)| (key, *number))
     }
 }
 
-/// A next hop in a group and its weight. `None`: by an interface that is no port.
+/// A next hop in a group and its weight. `None`: the next hop is at an interface that is not a
+/// port.
 pub type Member = (Option<Way>, u32);
 
 /// Returns the index of the member that each bucket belongs to.
 ///
-/// Each bucket is the member's whose hash with the bucket's number is the best: the weighted
+/// A bucket belongs to the member with the best hash of member and bucket number: the weighted
 /// rendezvous of Thaler and Ravishankar (1998) and of Schindelhauer and Schomaker (2005). Hence a
-/// member that goes leaves its own buckets to the others and no other bucket changes, one that
-/// comes takes buckets for itself only, and the result depends on nothing but the members: it is
-/// the same after a restart.
+/// member that is removed leaves its own buckets to the others, and no other bucket changes. A
+/// member that is added only takes buckets for itself. The result depends only on the members, so
+/// it is the same after a restart.
 pub fn spread(members: &[Member]) -> [usize; BUCKETS] {
     std::array::from_fn(|bucket| {
         let scores = members.iter().map(|(member, weight)| score(bucket, member, *weight));
@@ -134,8 +135,8 @@ pub fn spread(members: &[Member]) -> [usize; BUCKETS] {
     })
 }
 
-/// An exponentially distributed number whose rate is the weight: the least is that of a member with
-/// a probability in proportion to its weight.
+/// Returns an exponentially distributed number with the weight as its rate: the probability that a
+/// member has the least number is proportional to its weight.
 fn score(bucket: usize, member: &Option<Way>, weight: u32) -> f64 {
     let mut hasher = DefaultHasher::new();
     (bucket as u64, member.map(|way| way.neighbour)).hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! The kernel's messages about routes.
+//! Parses the kernel's route messages.
 
 use netlink_packet_route::AddressFamily;
 use std::time::{Duration, Instant};
@@ -11,9 +11,9 @@ use wireloom_net::tables::{Family, Prefix};
 
 use super::fib::{Address, Apart, Hop, Route, Said, Selector, kind};
 
-/// Reads a message; `None` if the route is none that decides where packets go: cached ones, and those
-/// of other families. Routes for one type of service or for some sources are not described by a
-/// prefix, and `throw` goes on with another table: they stay [apart](Route::apart).
+/// Parses a message. Returns `None` for routes that do not decide where packets go: cached routes
+/// and other families. A prefix does not describe a route for one type of service or for some
+/// sources, and `throw` continues with another table: such routes stay [apart](Route::apart).
 pub fn said(message: &RouteMessage) -> Option<Said> {
     let header = &message.header;
     if header.flags.contains(RouteFlags::Cloned) {
@@ -58,21 +58,21 @@ pub fn said(message: &RouteMessage) -> Option<Said> {
     let is_thrown = header.kind == RouteType::Throw;
     let selector =
         Selector { service: header.tos, source, source_length: header.source_prefix_length };
-    // What an object leads to has no MTU of its own.
+    // A next hop object has no MTU of its own.
     let has_object_and_mtu = object != 0 && mtu != 0;
     let is_apart = selector != Selector::default() || is_thrown || has_object_and_mtu;
     let apart = is_apart.then_some(Apart { selector, is_thrown });
     let mut kind = header.kind.into();
     match kind {
-        // The kernel says what the object leads to as well, if it is to be compatible, or just that
-        // it discards packets.
+        // In compatibility mode the kernel also lists the object's next hops, or only says that the
+        // route discards packets.
         kind::UNICAST | kind::BLACKHOLE if object != 0 => {
             kind = kind::UNICAST;
             hops.clear();
         }
         kind::UNICAST if hops.is_empty() => hops.push(hop),
         kind::UNICAST => {}
-        // The kernel names the loopback device for routes of IPv6 that lead nowhere.
+        // For IPv6 routes without next hops the kernel names the loopback device.
         _ => {
             hops.clear();
             object = 0;
@@ -82,19 +82,19 @@ pub fn said(message: &RouteMessage) -> Option<Said> {
     Some(Said { table, prefix, metric, route, expires })
 }
 
-/// When a lifetime ends that the kernel gives in hundredths of a second; 0: never.
+/// Returns when a lifetime ends, which the kernel gives in hundredths of a second. 0: never.
 fn lifetime(hundredths: u32) -> Option<Instant> {
     let hundredths = hundredths as i32;
     let now = Instant::now();
     match u64::try_from(hundredths) {
         Ok(0) => None,
         Ok(left) => now.checked_add(Duration::from_millis(10 * left)),
-        // The kernel has not removed it yet.
+        // The kernel has not removed the route yet.
         Err(_) => Some(now),
     }
 }
 
-/// One next hop of a route with several.
+/// Reads one next hop of a multipath route.
 fn path(message: &RouteNextHop) -> Hop {
     let mut hop = Hop {
         device: message.interface_index,
@@ -122,8 +122,8 @@ impl Hop {
         }
     }
 
-    /// Packets that get another header, of MPLS for example, are the kernel's to forward, as if they
-    /// went out of an interface that is no port.
+    /// The kernel forwards packets that get another header, of MPLS for example, as if they left by
+    /// an interface that is not a port.
     fn unless_encapsulated(&mut self, attributes: &[RouteAttribute]) {
         let is_kind = |attribute| matches!(attribute, &RouteAttribute::EncapType(_));
         if attributes.iter().any(is_kind) {

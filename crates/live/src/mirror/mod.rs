@@ -1,4 +1,4 @@
-//! The kernel's routes, neighbours and links, kept in the tables of a router.
+//! Keeps the kernel's routes, neighbours and links in the tables of a router.
 //!
 //! ```text
 //!   notifications ─> netlink ─> fib, links, neighbours ─> rows ─> encode ─> updates
@@ -6,23 +6,23 @@
 //! ```
 //!
 //! At the start everything is read. After that the kernel's notifications are applied one by one
-//! ([`fib`]), and the rows that may have changed are made anew ([`rows`]): a change of one route
-//! costs the same however many there are. Everything is read again
+//! ([`fib`]), and the rows that may have changed are recomputed ([`rows`]): a change of one route
+//! costs the same however many routes there are. Everything is read again
 //! - after notifications were lost, since the kernel had no room for them;
-//! - after changes of which the kernel does not notify route by route: a link is switched on or
-//!   off, an address goes;
-//! - from time to time, to compare. What differs then without any reason is counted as a repair.
-//!   The number must stay 0.
+//! - after changes that the kernel does not notify route by route: a link is switched on or off, an
+//!   address is removed;
+//! - from time to time, to compare. Unexplained differences are counted as repairs. The count must
+//!   stay 0.
 //!
-//! With a limit of memory, prefixes for which there is no room are the kernel's to forward, and so is
-//! the longest prefix around each, where the packets would go otherwise ([`rows`]). If not even the
-//! kernel's routes can be held here, all packets are ([`fib`]).
+//! With a memory limit, prefixes for which there is no room are left to the kernel. So is the
+//! longest prefix around each, where the packets would go otherwise ([`rows`]). If not even the
+//! kernel's routes fit here, all packets are left to the kernel ([`fib`]).
 //!
-//! Meanwhile notifications are applied as always ([`reading`]). Next hop objects are followed as
-//! routes are, one by one ([`objects`]).
+//! While everything is read, notifications are applied as always ([`reading`]). Next hop objects
+//! are followed one by one, as routes are ([`objects`]).
 //!
 //! The kernel does not see the packets that the machine sends. So it is told which neighbours are
-//! in use, or it would never verify them, and which ones are to be resolved.
+//! in use, since it would not verify them otherwise, and which ones it should resolve.
 
 mod encode;
 mod fib;
@@ -57,24 +57,24 @@ use rows::{Dirty, Rows, State};
 /// The kernel's tables `local` and `main`, in the order in which it looks in them.
 pub const LOCAL_AND_MAIN: [u32; 2] = [255, 254];
 
-/// Changes that are applied together.
+/// The most changes that are applied together.
 const TOGETHER: usize = 4096;
-/// Updates that are sent together.
+/// The most updates that are sent together.
 const BATCH: usize = 512;
-/// How long a notification may take after the change that a dump already shows.
+/// How late a notification may arrive after a dump that already shows the change.
 const SETTLE: Duration = Duration::from_millis(2);
-/// As [`SETTLE`], before something is held to be a repair: whoever makes a change on a busy computer may
-/// have to wait for a processor before the kernel tells of it.
+/// As [`SETTLE`], before a difference counts as a repair. On a busy computer the thread that makes
+/// a change may have to wait for a processor before the kernel notifies.
 const LATE: Duration = Duration::from_secs(2);
-/// Time between two looks at such notifications.
+/// Interval between two reads of late notifications.
 const LATE_LOOK: Duration = Duration::from_millis(20);
-/// Time between attempts to read everything.
+/// Interval between attempts to read everything.
 const RETRY: Duration = Duration::from_millis(100);
-/// Time between two looks at settings of which the kernel does not notify.
+/// Interval between two reads of settings that the kernel does not notify.
 const SETTINGS: Duration = Duration::from_secs(1);
-/// Reading everything takes at most this part of the time.
+/// Reading everything takes at most 1 / `READING` of the time.
 const READING: u32 = 50;
-/// How often the kernel is asked to resolve neighbours, and how many at once.
+/// The interval at which the kernel is asked to resolve neighbours, and how many at once.
 const RESOLVE: Duration = Duration::from_secs(1);
 const RESOLVED_AT_ONCE: usize = 64;
 
@@ -84,70 +84,68 @@ pub struct Mirror {
     state: State,
     rows: Rows,
     encoder: Encoder,
-    /// Neighbours that the kernel was last asked to resolve.
+    /// Neighbours in the last request to resolve.
     asked_for: BTreeSet<Neighbour>,
-    /// Everything is being read.
+    /// The read of everything that is in progress, if any.
     reading: Option<Reading>,
     counters: Arc<MirrorCounters>,
     memory: Option<Arc<Memory>>,
-    /// The rows leave everything to the kernel, since its routes could not be held.
+    /// Whether the rows leave everything to the kernel, since its routes did not fit.
     has_given_up: bool,
 }
 
-/// What a mirror did.
+/// Counters of a mirror.
 #[derive(Debug, Default)]
 pub struct MirrorCounters {
-    /// Prefixes of the kernel, of all tables that are followed.
+    /// Prefixes of the kernel in all tables that are followed.
     pub routes: AtomicU64,
-    /// Its neighbours that can be sent to.
+    /// Neighbours that packets can be sent to.
     pub neighbours: AtomicU64,
-    /// Rows of tables that were changed, those at the start included.
+    /// Changed rows of tables, including those at the start.
     pub updates: AtomicU64,
     /// Rows that differed without a notification. Must stay 0.
     pub repairs: AtomicU64,
-    /// How often everything was read: at the start, after silent changes, and to compare.
+    /// Reads of everything: at the start, after silent changes, and to compare.
     pub reads: AtomicU64,
-    /// How often the kernel lost notifications, since they were not read in time.
+    /// Times that the kernel lost notifications because they were not read in time.
     pub overruns: AtomicU64,
-    /// Reads that failed; the tables stay as they are until the next one.
+    /// Failed reads. The tables stay as they are until the next one.
     pub failures: AtomicU64,
-    /// Routes for which there was no room in the memory, when everything was last read and since: the
+    /// Routes that did not fit into the memory, at the last read of everything and since. The
     /// kernel forwards their packets.
     pub unheld: AtomicU64,
 }
 
-/// A mirror that follows the kernel in its thread, until all of its [`Control`]s are gone.
+/// A mirror that follows the kernel in its own thread until all of its [`Control`]s are dropped.
 pub struct RunningMirror {
-    /// What it does.
     pub counters: Arc<MirrorCounters>,
     thread: JoinHandle<()>,
 }
 
 impl RunningMirror {
-    /// Waits until the thread has ended, which frees all that it has read from the kernel.
+    /// Waits until the thread has ended. That frees everything that it has read from the kernel.
     pub fn end(self) {
-        // A panic has been reported.
+        // A panic has been reported already.
         let _ = self.thread.join();
         memory::give_back();
     }
 }
 
-/// Notifications since some moment.
+/// The effect of a series of notifications.
 #[derive(Default)]
 struct Noticed {
-    /// How many.
     count: usize,
     dirty: Dirty,
-    /// Next hop objects that lead elsewhere. What that means for routes is not in `dirty` yet.
+    /// Next hop objects that lead elsewhere. Their effect on routes is not in `dirty` yet.
     objects: BTreeSet<u32>,
-    /// Some were of neighbours or links.
+    /// Whether some notifications were about neighbours or links.
     others: bool,
-    /// Everything has to be read.
+    /// Whether everything has to be read.
     read_all: bool,
 }
 
 impl Noticed {
-    /// Adds the prefixes that are concerned since objects lead elsewhere.
+    /// Adds the prefixes affected by the objects that lead elsewhere.
     fn spread_objects(&mut self, fib: &Fib) {
         self.dirty.prefixes.extend(fib.affected_by(&std::mem::take(&mut self.objects)));
     }
@@ -162,28 +160,28 @@ impl Noticed {
     }
 }
 
-/// How a part of the work ended.
+/// How a step of the work ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Done {
     Well,
     /// Everything has to be read once more.
     Again,
-    /// The kernel could not be read, or the updates could not be made.
+    /// The kernel could not be read, or the updates could not be applied.
     Badly,
-    /// Nobody takes updates any more.
+    /// No core takes updates any more.
     Unheard,
 }
 
 impl Done {
-    /// How this part and the next one ended: the first that did not end well says.
+    /// Combines the results of this step and the next one: the first failure counts.
     fn or(self, next: Self) -> Self {
         if self == Self::Well { next } else { self }
     }
 }
 
 impl Mirror {
-    /// Reads the kernel's state into a store of the program, whose ports are these interfaces. The kernel looks in `tables`, one
-    /// after the other, until one has a route.
+    /// Reads the kernel's state into a mirror for the program, whose ports are these interfaces.
+    /// The kernel looks up `tables` in order until one has a route.
     ///
     /// # Errors
     /// If the kernel's state cannot be read, or does not suit the tables.
@@ -195,7 +193,7 @@ impl Mirror {
         memory: Option<Arc<Memory>>,
     ) -> Result<Self> {
         let encoder = Encoder::new(program)?;
-        // Subscribe first: nothing that changes during the dump is missed.
+        // Subscribe first, so that no change during the dump is missed.
         let changes = Changes::subscribe().map_err(failed)?;
         if let Some(memory) = &memory {
             memory.begin_growth();
@@ -234,10 +232,10 @@ impl Mirror {
         Ok(mirror)
     }
 
-    /// Follows the kernel in a thread of its own from now on, and compares everything after each
-    /// interval. Returns the thread, and the updates for each of so many cores; the first core
-    /// changes these offloads for all of them. The thread changes those with a writer itself. It has
-    /// [`MIRROR_RIGHTS`] of the caller's rights.
+    /// From now on follows the kernel in a separate thread, and compares everything after each
+    /// interval. Returns the thread, and the updates for each of the `cores` cores. The first core
+    /// changes these offloads for all of them. The thread itself changes those with a writer. It
+    /// keeps [`MIRROR_RIGHTS`] of the caller's rights.
     ///
     /// # Errors
     /// If the thread cannot be started, or its other rights cannot be given up.
@@ -298,7 +296,7 @@ impl Mirror {
             let mut done = self.apply(&noticed.dirty, &mut sending);
             let now = Instant::now();
             if now >= sweep_at && self.rows.unheld() > 0 && self.rows.may_grow(&self.state) {
-                // What had no room before may have some now.
+                // Rows that had no room before may have some now.
                 done = done.or(self.sweep(&mut sending, &mut |_| ()));
                 sweep_at = now + interval.max(now.elapsed() * READING);
             }
@@ -335,7 +333,7 @@ impl Mirror {
                     self.verify_neighbours();
                 }
                 add(&self.counters.reads, 1);
-                // Only a comparison without another reason finds what must not be.
+                // Only a comparison without another reason to read finds repairs.
                 let memory = self.memory.clone();
                 match Reading::begin(self.state.fib.numbers(), read_at.is_none(), memory) {
                     Ok(reading) => (self.reading, read_at) = (Some(reading), None),
@@ -357,7 +355,7 @@ impl Mirror {
         }
     }
 
-    /// Enters the notifications that are waiting into the state.
+    /// Enters waiting notifications into the state.
     fn notice(&mut self) -> Noticed {
         let mut noticed = Noticed::default();
         let (state, changes, reading) = (&mut self.state, &self.changes, &mut self.reading);
@@ -422,7 +420,7 @@ impl Mirror {
         }
     }
 
-    /// Brings all rows to the state, and sends what differs, part by part.
+    /// Brings all rows to the state, and sends the differences part by part.
     fn sweep(&mut self, sending: &mut Sending, see: &mut dyn FnMut(&rows::Change)) -> Done {
         self.has_given_up = self.state.fib.given_up().is_some();
         let mut sweep = self.rows.sweep();
@@ -437,13 +435,13 @@ impl Mirror {
         Done::Well
     }
 
-    /// Enters what was read, and what was notified meanwhile, and sends what differs.
+    /// Enters the result of a read and the notifications since, and sends the differences.
     fn enter(&mut self, state: State, reading: Reading, sending: &mut Sending) -> Done {
         let Reading { mut noticed, changes, compares, .. } = reading;
         let had_given_up = self.state.fib.given_up().is_some();
         let gives_up = state.fib.given_up().is_some() && !had_given_up;
         if gives_up && compares {
-            // No room for a second copy: what is there is still followed.
+            // There is no room for a second copy. The mirror keeps following the first.
             add(&self.counters.failures, 1);
             return Done::Well;
         }
@@ -453,9 +451,9 @@ impl Mirror {
             note(&mut self.state, change, &mut noticed);
         }
         noticed.spread_objects(&self.state.fib);
-        // Notifications of what was read are still on their way.
+        // Notifications of changes that the read already shows may still arrive.
         noticed.add(&self.notice_all(SETTLE, sending.descriptor()));
-        // What had no room before may have some now.
+        // Rows that had no room before may have some now.
         let compares = compares && self.rows.unheld() == 0 && !had_given_up;
         let mut suspects = Vec::new();
         let mut done = self.sweep(sending, &mut |change| {
@@ -472,11 +470,11 @@ impl Mirror {
             suspects.retain(|change| is_repair(change, &noticed));
         }
         add(&self.counters.repairs, suspects.len());
-        // Without the former copy there may be room for one.
+        // Freeing the former copy may make room for one.
         done.or(if noticed.read_all || gives_up { Done::Again } else { Done::Well })
     }
 
-    /// Enters all notifications that arrive until there is none for this time.
+    /// Enters all notifications until none arrives for `patience`.
     fn notice_all(&mut self, patience: Duration, closing: RawFd) -> Noticed {
         let mut all = Noticed::default();
         loop {
@@ -492,8 +490,8 @@ impl Mirror {
         }
     }
 
-    /// The neighbours that routes lead to and that cannot be sent to. (Those that could be sent to
-    /// if their link were up are not among them.)
+    /// Returns the neighbours of routes that packets cannot be sent to. (This excludes neighbours
+    /// whose link is down and that are otherwise reachable.)
     fn unresolved(&self) -> impl Iterator<Item = &Neighbour> {
         let known = &self.state.neighbours;
         self.rows.neighbours().filter(|neighbour| !known.contains_key(neighbour))
@@ -502,7 +500,7 @@ impl Mirror {
     fn resolve(&mut self) {
         let mut waiting: Vec<Neighbour> = self.unresolved().copied().collect();
         waiting.sort_unstable();
-        // Those that were not asked for last time come first.
+        // Neighbours that were not in the last request come first.
         waiting.sort_by_key(|neighbour| self.asked_for.contains(neighbour));
         waiting.truncate(RESOLVED_AT_ONCE);
         if netlink::use_neighbours(waiting.iter(), Purpose::Resolve).is_err() {
@@ -528,7 +526,7 @@ impl Mirror {
     }
 }
 
-/// Whether a row differs although nobody has notified of anything that concerns it.
+/// Returns whether a row differs although no notification concerns it.
 fn is_repair(change: &rows::Change, noticed: &Noticed) -> bool {
     if noticed.others || noticed.read_all {
         return false;
@@ -537,7 +535,7 @@ fn is_repair(change: &rows::Change, noticed: &Noticed) -> bool {
         rows::Change::Route(prefix, ..) | rows::Change::RouteGone(prefix) => {
             !noticed.dirty.prefixes.contains(prefix)
         }
-        // They follow the routes.
+        // Buckets follow the routes.
         rows::Change::Bucket(..) => false,
         rows::Change::NextHop(..) => noticed.dirty.prefixes.is_empty(),
         rows::Change::Port(..) => true,

@@ -26,38 +26,37 @@ use super::message::said;
 use crate::memory::Memory;
 use crate::system::{set, wait_for};
 
-/// Notifications of links, neighbours, addresses, routes and next hop objects (`RTNLGRP_...`).
+/// Multicast groups of links, neighbours, addresses, routes and next hop objects (`RTNLGRP_...`).
 const GROUPS: [u32; 7] = [1, 3, 5, 7, 9, 11, 32];
-/// Bytes of notifications that the kernel keeps for us: about 30,000 routes.
+/// Bytes of notifications that the kernel buffers for this process: about 30,000 routes.
 const BUFFER: libc::c_int = 32 << 20;
-/// How often a dump is begun again that the kernel changed meanwhile.
+/// How often a dump is repeated if the kernel's state changed during it.
 const ATTEMPTS: usize = 5;
 
-/// An interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
     pub mac: [u8; 6],
-    /// Bytes of layer 3.
+    /// In bytes of layer 3.
     pub mtu: u32,
-    /// Whether it is switched on, and whether there is a carrier.
+    /// Whether the interface is switched on, and whether it has a carrier.
     pub up: (bool, bool),
 }
 
-/// Interfaces by index.
+/// Interfaces, by index.
 pub type Links = HashMap<u32, Link>;
 
-/// A neighbour: its address and its interface.
+/// A neighbour's address and interface.
 pub type Neighbour = (Address, u32);
 
-/// What is known of a neighbour that can be sent to.
+/// The known state of a neighbour that packets can be sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reach {
     pub mac: [u8; 6],
-    /// It was configured, and is never verified.
+    /// Whether the neighbour was configured. The kernel never verifies it then.
     pub is_permanent: bool,
 }
 
-/// Neighbours that can be sent to.
+/// Neighbours that packets can be sent to.
 pub type Neighbours = BTreeMap<Neighbour, Reach>;
 
 /// A subscription to changes.
@@ -65,38 +64,37 @@ pub struct Changes {
     socket: Socket,
 }
 
-/// A change of which the kernel notifies.
+/// A change that the kernel notifies.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// A new route, and its place among those of its prefix and metric.
+    /// A new route, and its place among the routes of its prefix and metric.
     Route(Said, Joins),
-    /// A route is gone.
+    /// A route that is gone.
     RouteGone(Said),
-    /// A neighbour, if it can be sent to.
+    /// A neighbour. `None` if packets cannot be sent to it.
     Neighbour(Neighbour, Option<Reach>),
-    /// An interface, if it exists.
+    /// An interface. `None` if it is gone.
     Link(u32, Option<Link>),
-    /// A next hop object that is new or another now.
+    /// A next hop object that is new or has changed.
     Object(NextHop),
-    /// A next hop object is gone, and with it the routes that name it.
+    /// A next hop object that is gone, and with it the routes that name it.
     ObjectGone(u32),
-    /// Something that changes routes without a notification of its own for each.
+    /// A change of routes that the kernel does not notify one by one.
     Silent,
 }
 
-/// What a read of notifications found.
+/// The result of reading notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// No more for now.
+    /// No notifications are left for now.
     Nothing,
-    /// Changes, which were passed on.
+    /// Changes were passed on.
     Changes,
-    /// The kernel had no room for some: they are lost.
+    /// The kernel had no room for some notifications: they are lost.
     Overrun,
 }
 
 impl Changes {
-    /// Subscribes.
     pub fn subscribe() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
@@ -110,12 +108,12 @@ impl Changes {
         Ok(Self { socket })
     }
 
-    /// Waits for changes, or until the other end of this descriptor is closed, for at most this time.
+    /// Waits for changes, at most for `patience`, or until the other end of `closing` is closed.
     pub fn wait(&self, patience: Duration, closing: RawFd) -> io::Result<()> {
         wait_for(&[self.socket.as_raw_fd(), closing], patience)
     }
 
-    /// Reads some notifications, without waiting.
+    /// Reads some notifications without waiting.
     pub fn read(&self, visit: &mut dyn FnMut(Change)) -> io::Result<Read> {
         match self.socket.recv_from_full() {
             Ok((bytes, _)) => {
@@ -145,7 +143,7 @@ fn visit_changes(mut rest: &[u8], visit: &mut dyn FnMut(Change)) -> io::Result<(
         let payload = rest.get(HEADER..length).ok_or_else(malformed)?;
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or(&[]);
         match number {
-            // Routes with this preferred source go.
+            // The kernel removes the routes with this preferred source.
             RTM_DELADDR => visit(Change::Silent),
             NEW_NEXT_HOP | NEXT_HOP_GONE => {
                 if let Some(object) = NextHop::parse(payload)? {
@@ -169,7 +167,7 @@ fn visit_changes(mut rest: &[u8], visit: &mut dyn FnMut(Change)) -> io::Result<(
 
 fn change(message: RouteNetlinkMessage, flags: u16) -> Option<Change> {
     match message {
-        // A bridge tells of its ports. One that leaves it is not gone.
+        // A bridge notifies about its ports. A port that leaves the bridge still exists.
         RouteNetlinkMessage::NewLink(message) | RouteNetlinkMessage::DelLink(message)
             if message.header.interface_family == AddressFamily::Bridge =>
         {
@@ -179,7 +177,7 @@ fn change(message: RouteNetlinkMessage, flags: u16) -> Option<Change> {
             let joins = match flags {
                 _ if flags & NLM_F_REPLACE != 0 => Joins::InPlace,
                 _ if flags & NLM_F_APPEND != 0 => Joins::After,
-                // IPv6 appends by itself; IPv4 prepends.
+                // IPv6 always appends; IPv4 prepends.
                 _ if route.header.address_family == AddressFamily::Inet6 => Joins::After,
                 _ => Joins::Before,
             };
@@ -201,7 +199,6 @@ fn change(message: RouteNetlinkMessage, flags: u16) -> Option<Change> {
     }
 }
 
-/// Reads all interfaces.
 pub fn links() -> io::Result<Links> {
     let messages = dump(&RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
     let links = messages.into_iter().filter_map(|message| {
@@ -225,7 +222,7 @@ fn link(message: &LinkMessage) -> Option<Link> {
     Some(Link { mac: mac?, mtu, up })
 }
 
-/// Reads all neighbours that can be sent to.
+/// Reads all neighbours that packets can be sent to.
 pub fn neighbours() -> io::Result<Neighbours> {
     let messages = dump(&RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()))?;
     let neighbours = messages.into_iter().filter_map(|message| {
@@ -237,7 +234,7 @@ pub fn neighbours() -> io::Result<Neighbours> {
 }
 
 fn neighbour(message: &NeighbourMessage) -> Option<(Neighbour, Option<Reach>)> {
-    // The kernel sends to neighbours in these states without asking first.
+    // In these states the kernel sends to a neighbour without asking first.
     let usable = matches!(
         message.header.state,
         NeighbourState::Reachable
@@ -267,7 +264,7 @@ fn neighbour(message: &NeighbourMessage) -> Option<(Neighbour, Option<Reach>)> {
 /// Reads the next hop objects, and the routes of these tables, of both families.
 ///
 /// # Errors
-/// If the kernel refuses, or changes the routes all the time.
+/// If the kernel refuses, or if its routes change during every attempt.
 pub fn routes(tables: &[u32], memory: Option<&Arc<Memory>>) -> io::Result<Fib> {
     for _ in 0..ATTEMPTS {
         let mut fib = Fib::new(tables, memory.cloned());
@@ -279,7 +276,7 @@ pub fn routes(tables: &[u32], memory: Option<&Arc<Memory>>) -> io::Result<Fib> {
             let mut request = RouteMessage::default();
             request.header.address_family = family;
             let read = visit_dump(&RouteNetlinkMessage::GetRoute(request), &mut |message| {
-                // A kernel that does not know the family gives the routes of all.
+                // A kernel that does not know the family returns the routes of all families.
                 if let RouteNetlinkMessage::NewRoute(route) = message
                     && route.header.address_family == family
                     && let Some(said) = said(&route).filter(Said::is_alive)
@@ -289,7 +286,7 @@ pub fn routes(tables: &[u32], memory: Option<&Arc<Memory>>) -> io::Result<Fib> {
             });
             match read {
                 Ok(whole) => is_whole &= whole,
-                // A kernel without IPv6 does not know its routes.
+                // A kernel without IPv6 returns this error for IPv6 routes.
                 Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {}
                 Err(error) => return Err(error),
             }
@@ -301,19 +298,19 @@ pub fn routes(tables: &[u32], memory: Option<&Arc<Memory>>) -> io::Result<Fib> {
     Err(io::Error::other("the kernel's routes change too fast to be read"))
 }
 
-/// Why the kernel is told of neighbours.
+/// Why the kernel is told about neighbours.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// They are in use: the kernel verifies those that it has not heard of for a while, as if it
-    /// had sent a packet to them itself. Those that it no longer knows are left out.
+    /// The neighbours are in use. The kernel verifies those that it has not heard from for a while,
+    /// as if it had sent them a packet itself. Neighbours that it no longer knows are left out.
     Verify,
-    /// They are to be resolved.
+    /// The kernel shall resolve them.
     Resolve,
 }
 
-/// Tells the kernel of neighbours that need it, as it knows them now: of permanent ones it must not be
-/// told, since it would take that from them (`__neigh_update` of Linux 6.18), and lose their link
-/// addresses. A neighbour may have become one since it was last heard of.
+/// Tells the kernel about neighbours, if their present state needs it. Permanent neighbours are
+/// left out: the message would end that state (`__neigh_update` of Linux 6.18), and they would lose
+/// their link addresses. A neighbour may have become permanent since the last notification.
 pub fn use_neighbours<'a>(
     neighbours: impl Iterator<Item = &'a Neighbour>,
     purpose: Purpose,

@@ -5,9 +5,9 @@
 //!                        └── 2 ─> 10.0.2.2 at eth2
 //! ```
 //!
-//! The kernel notifies of an object, but not of each route that it changes: with
-//! `net.ipv4.nexthop_compat_mode=0` never, otherwise not when it goes. So a route keeps the number
-//! of its object, and what the object leads to is looked up here.
+//! The kernel notifies a change of an object, but not of each route that it affects: with
+//! `net.ipv4.nexthop_compat_mode=0` of no route, otherwise of none when the object is removed. So a
+//! route keeps the number of its object, and the object's next hops are looked up here.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -17,28 +17,28 @@ use wireloom_net::tables::Family;
 
 use super::fib::{Address, Hop, Route, kind};
 
-/// Where routes with an object lead that is not known yet: the kernel forwards their packets.
+/// Stands for routes with an unknown object: the kernel forwards their packets.
 static ELSEWHERE: Route = Route::ELSEWHERE;
 
-/// The objects, by number.
+/// The next hop objects, by number.
 #[derive(Debug, Default)]
 pub struct Objects {
     known: HashMap<u32, Leads>,
-    /// What a route to each of them is.
+    /// The route that each object resolves to.
     routes: HashMap<u32, Route>,
 }
 
 impl Objects {
-    /// Enters an object that is new or another now. Returns the numbers of all objects that lead
-    /// elsewhere now.
+    /// Enters an object that is new or has changed. Returns the numbers of all objects that now
+    /// lead elsewhere.
     pub fn insert(&mut self, object: NextHop) -> BTreeSet<u32> {
         let NextHop { number, leads } = object;
         self.known.insert(number, leads);
         self.refresh(number)
     }
 
-    /// Removes an object. Returns the numbers of those that are gone with it, since it was all that
-    /// they led to, and of those that lead elsewhere.
+    /// Removes an object. Returns the numbers of the objects that are gone with it, since they led
+    /// to nothing else, and the numbers of those that now lead elsewhere.
     pub fn remove(&mut self, number: u32) -> (BTreeSet<u32>, BTreeSet<u32>) {
         let (mut gone, mut changed) = (BTreeSet::new(), BTreeSet::new());
         if self.known.remove(&number).is_none() {
@@ -61,8 +61,8 @@ impl Objects {
         (gone, changed)
     }
 
-    /// The objects that lead out of an interface. The kernel removes them, without a notification,
-    /// when it goes down.
+    /// Returns the objects that lead out of an interface. When the interface goes down, the kernel
+    /// removes them without a notification.
     pub fn at(&self, interface: u32) -> Vec<u32> {
         let leads =
             |leads: &Leads| matches!(leads, Leads::Out { device, .. } if *device == interface);
@@ -70,7 +70,8 @@ impl Objects {
         at.map(|(number, _)| *number).collect()
     }
 
-    /// What a route is that may name an object.
+    /// Returns the route that a route with an object number resolves to. A route without one is
+    /// returned as it is.
     pub fn resolve<'a>(&'a self, route: &'a Route) -> &'a Route {
         match route.object {
             _ if route.apart.is_some() => &ELSEWHERE,
@@ -79,7 +80,8 @@ impl Objects {
         }
     }
 
-    /// Makes anew what a route to this object is, and to the groups that it is in.
+    /// Recomputes the routes of this object and of the groups that contain it. Returns the numbers
+    /// whose route has changed.
     fn refresh(&mut self, number: u32) -> BTreeSet<u32> {
         let concerned = std::iter::once(number).chain(self.groups_with(number));
         let is_another = |number: &u32| {
@@ -109,14 +111,14 @@ impl Objects {
             match self.known.get(member) {
                 Some(Leads::Blackhole) => kind = kind::BLACKHOLE,
                 Some(Leads::Out { device, gateway, is_encapsulated, is_dead }) => hops.push(Hop {
-                    // What the tables cannot say is the kernel's to forward, as if it went out of an
-                    // interface that is no port.
+                    // The kernel forwards packets that the tables cannot describe, as if they left
+                    // by an interface that is not a port.
                     device: if *is_encapsulated { 0 } else { *device },
                     gateway: gateway.map(address),
                     weight: *weight,
                     is_dead: *is_dead,
                 }),
-                // Groups are in no groups.
+                // A group is never a member of a group.
                 Some(Leads::Group(_)) | None => {}
             }
         }
@@ -148,7 +150,7 @@ mod tests {
         NextHop { number, leads: Leads::Group(members.to_vec()) }
     }
 
-    /// Interfaces and weights of a route to an object.
+    /// Returns the interfaces and weights of a route to an object.
     fn hops(objects: &Objects, object: u32) -> Vec<(u32, u32)> {
         let route = Route { object, ..Route::ELSEWHERE };
         objects.resolve(&route).hops.iter().map(|hop| (hop.device, hop.weight)).collect()
@@ -157,20 +159,20 @@ mod tests {
     #[test]
     fn groups_follow_their_members() {
         let mut objects = Objects::default();
-        // A dump may have a group first.
+        // A dump may list a group first.
         objects.insert(group(9, &[(1, 1), (2, 3)]));
         assert_eq!(hops(&objects, 9), []);
         assert_eq!(objects.insert(out(1, 5)), BTreeSet::from([1, 9]));
         objects.insert(out(2, 6));
         assert_eq!(hops(&objects, 9), [(5, 1), (6, 3)]);
         assert_eq!(objects.insert(out(2, 6)), BTreeSet::new(), "nothing new");
-        // A member is replaced, another goes.
+        // One member is replaced, another removed.
         assert_eq!(objects.insert(out(2, 7)), BTreeSet::from([2, 9]));
         assert_eq!(hops(&objects, 9), [(5, 1), (7, 3)]);
         assert_eq!(objects.at(5), [1]);
         assert_eq!(objects.remove(1), (BTreeSet::from([1]), BTreeSet::from([9])));
         assert_eq!(hops(&objects, 9), [(7, 3)]);
-        // The last one takes the group with it.
+        // Removing the last member removes the group.
         assert_eq!(objects.remove(2), (BTreeSet::from([2, 9]), BTreeSet::new()));
         assert_eq!(hops(&objects, 9), []);
     }

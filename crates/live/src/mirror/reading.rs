@@ -1,7 +1,8 @@
-//! Everything is read in a thread of its own, while the mirror follows the kernel's notifications.
+//! Reads the kernel's whole state in a separate thread, while the mirror follows notifications.
 //!
-//! A dump of a full table takes a second and more. A change that comes meanwhile is applied at once,
-//! and noted: it is entered into what was read as well, which may be older.
+//! A dump of a full table takes a second or more. The mirror applies a change that arrives
+//! meanwhile at once, and keeps it: the change is entered into the dump as well, which may be
+//! older.
 
 use std::io;
 use std::sync::Arc;
@@ -16,30 +17,30 @@ use super::rows::State;
 use super::{Noticed, failed};
 use crate::memory::Memory;
 
-/// The most notifications that are kept until a read ends, of some hundred bytes each. With more,
-/// everything is read once more.
+/// The most notifications that are kept until a read ends, of some hundred bytes each. After more
+/// of them, everything is read once more.
 const MOST_CHANGES: usize = 1 << 18;
-/// Notifications between two looks at the memory, and what these use at most.
+/// Notifications between two checks of the memory, and the most bytes that they use.
 const LOOK_EVERY: usize = 1024;
 const NEXT: u64 = 1 << 20;
-/// Time between two looks at whether it has ended.
+/// Interval at which the mirror polls whether a read has ended.
 pub const LOOK: Duration = Duration::from_millis(10);
 
-/// A read under way.
+/// A read in progress.
 pub struct Reading {
     read: Receiver<Result<State>>,
     pub began: Instant,
-    /// There was no other reason to read than to compare: what differs is a repair.
+    /// Whether comparing is the only reason for the read: every difference is then a repair.
     pub compares: bool,
-    /// Notifications since it began, in their order.
+    /// Notifications since the read began, in order.
     pub changes: Vec<Change>,
-    /// What they meant.
+    /// The effect of these notifications.
     pub noticed: Noticed,
     memory: Option<Arc<Memory>>,
     _thread: Joined,
 }
 
-/// A thread that is waited for: when a mirror has ended no copy of the routes is left.
+/// A thread that is joined on drop: when a mirror has ended, no copy of the routes is left.
 struct Joined(Option<JoinHandle<()>>);
 
 impl Drop for Joined {
@@ -72,7 +73,7 @@ impl Reading {
         Ok(Self { read, began: Instant::now(), compares, changes, noticed, memory, _thread })
     }
 
-    /// Keeps a notification that came meanwhile.
+    /// Keeps a notification that arrived meanwhile.
     pub fn keep(&mut self, change: &Change) {
         let count = self.changes.len();
         let is_looked_at = count > 0 && count.is_multiple_of(LOOK_EVERY);
@@ -84,7 +85,7 @@ impl Reading {
         }
     }
 
-    /// Returns what was read, once it has.
+    /// Returns the state when the read has ended, `None` before.
     pub fn read(&self) -> Option<Result<State>> {
         match self.read.try_recv() {
             Err(TryRecvError::Empty) => None,
@@ -99,7 +100,7 @@ impl Reading {
 /// Reads the kernel's state.
 ///
 /// # Errors
-/// If the kernel does not tell it.
+/// If the kernel does not report it.
 pub fn state(tables: &[u32], memory: Option<&Arc<Memory>>) -> Result<State> {
     Ok(State {
         neighbours: netlink::neighbours().map_err(failed)?,

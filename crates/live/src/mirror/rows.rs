@@ -2,7 +2,7 @@
 //!
 //! A route names the number of its next hop whether or not the neighbour is resolved. Thus a
 //! neighbour that appears, goes or moves changes one row of `next_hops`, however many routes lead
-//! there.
+//! to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, Range};
@@ -18,7 +18,7 @@ use crate::conditions::{interface_name, setting};
 use crate::control::WAITING;
 use crate::memory::Memory;
 
-/// The next hop that is never resolved: that of routes whose packets the kernel forwards.
+/// A next hop that is never resolved. Routes whose packets the kernel forwards use it.
 pub const UNRESOLVED: u32 = 0;
 
 /// The kernel's state as far as it is known.
@@ -28,7 +28,7 @@ pub struct State {
     pub fib: Fib,
 }
 
-/// What of the state may have changed.
+/// The parts of the state that may have changed.
 #[derive(Debug, Default)]
 pub struct Dirty {
     pub prefixes: BTreeSet<Prefix>,
@@ -44,7 +44,6 @@ impl Dirty {
 
 /// `Route_kind` of programs/include/forwarding.loom.
 pub mod meaning {
-    /// No route.
     pub const NONE: u8 = 0;
     pub const FORWARD: u8 = 1;
     pub const OWN: u8 = 2;
@@ -61,9 +60,10 @@ const FIRST_GROUP: u32 = 64_512;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RouteRow {
     pub kind: u8,
-    /// Next hop, or a group's number and [`FIRST_GROUP`].
+    /// The number of a next hop, or [`FIRST_GROUP`] plus the number of a group.
     pub next_hop: u32,
-    /// There was no room for a longer prefix inside, or for this one: the kernel forwards.
+    /// There was no room for this prefix or for a longer one inside it: the kernel forwards its
+    /// packets.
     pub is_left: bool,
 }
 
@@ -76,16 +76,16 @@ impl RouteRow {
     }
 }
 
-/// What a row uses at most until the memory shows it, in bytes: its prefix in a map, and nodes all the
-/// way down in the tables of sources and destinations, for 128 bits.
+/// The most bytes of a row until measured memory includes it: its prefix in a map, and nodes all
+/// the way down in the tables of sources and destinations, for 128 bits.
 const ROW_BYTES: u64 = 4096;
-/// What a row is known to use in this map, in bytes.
+/// Bytes that a row uses in this map.
 const KNOWN_BYTES: u64 = 100;
-/// New rows between two looks at the memory.
+/// New rows between two checks of the memory.
 const LOOK_EVERY: usize = 64;
 /// Prefixes of one part of a sweep.
 const PART: usize = 1024;
-/// Updates that were sent, but may not yet be in the tables.
+/// Updates that were sent but may not be in the tables yet.
 const UNDER_WAY: usize = (WAITING + 1) * BATCH;
 
 /// A row of `next_hops`. All zero: the machine hands the packets to the kernel, which resolves the
@@ -98,56 +98,55 @@ pub struct HopRow {
     pub mtu: u32,
 }
 
-/// A changed row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     Port(usize, [u8; 6]),
     NextHop(u32, HopRow),
-    /// Index and next hop.
+    /// The index and the next hop.
     Bucket(u32, u32),
-    /// A new route, and whether there was none of its kind before: otherwise the tables of sources,
-    /// which hold the kind only, have it already.
+    /// A new route, and whether its kind is new for the prefix. Otherwise the tables of sources,
+    /// which hold only the kind, have it already.
     Route(Prefix, RouteRow, bool),
     /// A route that is gone.
     RouteGone(Prefix),
 }
 
-/// The rows that the tables hold.
 pub struct Rows {
-    /// The interface of each port, if it is one.
+    /// The interface index of each port; `None` for other kinds of ports.
     ports: Vec<Option<u32>>,
     macs: Vec<Option<[u8; 6]>>,
-    /// The MTU of each port for IPv6, if it is known.
+    /// The IPv6 MTU of each port, if it is known.
     mtus6: Vec<Option<u32>>,
     routes: BTreeMap<Prefix, RouteRow>,
-    /// Number 0 is a next hop that is never resolved: the kernel sends these packets by an
-    /// interface that is no port.
+    /// Ways and their numbers. Number 0 is never resolved: the kernel sends these packets by an
+    /// interface that is not a port.
     hops: Numbers<Way>,
     hop_rows: Vec<HopRow>,
     groups: Numbers<Vec<Member>>,
-    /// The least next hop of a route that leads to a group.
+    /// The smallest next hop number that stands for a group.
     first_group: u32,
     group_rows: Vec<[u32; BUCKETS]>,
-    /// Per group, the number of each member, in its order.
+    /// The number of each member of each group, in its order.
     group_hops: Vec<Vec<u32>>,
-    /// Without users since the last update: their rows are in use until it is applied.
+    /// Numbers that lost their last user since the last update. Their rows are in use until the
+    /// update is applied.
     released: Released,
     memory: Option<Arc<Memory>>,
-    /// A prefix had no room. None gets a row until a [sweep](Sweep) finds room for all.
+    /// Whether a prefix had no room. None gets a row until a [sweep](Sweep) finds room for all.
     is_full: bool,
-    /// Prefixes that had no room since the last sweep, those that it found included.
+    /// Prefixes that had no room since the last sweep, including those that the sweep found.
     unheld: u64,
     /// New rows of this update.
     added: usize,
-    /// Rows by family, and the most that there were: what is free since then is used again.
+    /// Rows by family, and their maximum so far: memory freed since then is used again.
     counts: [usize; 2],
     most: [usize; 2],
 }
 
-/// A walk over everything, in parts: so that what has changed need not be in memory all at once.
+/// A walk over all rows, in parts, so that the changes need not all be in memory at once.
 pub struct Sweep {
     stage: Stage,
-    /// New rows are the kernel's until it is certain that there is room for all.
+    /// New rows are left to the kernel until it is certain that there is room for all.
     is_retrying: bool,
 }
 
@@ -155,7 +154,7 @@ enum Stage {
     Hops,
     /// All prefixes after this one.
     Routes(Option<Prefix>),
-    /// Rows that are left to the kernel, after this one; these stay so.
+    /// Rows left to the kernel, after this prefix. The prefixes in the set stay left.
     Left(Option<Prefix>, BTreeSet<Prefix>),
     Done,
 }
@@ -166,7 +165,7 @@ struct Released {
     groups: Vec<u32>,
 }
 
-/// Numbers that were given out during an update.
+/// Numbers that were assigned during an update.
 #[derive(Default)]
 struct New {
     hops: BTreeSet<u32>,
@@ -174,7 +173,8 @@ struct New {
 }
 
 impl Rows {
-    /// Empty tables for ports with these interfaces, with these numbers of next hops and of groups.
+    /// Creates empty tables for ports with these interfaces, and with these numbers of next hops
+    /// and groups.
     pub fn new(
         ports: Vec<Option<u32>>,
         hops: Range<u32>,
@@ -203,20 +203,20 @@ impl Rows {
         }
     }
 
-    /// How many prefixes had no room. The kernel forwards their packets.
+    /// Returns the number of prefixes that had no room. The kernel forwards their packets.
     pub fn unheld(&self) -> u64 {
         self.unheld
     }
 
-    /// The neighbours that routes lead to.
+    /// Returns the neighbours that routes lead to.
     pub fn neighbours(&self) -> impl Iterator<Item = &Neighbour> {
         let mut last = None;
         let neighbours = self.hops.iter().map(|(way, _)| &way.neighbour);
         neighbours.filter(move |neighbour| last.replace(*neighbour) != Some(*neighbour))
     }
 
-    /// Reads the MTUs of the ports for IPv6, of which the kernel does not notify. Returns the
-    /// interfaces with another one.
+    /// Reads the IPv6 MTUs of the ports, which the kernel does not notify. Returns the interfaces
+    /// whose MTU has changed.
     pub fn read_mtus6(&mut self) -> BTreeSet<u32> {
         let mut changed = BTreeSet::new();
         for (index, mtu) in self.ports.iter().zip(&mut self.mtus6) {
@@ -233,8 +233,8 @@ impl Rows {
         changed
     }
 
-    /// Returns what brings the tables to this state, in an order in which no route names a next hop
-    /// that is not yet there, and the prefixes whose routes change.
+    /// Returns the changes that bring the tables to this state. Their order ensures that no route
+    /// names a next hop before it exists.
     pub fn update(&mut self, state: &State, dirty: &Dirty) -> Vec<Change> {
         let mut touched = dirty.prefixes.clone();
         for &prefix in &dirty.prefixes {
@@ -249,8 +249,8 @@ impl Rows {
         Sweep { stage: Stage::Hops, is_retrying: self.is_full }
     }
 
-    /// Returns the changes of the next part, as [`update`](Self::update) does; `None` at the end. The
-    /// state must be the same for all parts.
+    /// Returns the changes of the next part, as [`update`](Self::update) does. Returns `None` at
+    /// the end. The state must be the same for all parts.
     pub fn next(&mut self, state: &State, sweep: &mut Sweep) -> Option<Vec<Change>> {
         let dirty = Dirty::default();
         match &mut sweep.stage {
@@ -292,7 +292,7 @@ impl Rows {
         }
     }
 
-    /// The next prefixes after one that have a row or may have to have one.
+    /// Returns the next prefixes after `after` that have a row or may need one.
     fn after(&self, state: &State, after: Option<Prefix>) -> BTreeSet<Prefix> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let rows = self.routes.range((from, Bound::Unbounded)).map(|(prefix, _)| *prefix);
@@ -306,7 +306,7 @@ impl Rows {
         next
     }
 
-    /// Counts the routes without a row, and returns the rows around them.
+    /// Counts the routes without a row. Returns the prefixes of the rows around them.
     fn around_unheld(&mut self, state: &State) -> BTreeSet<Prefix> {
         let mut around = BTreeSet::new();
         if self.is_full {
@@ -321,7 +321,8 @@ impl Rows {
         around
     }
 
-    /// The row that an address of a prefix without a row has; the shortest prefix if there is none.
+    /// Returns the prefix of the row that covers a prefix without a row. Returns the shortest
+    /// prefix if no row does.
     fn around(&self, prefix: Prefix) -> Prefix {
         let shorter =
             |length| Prefix::new(prefix.family(), prefix.bits(), length).expect("a shorter prefix");
@@ -362,7 +363,8 @@ impl Rows {
                     self.release(row);
                     new = is_held.then_some(RouteRow::LEFT);
                 }
-                // A neighbour's own route is inside one on its link, which is the kernel's anyway.
+                // A neighbour's host route lies inside the route of its link, which belongs to the
+                // kernel anyway.
                 if !is_held && state.fib.route(prefix).is_some() {
                     self.leave(prefix, &mut routes);
                     continue;
@@ -383,7 +385,6 @@ impl Rows {
         changes
     }
 
-    /// Replaces a row.
     fn enter(
         &mut self,
         prefix: Prefix,
@@ -409,8 +410,8 @@ impl Rows {
         }
     }
 
-    /// Leaves a prefix without a row to the kernel, with the row around it: its packets would go
-    /// where that leads.
+    /// Leaves a prefix without a row to the kernel, and with it the row around it: its packets
+    /// would go where that row leads.
     fn leave(&mut self, prefix: Prefix, changes: &mut Vec<Change>) {
         self.unheld += 1;
         let around = self.around(prefix);
@@ -424,7 +425,7 @@ impl Rows {
         self.enter(around, old, Some(RouteRow::LEFT), changes);
     }
 
-    /// Whether there is room for one more row.
+    /// Returns whether there is room for one more row.
     fn has_room(&mut self, state: &State, prefix: Prefix) -> bool {
         let Some(memory) = self.memory.clone() else { return true };
         if !self.is_full && self.added.is_multiple_of(LOOK_EVERY) {
@@ -434,7 +435,7 @@ impl Rows {
         !self.is_full
     }
 
-    /// Whether rows for which there was no room may find some in a sweep.
+    /// Returns whether a sweep may find room for rows that had none.
     pub fn may_grow(&self, state: &State) -> bool {
         let fits = |memory: &Arc<Memory>| {
             [Family::V4, Family::V6].iter().any(|family| self.fits(state, *family, 0, memory))
@@ -442,11 +443,11 @@ impl Rows {
         self.memory.as_ref().is_none_or(fits)
     }
 
-    /// Whether there is room for the rows until the next look.
+    /// Returns whether there is room for the rows until the next check.
     fn fits(&self, state: &State, family: Family, added: usize, memory: &Memory) -> bool {
         let known = state.fib.bytes() + self.routes.len() as u64 * KNOWN_BYTES;
         let ahead = (added + LOOK_EVERY + UNDER_WAY) as u64 * ROW_BYTES;
-        // Everything is read again from time to time, which is a further copy.
+        // From time to time everything is read again, into a further copy.
         let family = family as usize;
         let is_reused = self.counts[family] + LOOK_EVERY <= self.most[family];
         memory.has_room(ahead + state.fib.bytes() + memory.layout(known))
@@ -527,7 +528,7 @@ impl Rows {
         }
     }
 
-    /// The row that a prefix has to have. Its next hop or group has one more user then.
+    /// Returns the row that a prefix should have. Its next hop or group then has one more user.
     fn row(&mut self, state: &State, prefix: Prefix, new: &mut New) -> Option<RouteRow> {
         let route = state.fib.route(prefix);
         let is_on_link = route.is_none_or(|route| route.link().is_some());
@@ -551,7 +552,8 @@ impl Rows {
         Some(RouteRow::new(kind, 0))
     }
 
-    /// The way to the neighbour at an address on the link of a port, if it can be sent to.
+    /// Returns the way to the neighbour at an on-link address of a port, if packets can be sent to
+    /// it.
     fn resolved(&self, state: &State, host: Prefix) -> Option<Way> {
         let address = Address { family: host.family(), bits: host.bits() };
         let (prefix, route) = state.fib.longest(address)?;
@@ -562,7 +564,7 @@ impl Rows {
         is_there.then_some(Way { neighbour, family: host.family(), mtu: route.mtu })
     }
 
-    /// The row of a route through gateways.
+    /// Returns the row of a route through gateways.
     fn lead(&mut self, family: Family, route: &Route, new: &mut New) -> RouteRow {
         let member = |hop: &Hop| {
             let neighbour = hop.gateway.map(|gateway| (gateway, hop.device));
@@ -596,7 +598,8 @@ impl Rows {
         RouteRow::new(meaning::FORWARD, next_hop)
     }
 
-    /// The number of a way, which has one more user then; [`UNRESOLVED`] if there are no more numbers.
+    /// Returns the number of a way, with one more user. Returns [`UNRESOLVED`] if no number is
+    /// free.
     fn hop(&mut self, way: Way, new: &mut New) -> u32 {
         let Some((number, is_new)) = self.hops.acquire(&way) else { return UNRESOLVED };
         if is_new && let Some(place) = self.hops.place(number) {
@@ -635,13 +638,13 @@ impl Rows {
     }
 }
 
-/// The prefix of an address alone.
+/// Returns the host prefix of an address.
 fn host(address: Address) -> Prefix {
     Prefix::new(address.family, address.bits, address.family.width())
         .expect("an address is as long as its family's")
 }
 
-/// The neighbours' addresses inside a prefix.
+/// Returns the neighbours' addresses inside a prefix.
 fn hosts_inside(neighbours: &Neighbours, prefix: Prefix) -> impl Iterator<Item = Prefix> {
     let address = |prefix: Prefix| Address { family: prefix.family(), bits: prefix.bits() };
     let range = (address(prefix), 0)..=(address(last_inside(prefix)), u32::MAX);

@@ -1,4 +1,4 @@
-//! Ports: an interface, a TAP device or a capture; what it receives and what is sent on it.
+//! Ports: an interface, a TAP device or a capture, with its receiving and sending sides.
 
 mod packet;
 mod replay;
@@ -15,7 +15,7 @@ use wireloom_net::Frame;
 use crate::bpf::{Attached, Sockets, Switch};
 use crate::system::{failed, interface_index};
 
-/// How frames are exchanged with interfaces.
+/// How to exchange frames with interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Io {
     /// AF_XDP where driver and rights allow it, otherwise packet sockets.
@@ -24,20 +24,19 @@ pub enum Io {
     Xdp,
     /// Packet sockets only.
     Packet,
-    /// Not at all: the engine is a program in the kernel.
+    /// No frames: the engine is a program in the kernel.
     Kernel,
 }
 
-/// How frames are exchanged with one interface.
+/// How frames are exchanged with one port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exchange {
-    /// AF_XDP; the card reads and writes our memory.
+    /// AF_XDP. The card reads and writes the memory of this process.
     #[serde(rename = "AF_XDP, zero copy")]
     XdpZeroCopy,
-    /// AF_XDP; the kernel copies.
+    /// AF_XDP. The kernel copies the frames.
     #[serde(rename = "AF_XDP, copied")]
     XdpCopy,
-    /// Packet sockets.
     #[serde(rename = "packet socket")]
     Packet,
     /// The engine is a program in the driver.
@@ -46,13 +45,13 @@ pub enum Exchange {
     /// A TAP device.
     #[serde(rename = "TAP")]
     Tap,
-    /// A capture that is played.
+    /// A capture that is played back.
     #[serde(rename = "capture")]
     Capture,
 }
 
 impl Exchange {
-    /// In words.
+    /// Describes the exchange in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::XdpZeroCopy => "AF_XDP, zero copy",
@@ -67,71 +66,68 @@ impl Exchange {
 
 /// The receiving side of a port.
 pub trait Receive {
-    /// What poll(2) has to wait for.
+    /// Returns the descriptors to wait for with poll(2).
     fn descriptors(&self) -> &[RawFd];
 
-    /// Receives what waits, without waiting for more; at most a batch.
+    /// Receives the waiting frames, at most a batch. Does not wait for more.
     ///
     /// # Errors
     /// If the interface was removed, or a socket fails.
     fn receive(&mut self, now_ns: u64) -> Result<Vec<Frame<'_>>>;
 
-    /// Frames that were lost at the input since the port was opened.
+    /// Returns the number of frames lost at the input since the port was opened.
     fn lost(&mut self) -> u64;
 }
 
 /// The sending side of a port.
 pub trait Transmit {
-    /// Takes a frame that is to be sent, in two pieces, of which the second may be empty.
+    /// Takes a frame to send, in two pieces. The second may be empty.
     fn take(&mut self, frame: [&[u8]; 2]);
 
-    /// Sends what was taken. A frame that the interface does not accept is lost: it is down, its
-    /// queue is full, or the frame is longer than its MTU.
+    /// Sends the frames taken. A frame that the interface does not accept is lost: the interface is
+    /// down, its queue is full, or the frame is longer than its MTU.
     fn flush(&mut self);
 
-    /// What was sent so far.
+    /// Returns the counters of the frames sent so far.
     fn sent(&self) -> Sent;
 }
 
 /// Counters of a sending side.
 #[derive(Clone, Copy, Default)]
 pub struct Sent {
-    /// Frames sent.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of the frames sent.
     pub bytes: u64,
     /// Frames that the interface did not accept.
     pub lost: u64,
 }
 
-/// A port, until it is closed.
+/// An open port.
 pub struct Port {
-    /// The name of the interface, or what was given instead.
+    /// The name of the interface, or the description of another port as given.
     pub name: String,
-    /// The index of an interface of which the kernel is the control plane.
+    /// The interface index, if the kernel controls the interface.
     pub index: Option<u32>,
-    /// How it exchanges frames.
     pub exchange: Exchange,
-    /// The program that keeps its frames from the kernel once the gate is open. When it is detached,
-    /// the kernel gets all of them again.
+    /// The program that keeps the port's frames from the kernel once the gate is open. When it is
+    /// detached, the kernel gets all frames again.
     pub program: Option<Attached>,
-    /// Where its frames come from. Until it is open the kernel gets them.
+    /// The gate of the port's frames. The kernel gets them until it is open.
     pub gate: Option<Gate>,
-    /// What each core has of it.
+    /// The sides of the port, one element for each core.
     pub sides: Vec<Sides>,
 }
 
-/// What lets the frames of a port through to the machine. Attaching a program takes the kernel longer
-/// than packets should wait, and opening a gate no time.
+/// A gate that lets the frames of a port through to the machine. Attaching a program takes the
+/// kernel longer than packets should wait; opening a gate takes no time.
 pub enum Gate {
-    /// A map of AF_XDP sockets that is empty until it is open, and the socket of each queue.
+    /// A map of AF_XDP sockets that is empty until the gate is open, and the socket of each queue.
     Queues {
-        /// The map.
         map: Sockets,
         /// Queues and their sockets.
         waiting: Vec<(u32, OwnedFd)>,
     },
-    /// A switch that the programs of an interface and of its packet sockets look at.
+    /// A switch that the programs of an interface and of its packet sockets read.
     Switch(Switch),
 }
 
@@ -151,33 +147,31 @@ impl Gate {
     }
 }
 
-/// What a core has of a port. Nothing of it is shared with another core, so that it can move to a
-/// thread of that core.
+/// One core's sides of a port. They share nothing with other cores, so they can move to that core's
+/// thread.
 pub struct Sides {
-    /// A part of what arrives: a flow always goes to the same core. `None` if there are fewer queues
-    /// than cores.
+    /// Receives a part of the packets: a flow always goes to the same core. `None` if there are
+    /// fewer queues than cores.
     pub receiver: Option<Box<dyn Receive>>,
-    /// What this core sends.
     pub transmitter: Box<dyn Transmit>,
 }
 
-/// How the packets of a port are spread over cores.
+/// How the packets of a port are distributed over cores.
 #[derive(Clone, Copy)]
 pub struct Spread {
-    /// The port's number.
     pub number: u16,
-    /// How many cores forward.
+    /// The number of cores that forward.
     pub cores: usize,
 }
 
 impl Spread {
-    /// The core that receives from a queue of the port. Ports with fewer queues than there are cores
-    /// begin with different ones.
+    /// Returns the core that receives from a queue of the port. Ports with fewer queues than cores
+    /// begin at different cores.
     fn core_of(self, queue: usize) -> usize {
         (queue + usize::from(self.number)) % self.cores
     }
 
-    /// The cores' sides of a port with one queue.
+    /// Returns each core's sides of a port with one queue.
     fn one_queue<T: Transmit + 'static>(
         self,
         receiver: impl Receive + 'static,
@@ -193,11 +187,11 @@ impl Spread {
 }
 
 impl Port {
-    /// Takes an interface, or opens `tap:NAME`, `pcap:FILE@RATE` or
-    /// `pcap-loop:FILE@RATE`. Returns also why AF_XDP is not used, where it was tried.
+    /// Takes an interface, or opens `tap:NAME`, `pcap:FILE@RATE` or `pcap-loop:FILE@RATE`. Also
+    /// returns why AF_XDP is not used, if it was tried.
     ///
     /// # Errors
-    /// If there is no such interface or file, or without the rights.
+    /// If there is no such interface or file, or the process lacks the rights.
     pub fn open(name: &str, spread: Spread, io: Io) -> Result<(Self, Option<Error>)> {
         if let Some(device) = name.strip_prefix(TAP) {
             return Ok((tap::open(name, device, spread)?, None));
@@ -221,13 +215,13 @@ impl Port {
     }
 }
 
-/// The most memory that a port needs on so many cores, in bytes.
+/// Returns the most bytes of memory that a port needs on `cores` cores.
 ///
 /// # Errors
 /// If there is no such interface.
 pub fn memory(name: &str, io: Io, cores: usize) -> Result<u64> {
     let Some(index) = interface(name)? else {
-        // A capture is read as it is played.
+        // A capture is read while it is played back.
         return Ok(tap::MEMORY);
     };
     let of_packets = cores as u64 * packet::MEMORY;
@@ -243,7 +237,7 @@ const TAP: &str = "tap:";
 const CAPTURE: &str = "pcap:";
 const CAPTURE_LOOP: &str = "pcap-loop:";
 
-/// The kinds of ports.
+/// The kind of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An interface.
@@ -254,7 +248,7 @@ pub enum Kind {
     Capture,
 }
 
-/// The kind of a port of this name.
+/// Returns the kind of the port with this name.
 pub fn kind(name: &str) -> Kind {
     match name {
         _ if name.starts_with(TAP) => Kind::Tap,
@@ -263,7 +257,7 @@ pub fn kind(name: &str) -> Kind {
     }
 }
 
-/// Returns the index of the interface that a port is; `None` for TAP devices and captures.
+/// Returns the interface index of a port. Returns `None` for TAP devices and captures.
 ///
 /// # Errors
 /// If there is no such interface.
@@ -277,7 +271,7 @@ pub fn interface(name: &str) -> Result<Option<u32>> {
 /// Fails if an interface is one of these ports already, under this or another name.
 ///
 /// # Errors
-/// If it is.
+/// If the interface is taken.
 pub fn unless_taken<'a>(
     name: &str,
     index: u32,

@@ -1,9 +1,9 @@
 //! Ports through packet sockets (packet(7)), which every interface has. A program at the ingress
 //! drops the kernel's own copy of each frame.
 //!
-//! Frames are received by recvmmsg(2), not from a ring that is shared with the kernel: the blocks
-//! of TPACKET_V3 are handed over when they are full or when a timer of milliseconds runs out
-//! (Documentation/networking/packet_mmap.rst, `tp_retire_blk_tov`), so that a lone packet would wait
+//! recvmmsg(2) receives the frames, not a ring that is shared with the kernel. The kernel hands
+//! over a block of TPACKET_V3 when it is full or when a timer of milliseconds expires
+//! (Documentation/networking/packet_mmap.rst, `tp_retire_blk_tov`). A single packet would then wait
 //! twenty times as long as a thread may take to wake up.
 
 use std::io;
@@ -23,27 +23,27 @@ use crate::system::{check, failed, owned, set};
 
 /// Messages that are received or sent by one system call.
 const BATCH: usize = 64;
-/// Bytes before each frame, where a VLAN tag that the kernel removed finds room.
+/// Bytes of space before each frame, for a VLAN tag that the kernel removed.
 const TAG: usize = 4;
-/// Space for one message: the largest packet with its link header. Not a multiple of 4,096, so that
-/// frames begin in different sets of a cache.
+/// Bytes of space for one message: the largest packet with its link header. It is not a multiple of
+/// 4,096, so that frames begin in different cache sets.
 const STRIDE: usize = (64 << 10) + 192;
-/// Bytes of received frames that the kernel holds for one port.
+/// Bytes of received frames that the kernel buffers for one port.
 const BUFFER: libc::c_int = 8 << 20;
 
-/// The most memory of a core's receiving and sending sides, in bytes: a batch of the largest packets
-/// as it arrived, and in a list that grows by doubling once for their segments and once until they are
-/// sent.
+/// The most memory of a core's receiving and sending sides, in bytes: a batch of the largest
+/// packets as received, once more for their segments, and once more until they are sent. The latter
+/// two are lists that grow by doubling.
 pub const SENDER_MEMORY: u64 = 2 * (BATCH * STRIDE) as u64;
 pub const MEMORY: u64 = (BATCH * STRIDE) as u64 + 2 * SENDER_MEMORY;
 
-/// Space for the auxiliary data of a message, aligned as control messages are.
+/// Space for the auxiliary data of a message, with the alignment of control messages.
 type ControlSpace = [u64; 8];
 
-/// Takes an interface. The kernel spreads the flows over the sockets of the cores.
+/// Opens an interface. The kernel spreads the flows over the sockets of the cores.
 ///
 /// # Errors
-/// Without the rights, or if the kernel does not know TCX.
+/// If the process lacks the rights, or the kernel lacks TCX.
 pub fn open(name: &str, index: u32, spread: Spread) -> Result<Port> {
     let problem = |error: io::Error| failed(&format!("port {name}: a packet socket"), &error);
     let switch = Switch::new().map_err(problem)?;
@@ -63,17 +63,17 @@ pub fn open(name: &str, index: u32, spread: Spread) -> Result<Port> {
     })
 }
 
-/// What sends on an interface.
+/// Opens a sending side at an interface.
 ///
 /// # Errors
-/// Without the rights.
+/// If the process lacks the rights.
 pub fn sender(name: &str, index: u32) -> Result<Box<dyn Transmit>> {
     Ok(Box::new(Transmitter::open(name, index)?))
 }
 
-/// Sockets that share what arrives at an interface. The kernel spreads it by a hash of addresses,
-/// protocol and ports, which is the same for both directions of a flow; fragments, which do not all
-/// have ports, by their addresses.
+/// Opens sockets that share the packets of an interface. The kernel distributes them by a hash of
+/// addresses, protocol and ports, which is the same for both directions of a flow. It distributes
+/// fragments, which do not all have ports, by their addresses.
 fn receiving(index: u32, count: usize, switch: &Switch) -> io::Result<Vec<OwnedFd>> {
     let sockets: Vec<OwnedFd> = (0..count).map(|_| packet_socket()).collect::<io::Result<_>>()?;
     let program = accept_all_but_marked(switch);
@@ -91,7 +91,7 @@ fn receiving(index: u32, count: usize, switch: &Switch) -> io::Result<Vec<OwnedF
 
 /// A group of sockets (`PACKET_FANOUT`).
 enum Group {
-    /// The first member finds a number that no other program uses.
+    /// The first member takes a number that no other program uses.
     New,
     Number(u16),
 }
@@ -106,14 +106,14 @@ struct Receiver {
     space: Vec<u8>,
     headers: Vec<OffloadHeader>,
     control: Vec<ControlSpace>,
-    /// Frames made of large packets of this batch.
+    /// Frames made from large packets of this batch.
     segments: Vec<u8>,
     places: Vec<Place>,
-    /// Frames that the kernel could not hold or describe, or that could not be finished.
+    /// Frames that the kernel could not buffer or describe, or that could not be finished.
     lost: u64,
 }
 
-/// Where a frame of the batch lies.
+/// Where a frame of the batch is.
 enum Place {
     Space(usize, usize),
     Segment(usize, usize),
@@ -209,16 +209,16 @@ impl Receive for Receiver {
 }
 
 impl Receiver {
-    /// Continues after an error of the socket, if that is possible.
+    /// Continues after an error of the socket, if possible.
     fn after(&mut self, error: &io::Error) -> Result {
         match error.raw_os_error() {
             Some(libc::EAGAIN | libc::EINTR | libc::ENOBUFS) => Ok(()),
-            // A packet whose offloads `struct virtio_net_hdr` cannot describe.
+            // `struct virtio_net_hdr` cannot describe the offloads of this packet.
             Some(libc::EINVAL) => {
                 self.lost += 1;
                 Ok(())
             }
-            // The port went down. Its socket works again when it comes back.
+            // The port went down. The socket works again when the port is up.
             Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
                 unless_removed(&self.name, self.index)
             }
@@ -226,7 +226,8 @@ impl Receiver {
         }
     }
 
-    /// Finishes a received message: returns a VLAN tag to its place, completes checksums, segments.
+    /// Finishes a received message: restores the VLAN tag, completes checksums, segments large
+    /// packets.
     fn arrange(&mut self, index: usize, message: &libc::mmsghdr) {
         let length = (message.msg_len as usize).saturating_sub(size_of::<OffloadHeader>());
         if message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 || length < 12 {
@@ -255,9 +256,10 @@ impl Receiver {
 }
 
 impl Group {
-    /// Adds a socket that is bound.
+    /// Adds a bound socket to the group.
     fn join(&mut self, socket: &OwnedFd) -> io::Result<()> {
-        // linux/if_packet.h. What the sockets themselves pass over does not hold for the group.
+        // linux/if_packet.h. The sockets' own setting to ignore outgoing packets does not apply to
+        // the group.
         const IGNORE_OUTGOING: u32 = 0x4000;
         const UNIQUE: u32 = 0x2000;
         let (number, flags) = match *self {
@@ -291,7 +293,7 @@ fn packet_socket() -> io::Result<OwnedFd> {
     owned(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })
 }
 
-/// Sets the options of a socket that receives.
+/// Sets the options of a receiving socket.
 fn prepare(socket: &OwnedFd) -> io::Result<()> {
     set(socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1i32)?;
     set(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1i32)?;
@@ -314,8 +316,8 @@ fn bind(socket: &OwnedFd, index: u32, protocol: u16) -> io::Result<()> {
         .map(|_| ())
 }
 
-/// Returns protocol identifier and control information of the VLAN tag that the kernel removed from
-/// a received frame.
+/// Returns the protocol identifier and the control information of the VLAN tag that the kernel
+/// removed from a received frame.
 fn removed_tag(message: &libc::msghdr) -> Option<(u16, u16)> {
     // SAFETY: the kernel filled in the control messages; the macros walk them within
     // `msg_controllen`, and a message of this type carries a `tpacket_auxdata`.
@@ -345,7 +347,7 @@ struct Transmitter {
 }
 
 impl Transmitter {
-    /// Sends on an interface.
+    /// Opens a sending side at an interface.
     fn open(name: &str, index: u32) -> Result<Self> {
         let problem = |error: io::Error| failed(&format!("port {name}: a packet socket"), &error);
         let socket = packet_socket().map_err(problem)?;

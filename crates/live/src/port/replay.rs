@@ -1,5 +1,4 @@
-//! A capture that is played as the input of a port. What is sent to the port is counted and thrown
-//! away.
+//! Plays a capture as the input of a port. Packets sent to the port are counted and discarded.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -16,19 +15,19 @@ use crate::system::{check, owned};
 /// Frames that are received at once.
 const BATCH: usize = 64;
 
-/// How many times a capture is played.
+/// How often a capture is played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Times {
-    /// Once.
     Once,
-    /// Again from the beginning after its end, until the command stops.
+    /// From the beginning again after each end, until the command stops.
     Endless,
 }
 
-/// Opens the capture of `FILE@RATE`; without a rate packets come in their own time.
+/// Opens the capture of `FILE@RATE`. Without a rate, packets arrive at the capture's times.
 ///
 /// # Errors
-/// If the file cannot be read, the rate is none, or a capture that is played again has no rate.
+/// If the file cannot be read, the rate is malformed, or a capture that is played again has no
+/// rate.
 pub fn open(name: &str, what: &str, spread: Spread, times: Times) -> Result<Port> {
     let (file, rate) = match what.rsplit_once('@') {
         Some((file, rate)) => {
@@ -73,19 +72,19 @@ pub fn open(name: &str, what: &str, spread: Spread, times: Times) -> Result<Port
 
 struct Receiver {
     number: u16,
-    /// The capture, if it is played again after its end.
+    /// The path of the capture, if it is played again after its end.
     path: Option<PathBuf>,
     reader: Reader,
     rate: Rate,
-    /// Readable when the next packet is due.
+    /// A timer that becomes readable when the next packet is due.
     timer: OwnedFd,
     descriptors: [RawFd; 1],
     /// When the first packet was played.
     begin: Option<Instant>,
-    /// The time of the first packet in the capture.
+    /// The timestamp of the first packet in the capture.
     first_ns: u64,
     played: u64,
-    /// The packet that is due next; `None` at the end of the capture.
+    /// The packet that is due next. `None` at the end of the capture.
     next: Option<Packet>,
     batch: Vec<Packet>,
 }
@@ -102,7 +101,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// How long after the first packet this one is due.
+    /// Returns how long after the first packet this one is due.
     fn due(&self, packet: &Packet) -> Duration {
         match self.rate {
             Rate::Max => Duration::ZERO,
@@ -111,11 +110,11 @@ impl Receiver {
         }
     }
 
-    /// Lets the descriptor become readable after this time.
+    /// Makes the descriptor readable after this time.
     fn wake_in(&self, time: Duration) -> Result {
         // SAFETY: all zeros is a valid value.
         let mut set: libc::itimerspec = unsafe { std::mem::zeroed() };
-        // Zero would disarm it.
+        // Zero would disarm the timer.
         let time = time.max(Duration::from_nanos(1));
         set.it_value.tv_sec = time.as_secs() as libc::time_t;
         set.it_value.tv_nsec = time.subsec_nanos().into();
@@ -127,7 +126,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Disarms the timer: setting it makes it unreadable too.
+    /// Disarms the timer. Setting the timer also makes it unreadable.
     fn sleep(&self) -> Result {
         // SAFETY: as in `wake_in`; all zeros disarms.
         let set: libc::itimerspec = unsafe { std::mem::zeroed() };

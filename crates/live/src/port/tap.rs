@@ -1,5 +1,5 @@
-//! TAP devices as ports: the kernel's side of the device, or what is bridged to it, is the other
-//! end of the cable.
+//! TAP devices as ports. The other end of the cable is the kernel's side of the device, or the
+//! device's bridge.
 
 use std::fs::File;
 use std::io::{ErrorKind, IoSlice, Read, Write};
@@ -16,18 +16,19 @@ use crate::twin::{create_device, set_up};
 
 /// Frames that are received at once.
 const BATCH: usize = 64;
-/// Space for one frame. The kernel has finished checksums and segments before it hands frames over.
+/// Bytes of space for one frame. The kernel completes checksums and segments before it hands frames
+/// over.
 const STRIDE: usize = (64 << 10) + 64;
 
 /// The memory of a port in bytes: space for a batch of the largest packets.
 pub const MEMORY: u64 = (BATCH * STRIDE) as u64;
 
-/// Creates the device and sets it up. It disappears with the port.
+/// Creates the device and sets it up. It is removed with the port.
 ///
 /// # Errors
-/// Without the rights, or if there is a device of this name that cannot be taken.
+/// If the process lacks the rights, or a device of this name exists that cannot be taken.
 pub fn open(name: &str, device: &str, spread: Spread) -> Result<Port> {
-    // What the kernel takes (`dev_valid_name`), without the pattern of `%d`.
+    // These are the names that the kernel accepts (`dev_valid_name`), except the pattern `%d`.
     let is_odd = |c: char| c.is_whitespace() || c.is_control() || ['%', '/', ':'].contains(&c);
     let is_name = device.len() < libc::IFNAMSIZ && !["", ".", ".."].contains(&device);
     if !is_name || device.contains(is_odd) {
@@ -55,13 +56,13 @@ pub fn open(name: &str, device: &str, spread: Spread) -> Result<Port> {
         exchange: Exchange::Tap,
         program: None,
         gate: None,
-        // Frames are written one by one, from any thread.
+        // Any thread writes frames, one by one.
         sides: spread
             .one_queue(receiver, || Transmitter { tap: Arc::clone(&tap), sent: Sent::default() }),
     })
 }
 
-/// Whether an interface is a TAP device, which may be there before.
+/// Returns whether an interface is a TAP device. It may have existed before.
 fn is_tap(device: &str) -> bool {
     Path::new("/sys/class/net").join(device).join("tun_flags").exists()
 }
@@ -86,7 +87,7 @@ impl Receive for Receiver {
             match (&*self.tap).read(space) {
                 Ok(length) => self.lengths.push(length),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                // The device is down, and works again when it comes back.
+                // The device is down. It works again when it is up.
                 Err(error) if error.raw_os_error() == Some(libc::EIO) => break,
                 Err(error) if error.raw_os_error() == Some(libc::EBADFD) => {
                     let what = format!("port {}: the device was removed", self.name);
@@ -120,7 +121,7 @@ impl Transmit for Transmitter {
     fn take(&mut self, frame: [&[u8]; 2]) {
         let length = frame[0].len() + frame[1].len();
         match (&*self.tap).write_vectored(&frame.map(IoSlice::new)) {
-            // A TAP device takes a frame whole.
+            // A TAP device takes a frame as a whole.
             Ok(written) if written == length => {
                 self.sent.packets += 1;
                 self.sent.bytes += length as u64;

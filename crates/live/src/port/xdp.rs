@@ -1,5 +1,5 @@
-//! Ports through AF_XDP sockets: a program in the driver hands every frame over, in memory that
-//! kernel and process share (Documentation/networking/af_xdp.rst of Linux).
+//! Ports through AF_XDP sockets. A program in the driver hands over every frame, in memory that the
+//! kernel and the process share (Documentation/networking/af_xdp.rst of Linux).
 
 use std::cell::RefCell;
 use std::io;
@@ -20,23 +20,23 @@ use crate::removal::unless_removed;
 use crate::segment::complete_if_partial;
 use crate::system::{check, failed, set};
 
-/// Frames that are received at once from a queue.
+/// Frames received from a queue at once.
 const BATCH: usize = 64;
-/// Places of a ring.
+/// Entries of a ring.
 const RING: u32 = 2048;
-/// Frames of 4,096 bytes that a queue has: as many wait to be received, or to be sent, as a ring
-/// has places.
+/// Frames of 4,096 bytes that a queue has. A ring's worth of them can wait to be received, and as
+/// many to be sent.
 const FRAMES: u32 = 2 * RING;
-/// Frames that one call has the kernel send, where it copies (`XDP_MAX_TX_SKB_BUDGET`, Linux 6.17;
+/// Frames that the kernel sends in one call in copy mode (`XDP_MAX_TX_SKB_BUDGET`, Linux 6.17;
 /// before, 32).
 const SEND_BUDGET: u32 = 128;
 const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
 const OLD_SEND_BUDGET: usize = 32;
 
-/// The most memory of one core's or more cores' sides, in bytes: frames, which are there at once, and
-/// what waits in a packet socket of a core without a queue.
+/// Returns the most memory of the sides of `cores` cores, in bytes: the frames, which are allocated
+/// at the start, and the backlog in the packet socket of each core without a queue.
 pub fn memory(index: u32, cores: usize) -> u64 {
-    /// Descriptors of the four rings, and their headers.
+    /// Bytes of the descriptors of the four rings, and of their headers.
     const RINGS: u64 = RING as u64 * (2 * 8 + 2 * 16) + 4 * 4096;
     let queues = u64::from(queues(index));
     let without = (cores as u64).saturating_sub(queues);
@@ -47,12 +47,12 @@ fn queues(index: u32) -> u32 {
     NicIndex::new(index).queue_counts().map_or(1, |queues| queues.rx_count().max(1))
 }
 
-/// Takes an interface. The cores share its queues; each sends by the first of its own, and by a
-/// packet socket if it has none.
+/// Opens an interface. The cores share its queues. Each core sends by the first of its queues, or
+/// by a packet socket if it has none.
 ///
 /// # Errors
-/// If the driver has no XDP or none at this MTU, if another program is there, or without the
-/// rights.
+/// If the driver has no XDP or none at this MTU, if the interface has another program, or if the
+/// process lacks the rights.
 pub fn open(name: &str, index: u32, spread: Spread) -> Result<Port> {
     let problem = |what: &str, error: io::Error| failed(&format!("port {name}: {what}"), &error);
     let count = queues(index);
@@ -98,14 +98,15 @@ pub fn open(name: &str, index: u32, spread: Spread) -> Result<Port> {
     })
 }
 
-/// Another descriptor of a socket.
+/// Duplicates the descriptor of a socket.
 fn another(socket: &XdpSocket) -> io::Result<OwnedFd> {
     // SAFETY: the socket is open as long as it is borrowed.
     unsafe { BorrowedFd::borrow_raw(socket.as_raw_fd()) }.try_clone_to_owned()
 }
 
-/// The program that hands the frames of each queue to its socket. Those of a queue without a socket
-/// in the map pass on to the kernel: before forwarding begins, and if it was added later.
+/// Builds the program that hands the frames of each queue to its socket. Frames of a queue without
+/// a socket in the map pass on to the kernel: before forwarding begins, and if the queue was added
+/// later.
 fn program(sockets: &Sockets) -> Vec<Instruction> {
     /// Offset of `rx_queue_index` in `struct xdp_md`.
     const QUEUE_OFFSET: i16 = 16;
@@ -123,8 +124,8 @@ fn program(sockets: &Sockets) -> Vec<Instruction> {
     ]
 }
 
-/// A queue's memory: frames that are neither with the kernel nor with us are free. The rings lie
-/// before it, the socket after it: it is unmapped when nobody uses it any more.
+/// A queue's memory. Frames are free if neither the kernel nor this process uses them. The rings
+/// lie before the memory, the socket after it. The last owner unmaps it.
 type Memory = Rc<RefCell<Umem>>;
 
 /// The receiving side of a queue.
@@ -132,7 +133,6 @@ struct Queue {
     fill: FillRing,
     rx: RxRing,
     arrived: HeapSlab,
-    /// The frames of the last batch.
     held: Vec<Packet>,
     socket: Rc<XdpSocket>,
     memory: Memory,
@@ -193,7 +193,7 @@ impl Queue {
     }
 }
 
-/// The error of the kernel within one of the library.
+/// Returns the kernel's error inside an error of the library.
 fn cause(error: xdp::socket::SocketError) -> io::Error {
     use xdp::socket::SocketError;
     match error {
@@ -210,7 +210,7 @@ fn is_zero_copy(socket: &XdpSocket) -> bool {
     options.is_some_and(|options| options & libc::XDP_OPTIONS_ZEROCOPY != 0)
 }
 
-/// The value of an option of a socket.
+/// Reads the value of a socket option.
 fn option(socket: &XdpSocket, level: libc::c_int, option: libc::c_int) -> Option<u32> {
     let mut value = 0u32;
     let mut length = size_of::<u32>() as libc::socklen_t;
@@ -228,8 +228,8 @@ struct Receiver {
     number: u16,
     queues: Vec<Queue>,
     descriptors: Vec<RawFd>,
-    /// Whether the kernel copies: then the other end may be on this computer too, and may leave
-    /// checksums to hardware that is not there.
+    /// Whether the kernel copies. Then the other end may be on this computer too, and may leave
+    /// checksums to hardware that does not exist.
     is_copied: bool,
 }
 
@@ -264,7 +264,7 @@ impl Receive for Receiver {
 
     fn lost(&mut self) -> u64 {
         let statistics = self.queues.iter().filter_map(|queue| queue.socket.statistics().ok());
-        // What finds no free frame is among the dropped.
+        // Frames that find no free buffer count as dropped.
         statistics.map(|counted| counted.rx_dropped + counted.rx_ring_full).sum()
     }
 }
@@ -275,9 +275,9 @@ struct Transmitter {
     /// Frames that wait for [`flush`](Transmit::flush), and their bytes.
     taken: HeapSlab,
     bytes: u64,
-    /// The interface was down when frames were last given to the kernel.
+    /// Whether the interface was down when frames were last given to the kernel.
     is_down: bool,
-    /// Frames that the kernel sends in one call.
+    /// The number of frames that the kernel sends in one call.
     budget: usize,
     sent: Sent,
     socket: Rc<XdpSocket>,
@@ -305,8 +305,8 @@ impl Transmit for Transmitter {
     fn flush(&mut self) {
         let waiting = self.taken.len();
         if waiting > 0 {
-            // What waits in the ring of an interface that is down would leave when it is up again,
-            // however late that is.
+            // The ring of an interface that is down keeps its frames. They would leave when the
+            // interface is up again, however late that is.
             self.is_down = self.is_down && matches!(self.call(), Err(libc::ENETDOWN));
             if !self.is_down {
                 // SAFETY: the memory is unmapped after the socket is closed.
@@ -333,8 +333,8 @@ impl Transmit for Transmitter {
 }
 
 impl Transmitter {
-    /// Has the kernel send. What it does not take now, it takes with a later batch, or when it is
-    /// polled.
+    /// Makes the kernel send. Frames that it does not take now, it takes with a later batch, or
+    /// when it is polled.
     fn kick(&mut self, waiting: usize) {
         let mut calls = 0..waiting / self.budget;
         // The kernel cannot drop more frames than the ring holds.
@@ -343,8 +343,8 @@ impl Transmitter {
             match self.call() {
                 // The budget is used up.
                 Err(libc::EAGAIN) if calls.next().is_some() => {}
-                // A frame was dropped (`NET_XMIT_DROP`): there is no carrier, or the queue of the
-                // other end is full. The frames after it still wait.
+                // The kernel dropped a frame (`NET_XMIT_DROP`): there is no carrier, or the queue
+                // of the other end is full. Later frames still wait.
                 Err(libc::EBUSY) if drops.next().is_some() => {
                     self.sent.packets -= 1;
                     self.sent.lost += 1;
@@ -358,9 +358,9 @@ impl Transmitter {
         }
     }
 
-    /// Has the kernel send once.
+    /// Makes the kernel send once.
     fn call(&self) -> Result<(), libc::c_int> {
-        // SAFETY: sends nothing of ours beside what is in the ring.
+        // SAFETY: sends nothing of ours besides the contents of the ring.
         let sent = unsafe {
             let (socket, flags) = (self.socket.as_raw_fd(), libc::MSG_DONTWAIT);
             libc::sendto(socket, std::ptr::null(), 0, flags, std::ptr::null(), 0)

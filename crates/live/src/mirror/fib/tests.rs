@@ -34,7 +34,7 @@ fn the_lowest_metric_is_used_and_the_next_one_when_it_goes() {
     assert_eq!(hops(&fib, NET), [gateway(1)]);
     fib.remove(&via(NET, 10, &[gateway(1)]));
     assert_eq!(hops(&fib, NET), [gateway(2)]);
-    // Its interface goes down.
+    // The interface goes down.
     let dead = Hop { is_dead: true, ..gateway(2) };
     fib.insert(via(NET, 20, &[dead]), Joins::InPlace);
     assert_eq!(hops(&fib, NET), [gateway(3)]);
@@ -61,7 +61,7 @@ fn equal_metrics_are_tried_in_the_kernels_order() {
 fn notifications_that_are_older_than_a_dump_change_nothing_in_the_end() {
     let mut fib = Fib::new(&[MAIN], None);
     fib.add(via(NET, 0, &[gateway(2)]));
-    // What happened before the dump, in order.
+    // These notifications are older than the dump, in order.
     fib.insert(via(NET, 0, &[gateway(1)]), Joins::Before);
     assert_eq!(hops(&fib, NET), [gateway(1)]);
     fib.insert(via(NET, 0, &[gateway(2)]), Joins::InPlace);
@@ -112,7 +112,7 @@ fn an_earlier_table_covers_what_lies_inside_its_prefixes() {
     assert_eq!(longest.as_deref(), Some("10.0.0.0/15"));
     fib.remove(&wide);
     assert_eq!(hops(&fib, "10.1.0.0/16"), [gateway(1)]);
-    // A table that is not followed.
+    // This table is not followed.
     let other = Said { table: 7, ..via("10.9.0.0/16", 0, &[gateway(1)]) };
     assert!(fib.insert(other, Joins::Before).is_empty());
 }
@@ -136,12 +136,12 @@ fn without_room_for_all_routes_every_address_is_the_kernels() {
         let (prefix, route) = fib.longest(Address { family, bits }).expect("a route");
         assert_eq!((prefix.length(), route), (0, &Route::ELSEWHERE));
     }
-    // No notification changes that.
+    // A notification does not change that.
     assert!(fib.remove(&via("0.0.0.0/0", 0, &[gateway(1)])).is_empty());
     assert_eq!(fib.len(), 2);
 }
 
-/// For packets of one type of service, or `throw`.
+/// Limits a route to packets of one type of service, or makes it `throw`.
 fn apart(said: Said, service: u8, is_thrown: bool) -> Said {
     let apart = Apart { selector: Selector { service, ..Selector::default() }, is_thrown };
     Said { route: Route { apart: Some(apart), ..said.route }, ..said }
@@ -168,7 +168,7 @@ fn routes_that_stay_apart_come_before_all_metrics() {
     fib.insert(apart(via(NET, 20, &[gateway(2)]), 4, false), Joins::Before);
     fib.insert(apart(via(NET, 20, &[gateway(2)]), 8, false), Joins::InPlace);
     assert_eq!(hops(&fib, NET), [], "the kernel forwards");
-    // Each is told apart by what it is for and by its metric.
+    // A selector and a metric identify each route.
     fib.remove(&apart(via(NET, 20, &[gateway(2)]), 4, false));
     fib.remove(&apart(via(NET, 30, &[gateway(2)]), 8, false));
     assert_eq!(hops(&fib, NET), []);

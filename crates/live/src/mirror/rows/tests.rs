@@ -61,7 +61,7 @@ fn routes_lead_to_neighbours_of_ports() {
         ("10.0.0.2/32", (meaning::FORWARD, 1)),
         ("10.0.0.0/24", (meaning::CONNECTED, 0)),
         ("10.0.0.1/32", (meaning::OWN, 0)),
-        // By an interface that is no port: the kernel's part.
+        // The next hop is at an interface that is not a port: the kernel forwards.
         ("198.51.100.0/24", (meaning::FORWARD, 0)),
         ("203.0.113.0/24", (meaning::DISCARD, 0)),
     ] {
@@ -69,7 +69,7 @@ fn routes_lead_to_neighbours_of_ports() {
     }
     assert!(bring_all(&mut rows, &state).is_empty());
 
-    // The neighbour goes: its row, and the route of its own, but no other route.
+    // The neighbour goes: its row and its own route change, but no other route.
     state.neighbours.clear();
     let gone = Dirty { neighbours: BTreeSet::from([(gateway(2), 7)]), ..Dirty::default() };
     let host = "10.0.0.2/32".parse().expect("a prefix");
@@ -105,7 +105,7 @@ fn the_smallest_mtu_of_route_link_and_version_counts() {
         let place = rows.hops.place(number).expect("a number of the range");
         assert_eq!(rows.hop_rows[place].mtu, expected, "{prefix}");
     }
-    // All of them are rows of the neighbour, which goes.
+    // All of these rows belong to one neighbour, which goes.
     state.neighbours.clear();
     let neighbours = BTreeSet::from([(gateway(2), 7)]);
     let changes = rows.update(&state, &Dirty { neighbours, ..Dirty::default() });
@@ -172,7 +172,7 @@ fn several_next_hops_are_a_group_whose_buckets_follow_them() {
     assert_eq!(buckets.count(), BUCKETS);
     assert!(matches!(changes.last(), Some(Change::Route(..))), "routes come last");
 
-    // One remains: no group. The group's number is free again.
+    // One next hop remains, so there is no group. The group's number is free again.
     let dirty = insert(&mut state, said(net, kind::UNICAST, &[(9, Some(gateway(3)))]));
     let changes = rows.update(&state, &dirty);
     assert_eq!(route(&changes, net), Some((meaning::FORWARD, 2)));
@@ -194,7 +194,7 @@ fn a_program_without_groups_uses_the_first_next_hop() {
     assert_eq!((row.0, way), (meaning::FORWARD, Some((gateway(3), 9))));
 }
 
-/// Rows with a limit of memory; what is in use can be said.
+/// Creates rows with a memory limit; the test sets the use.
 fn limited() -> (Rows, Arc<AtomicU64>) {
     let used = Arc::new(AtomicU64::new(0));
     let memory = Arc::new(fake(1 << 30, &used));
@@ -213,17 +213,17 @@ fn a_prefix_without_room_is_the_kernels_with_the_row_around_it() {
     bring_all(&mut rows, &state);
     let left = Some((meaning::FORWARD, 0));
     used.store(1 << 30, Ordering::Relaxed);
-    // Inside a network: its packets would go to 10.0.0.2 otherwise.
+    // Inside a network: the packets would go to 10.0.0.2 otherwise.
     let inner = said("192.0.2.128/25", kind::UNICAST, &[(9, Some(gateway(3)))]);
     let dirty = inserted(&mut state, inner.clone());
     let changes = rows.update(&state, &dirty);
     assert_eq!((route(&changes, "192.0.2.0/24"), changes.len()), (left, 1), "{changes:?}");
-    // Inside none: without a row its packets would have no route.
+    // Inside no network: without a row the packets would have no route.
     let dirty = inserted(&mut state, said("8.0.0.0/8", kind::UNICAST, &[(7, Some(gateway(2)))]));
     let changes = rows.update(&state, &dirty);
     assert_eq!((route(&changes, "0.0.0.0/0"), changes.len()), (left, 1), "{changes:?}");
     assert_eq!(rows.unheld(), 2);
-    // Others change as ever; what is left stays so, even without a route of its own.
+    // Other rows change as before. A row that is left stays so, even without its own route.
     let gone = said("192.0.2.0/24", kind::UNICAST, &[(7, Some(gateway(2)))]);
     let prefixes = state.fib.remove(&gone).into_iter().collect();
     assert_eq!(rows.update(&state, &Dirty { prefixes, ..Dirty::default() }), []);
@@ -234,7 +234,7 @@ fn a_prefix_without_room_is_the_kernels_with_the_row_around_it() {
     assert_eq!(bring_all(&mut rows, &state), []);
     assert_eq!(rows.unheld(), 2);
 
-    // With room for all everything is as if there had been room all the time.
+    // With room for all rows, the result is as if there had always been room.
     used.store(0, Ordering::Relaxed);
     bring_all(&mut rows, &state);
     assert_eq!(rows.unheld(), 0);
@@ -262,7 +262,7 @@ fn rows_around_what_still_has_no_room_stay_the_kernels() {
     rows.update(&state, &dirty);
     bring_all(&mut rows, &state);
     assert_eq!(rows.unheld(), 201);
-    // The first two looks find room, and each look asks twice. 8.0.0.0/8 is the first prefix.
+    // The first two checks find room, and each check asks twice. 8.0.0.0/8 is the first prefix.
     let looks = AtomicU64::new(0);
     let grows = move || Some(if looks.fetch_add(1, Ordering::Relaxed) < 4 { 0 } else { 1 << 30 });
     rows.memory = Some(Arc::new(Memory::with(1 << 30, Box::new(grows))));
@@ -290,11 +290,11 @@ fn everything_is_brought_in_parts() {
         assert!(changes.len() <= PART + 10, "{}", changes.len());
         all += changes.iter().filter(|change| matches!(change, Change::Route(..))).count();
     }
-    // And the neighbour's own.
+    // The neighbour's own route counts too.
     assert_eq!(all, before + 3 * PART + 1);
 }
 
-/// What the mirror writes into tables means in the programs what it means here.
+/// The numbers that the mirror writes have the same meaning in the programs.
 #[test]
 fn numbers_are_those_of_the_programs() {
     use super::meaning::{CONNECTED, DIRECTED_BROADCAST, DISCARD, FORWARD, NONE, OWN, REJECT};
