@@ -5,8 +5,8 @@ use std::path::Path;
 
 const BUFFER: usize = 1 << 16;
 
-/// Opens a file for streaming. It recognises gzip and bzip2 by their first bytes, whatever the
-/// file's name; `-` is standard input.
+/// Opens a file for streaming. Recognises gzip and bzip2 by their first bytes, whatever the file's
+/// name. `-` is standard input.
 ///
 /// # Errors
 /// The error of opening the file or of the first read.
@@ -20,11 +20,11 @@ pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
     decompress(wireloom_files::open(path)?, path)
 }
 
-/// Recognises gzip and bzip2 in any stream; messages refer to it by `name`.
+/// Recognises gzip and bzip2 in any stream. Messages call it `name`.
 ///
 /// # Errors
-/// The error of the first read; or that the stream is compressed in another way, with the command
-/// that decompresses it.
+/// The error of the first read. Also if the stream is compressed in another format; the error names
+/// the command that decompresses it.
 pub(crate) fn decompress(
     raw: impl Read + Send + 'static,
     name: &Path,
@@ -50,7 +50,7 @@ pub(crate) fn decompress(
     })
 }
 
-/// Formats that are recognised and not read: their first bytes, their names, and the commands that
+/// Formats that are recognised but not read: their first bytes, their names, and the commands that
 /// decompress them.
 const UNREADABLE: [(&[u8], &str, &str); 9] = [
     (&[0x28, 0xb5, 0x2f, 0xfd], "zstd", "zstd -d"),
@@ -64,7 +64,7 @@ const UNREADABLE: [(&[u8], &str, &str); 9] = [
     (b"Rar!\x1a\x07", "RAR", "unrar x"),
 ];
 
-/// A stream that counts how far it has been read.
+/// A stream that counts the bytes read from it.
 pub(crate) struct Source {
     inner: Box<dyn BufRead + Send>,
     /// Bytes taken so far (after decompression).
@@ -76,7 +76,7 @@ impl Source {
         Self { inner, offset: 0 }
     }
 
-    /// Fills `into`; returns the number of bytes before the stream ended.
+    /// Fills `into`. Returns the number of bytes read before the stream ended.
     pub(crate) fn fill(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut done = 0;
         while done < into.len() {
@@ -91,7 +91,7 @@ impl Source {
         Ok(done)
     }
 
-    /// Skips `count` bytes; returns how many there were before the stream ended.
+    /// Skips `count` bytes. Returns the number of bytes skipped before the stream ended.
     pub(crate) fn skip(&mut self, count: u64) -> io::Result<u64> {
         let mut left = count;
         while left > 0 {

@@ -1,4 +1,4 @@
-//! Questions to the kernel by netlink (netlink(7)), in this thread's network namespace.
+//! Netlink requests to the kernel (netlink(7)), in this thread's network namespace.
 
 mod next_hops;
 
@@ -13,13 +13,13 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 pub use next_hops::{GONE as NEXT_HOP_GONE, Leads, NEW as NEW_NEXT_HOP, NextHop, next_hops};
 
-/// How often a dump is begun again that the kernel changed meanwhile.
+/// How often a dump is repeated if the kernel's data changed during it.
 const ATTEMPTS: usize = 10;
 
-/// Sends a request to rtnetlink(7) and returns all that the kernel replies.
+/// Sends a request to rtnetlink(7) and returns all replies.
 ///
 /// # Errors
-/// If the kernel refuses, or changes what is asked for all the time.
+/// If the kernel refuses, or if its data change during every attempt.
 pub fn dump<M>(request: &M) -> io::Result<Vec<M>>
 where
     M: NetlinkSerializable + NetlinkDeserializable + Clone,
@@ -32,7 +32,7 @@ where
     Err(io::Error::other("the kernel's tables change too fast to be read; try again"))
 }
 
-/// As [`dump`]; `None` if the kernel's data changed during the dump.
+/// As [`dump`]. Returns `None` if the kernel's data changed during the dump.
 fn dump_once<M>(request: &M) -> io::Result<Option<Vec<M>>>
 where
     M: NetlinkSerializable + NetlinkDeserializable + Clone,
@@ -42,8 +42,8 @@ where
     Ok(is_whole.then_some(messages))
 }
 
-/// Sends a request to rtnetlink(7) and visits the replies, message by message. Returns false if the
-/// kernel's data changed meanwhile: then some may be missing.
+/// Sends a request to rtnetlink(7) and visits the replies one by one. Returns false if the kernel's
+/// data changed meanwhile: some replies may then be missing.
 ///
 /// # Errors
 /// If the kernel refuses.
@@ -70,10 +70,10 @@ where
     Ok(!is_torn)
 }
 
-/// Returns a socket to a part of the kernel (`NETLINK_...`).
+/// Opens a socket to a netlink family (`NETLINK_...`).
 ///
 /// # Errors
-/// If the kernel does not have this part.
+/// If the kernel does not have the family.
 pub fn connect(protocol: isize) -> io::Result<Socket> {
     let mut socket = Socket::new(protocol)?;
     socket.bind_auto()?;
@@ -81,10 +81,10 @@ pub fn connect(protocol: isize) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Sends a request with these flags (`NLM_F_...`) beside `NLM_F_REQUEST`.
+/// Sends a request with these flags (`NLM_F_...`) in addition to `NLM_F_REQUEST`.
 ///
 /// # Errors
-/// If the kernel does not take it.
+/// If the kernel does not accept it.
 pub fn send<M: NetlinkSerializable>(socket: &Socket, request: M, flags: u16) -> io::Result<()> {
     let payload = NetlinkPayload::InnerMessage(request);
     let mut packet = NetlinkMessage::new(NetlinkHeader::default(), payload);
@@ -99,7 +99,7 @@ pub fn send<M: NetlinkSerializable>(socket: &Socket, request: M, flags: u16) -> 
 /// Visits the messages of a datagram until the visitor returns false.
 ///
 /// # Errors
-/// Those of the visitor, and if a message cannot be read.
+/// The errors of the visitor, and if a message is malformed.
 pub fn for_each_message<M: NetlinkDeserializable>(
     mut rest: &[u8],
     mut visit: impl FnMut(NetlinkMessage<M>) -> io::Result<bool>,
@@ -117,12 +117,12 @@ pub fn for_each_message<M: NetlinkDeserializable>(
     Ok(())
 }
 
-/// A message of netlink whose payload is not decoded.
+/// A netlink message whose payload is not decoded.
 #[derive(Clone, Debug)]
 pub struct RawMessage {
-    /// The type of the message, which each part of the kernel numbers for itself.
+    /// The message type. Each netlink family has its own numbers.
     pub number: u16,
-    /// The bytes after the header of netlink.
+    /// The bytes after the netlink header.
     pub payload: Vec<u8>,
 }
 
@@ -151,10 +151,10 @@ impl NetlinkDeserializable for RawMessage {
 /// The type of an attribute, without flags, and its value.
 pub type Attribute<'a> = (u16, &'a [u8]);
 
-/// Reads a list of attributes.
+/// Parses a list of attributes.
 ///
 /// # Errors
-/// If one is longer than the list.
+/// If an attribute is longer than the list.
 pub fn attributes(list: &[u8]) -> io::Result<Vec<Attribute<'_>>> {
     NlasIterator::new(list)
         .map(|attribute| {

@@ -1,13 +1,13 @@
-//! A packet as it arrives, and the packet in hand: the packet that a thread processes.
+//! A packet at arrival, and the packet in hand: the packet that a thread processes.
 //!
 //! The packet in hand consists of the *header window*, which engines read and write directly, and
 //! the payload after it, which only offloads reach. At arrival the window holds the first
-//! [`WINDOW`] bytes of the packet, or all of a shorter packet. Pushes and inserts lengthen the
-//! window (by up to [`HEADROOM`] bytes), pops and removals shorten it; payload never moves into the
-//! window.
+//! [`WINDOW`] bytes of the packet, or the whole of a shorter packet. Pushes and inserts lengthen
+//! the window (by up to [`HEADROOM`] bytes); pops and removals shorten it. Payload never moves into
+//! the window.
 //!
-//! All operations are total, so that no program and no packet can make a machine fail
-//! (docs/language.md, "Packets").
+//! All operations are total, so no program and no packet can make a machine fail (docs/language.md,
+//! "Packets").
 
 use wireloom_bits::Bits;
 
@@ -18,41 +18,41 @@ pub const HEADROOM: usize = 128;
 /// The longest packet, in bytes: lengths and offsets are 16 bits wide.
 pub const MAX_LENGTH: usize = 65_535;
 
-/// A packet as it arrives.
+/// A packet at arrival.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Packet {
-    /// The port on which it came in.
+    /// The port at which the packet arrived.
     pub ingress: u16,
-    /// When its last byte arrived, in nanoseconds since the epoch of the capture.
+    /// When the last byte arrived, in nanoseconds since the epoch of the capture.
     pub arrival_ns: u64,
-    /// Its bytes, from the first byte of the link header, without frame check sequence. At most
+    /// The bytes from the start of the link header, without frame check sequence. At most
     /// [`MAX_LENGTH`].
     pub bytes: Vec<u8>,
 }
 
-/// A packet as it arrives, in borrowed memory, for example of a capture or of a live port's ring.
-/// Native engines read it as it is (`struct wl_arrival`).
+/// A packet at arrival in borrowed memory, for example of a capture or of a live port's ring.
+/// Native engines read this layout directly (`struct wl_arrival`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Frame<'a> {
-    /// Its bytes, from the first byte of the link header, without frame check sequence. Machines
-    /// cut bytes past [`MAX_LENGTH`].
+    /// The bytes from the start of the link header, without frame check sequence. Machines cut
+    /// bytes past [`MAX_LENGTH`].
     pub bytes: &'a [u8],
-    /// When its last byte arrived, in nanoseconds since the epoch of its source.
+    /// When the last byte arrived, in nanoseconds since the epoch of the source.
     pub arrival_ns: u64,
-    /// The port on which it came in.
+    /// The port at which the packet arrived.
     pub ingress: u16,
 }
 
 impl Packet {
-    /// The packet, borrowed.
+    /// Borrows the packet.
     pub fn frame(&self) -> Frame<'_> {
         Frame { ingress: self.ingress, arrival_ns: self.arrival_ns, bytes: &self.bytes }
     }
 }
 
 impl Frame<'_> {
-    /// A copy that owns its bytes.
+    /// Copies the frame into a packet that owns its bytes.
     pub fn to_packet(&self) -> Packet {
         Packet { ingress: self.ingress, arrival_ns: self.arrival_ns, bytes: self.bytes.to_vec() }
     }
@@ -67,13 +67,13 @@ impl<'a> From<&'a Packet> for Frame<'a> {
 /// The packet that a thread processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketInHand {
-    /// The port on which the packet came in.
+    /// The port at which the packet arrived.
     pub ingress: u16,
-    /// The port to which `finish` and `emit` send it. Zero at arrival.
+    /// The port to which `finish` and `emit` send the packet. Zero at arrival.
     pub egress: u16,
     /// When the packet arrived, in nanoseconds.
     pub arrival_ns: u64,
-    /// The packet's number among all that arrived on this machine, from 0.
+    /// The packet's number among all arrivals at this machine, from 0.
     pub sequence: u64,
     bytes: Vec<u8>,
     window: usize,
@@ -95,7 +95,8 @@ impl PacketInHand {
     }
 
     /// Replaces the contents by these `window` and `payload` bytes and reuses the memory. Metadata
-    /// stay. This is for machines that store packets in their own form and call a golden offload.
+    /// stay unchanged. Machines that store packets in their own form call this before a golden
+    /// offload.
     ///
     /// # Panics
     /// If the window exceeds `WINDOW + HEADROOM`, or both together exceed [`MAX_LENGTH`].
@@ -107,22 +108,22 @@ impl PacketInHand {
         self.window = window.len();
     }
 
-    /// All bytes: the window, then the payload.
+    /// Returns all bytes: the window, then the payload.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Length of the whole packet in bytes.
+    /// Returns the length of the whole packet in bytes.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether the packet has no bytes.
+    /// Returns whether the packet has no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Length of the header window in bytes.
+    /// Returns the length of the header window in bytes.
     pub fn window_len(&self) -> usize {
         self.window
     }
@@ -145,7 +146,8 @@ impl PacketInHand {
         Bits::from_bytes(&raw).slice(span.trailing, width)
     }
 
-    /// Writes such a field. If any of its bytes lies outside the window, nothing is written.
+    /// Writes a field with the same addressing as [`read`](Self::read). If any of its bytes lies
+    /// outside the window, nothing is written.
     pub fn write(&mut self, base: u64, bit: u32, value: &Bits) {
         let width = value.width();
         let span = Span::of(base, bit, width);
@@ -207,8 +209,8 @@ impl PacketInHand {
         true
     }
 
-    /// Reads `width / 8` bytes from byte `offset` of the whole packet, in network order; bytes past
-    /// the end read as zero. This is the payload offload's `read`.
+    /// Reads `width / 8` bytes from byte `offset` of the whole packet, in network order. Bytes past
+    /// the end read as zero. The payload offload's `read` uses this.
     pub fn payload_read(&self, offset: u64, width: u32) -> Bits {
         let first = to_index(offset);
         let inside = |i: usize| self.bytes.get(first.saturating_add(i)).copied().unwrap_or(0);
@@ -254,7 +256,7 @@ impl PacketInHand {
     }
 }
 
-/// Converts an offset or count to an index; values out of reach of every packet stay out of reach.
+/// Converts an offset or count to an index. Values that exceed every packet still do afterwards.
 fn to_index(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX).min(1 << 30)
 }
@@ -266,7 +268,7 @@ fn network_order(bytes: &[u8]) -> u128 {
     u128::from_be_bytes(raw)
 }
 
-/// The bytes that contain a field.
+/// The range of bytes that contain a field.
 struct Span {
     first: usize,
     end: usize,
@@ -286,7 +288,7 @@ impl Span {
         }
     }
 
-    /// Whether the bytes fit in a `u128`.
+    /// Returns whether the bytes fit in a `u128`.
     fn is_narrow(&self) -> bool {
         self.end - self.first <= 16
     }
@@ -298,7 +300,7 @@ mod tests {
 
     use super::*;
 
-    /// A packet whose byte `i` is `i` modulo 251, so that bytes 256 apart differ.
+    /// Creates a packet whose byte `i` is `i` modulo 251, so that bytes 256 apart differ.
     fn packet(length: usize) -> PacketInHand {
         let bytes = (0..length).map(|i| (i % 251) as u8).collect();
         PacketInHand::arrive(&Packet { ingress: 3, arrival_ns: 5, bytes }, 7)
@@ -412,7 +414,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compares with the definition, bit by bit.
+        /// Compares with a bit-by-bit definition.
         #[test]
         fn reading_and_writing_are_as_defined(
             base in 0u64..140, bit in 0u32..20, width in 1u32..300, seed: u64, length in 0usize..200,

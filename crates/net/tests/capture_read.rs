@@ -122,8 +122,8 @@ fn error(bytes: Vec<u8>) -> CaptureError {
 
 const FRAME: &[u8] = &[0x55; 60];
 
-/// Bits 5 to 8 of a packet's flags state the length of its frame check sequence, and take precedence
-/// over the interface's.
+/// Bits 5 to 8 of a packet's flags state the length of its frame check sequence. They take
+/// precedence over the interface's.
 #[test]
 fn a_packets_flags_state_its_frame_check_sequence() {
     for order in ORDERS {
@@ -322,7 +322,8 @@ fn raw_ip_and_cooked_captures_become_ethernet() {
     assert_eq!((reader.summary().packets, reader.summary().without_packet), (1, 1));
 }
 
-/// The length on the wire is that of the frame: without the header, with the check sequence.
+/// The length on the wire is the frame's length, without the radiotap header and with the check
+/// sequence.
 #[test]
 fn a_wireless_packet_has_its_length_without_what_surrounds_it() {
     let radiotap = [0, 0, 9, 0, 2, 0, 0, 0, 0x10];
@@ -363,7 +364,7 @@ fn packets_before_an_end_in_the_middle_are_used_if_the_options_say_so() {
     }
     let mut reader = open(whole, options).expect("a capture");
     assert_eq!((reader.by_ref().count(), reader.unfinished()), (2, None));
-    // Damage is not an end.
+    // Damage does not count as an end.
     let mut damaged = pcap(Order::Little, 0xa1b2_c3d4, 1, &[]);
     damaged.extend([0xff; 16]);
     assert!(open(damaged, options).expect("a capture").next().expect("a record").is_err());
@@ -484,7 +485,8 @@ fn damaged_packets_with_an_end_can_be_skipped() {
             let (summary, at) = (reader.summary(), file[..3].concat().len() as u64);
             assert_eq!((summary.damaged, summary.first_damaged), (2, Some(at)));
         }
-        // What cannot be skipped: lengths that disagree, and descriptions that others need.
+        // These errors cannot be skipped: lengths that disagree, and descriptions that other blocks
+        // need.
         for bad in [
             patched(whole.len() - 4, &[0; 4]),
             patched(4, &order.u32(16)),
@@ -512,7 +514,7 @@ fn what_cannot_be_opened_says_so() {
     assert!(folder.to_string().contains("is a directory"), "{folder}");
 }
 
-/// Reads to the end; returns whether the capture was well-formed.
+/// Reads to the end. Returns whether the capture was well-formed.
 fn survives(bytes: Vec<u8>) -> bool {
     open(bytes, ReadOptions { truncated: Truncated::Pad, ..ReadOptions::default() })
         .is_ok_and(|reader| reader.into_iter().all(|p| p.is_ok()))

@@ -11,7 +11,7 @@ use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
 use wireloom_net::Packet;
 use wireloom_net::capture::{Destination, Format, Reader, Writer};
 
-/// A packet as the other parser sees it: interface, time, bytes as captured.
+/// A packet according to the other parser: interface, time, captured bytes.
 type Seen = (u32, u64, Vec<u8>);
 
 fn with_other_parser(path: &Path) -> Vec<Seen> {

@@ -1,7 +1,7 @@
-//! `import kernel`, from a network namespace of its own.
+//! Tests `import kernel`, in a separate network namespace.
 //!
-//! Needs network namespaces: as root, else in a user namespace. If neither is available, the tests
-//! print a warning and check nothing.
+//! The tests need network namespaces: as root, or else in a user namespace. If neither is
+//! available, they print a warning and check nothing.
 
 #![cfg(target_os = "linux")]
 
@@ -40,7 +40,7 @@ route add unreachable 2001:db8:2::/48
 route add blackhole 2001:db8:3::/48
 ";
 
-/// Runs commands of `ip`, one a line.
+/// Runs commands of `ip`, one per line.
 fn ip(commands: &str) {
     let mut ip = Command::new("ip").args(["-batch", "-"]).stdin(Stdio::piped()).spawn();
     let ip = ip.as_mut().expect("ip runs");
@@ -48,7 +48,7 @@ fn ip(commands: &str) {
     assert!(ip.wait().expect("ip ends").success());
 }
 
-/// Runs a check inside a new namespace with [`NETWORK`], in a process of its own.
+/// Runs a check in a separate process inside a new namespace with [`NETWORK`].
 fn in_namespace(test: &str, check: impl Fn()) {
     if std::env::var_os(INSIDE).is_some() {
         ip(NETWORK);
@@ -75,7 +75,7 @@ fn in_namespace(test: &str, check: impl Fn()) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&text));
 }
 
-/// The entries that an import line gives, as `PREFIX VALUE VALUE ...`, or the error.
+/// Returns the entries of an import line, as `PREFIX VALUE VALUE ...`, or the error.
 fn import(line: &str) -> Result<Vec<String>, String> {
     let text = format!("table r\nimport kernel {line}\n");
     let mut file = TableFile::from_text(Path::new("t"), text).map_err(|error| error.to_string())?;
@@ -116,7 +116,7 @@ fn routes_that_refuse_are_what_they_are() {
                 "2001:db8:3::/48 6 0 1024",
             ])
         );
-        // Whoever does not ask would forward what the kernel refuses.
+        // An import that ignores the type would forward packets that the kernel refuses.
         let error = import("port=(port)").expect_err("a black hole");
         assert!(error.contains("the route `blackhole 10.2.1.0/24` does not forward"), "{error}");
         assert!(error.contains("(imported at t:2)"), "{error}");

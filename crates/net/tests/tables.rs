@@ -17,7 +17,7 @@ fn file(text: &str) -> Result<TableFile, TableError> {
     TableFile::from_text(Path::new("t.tables"), text)
 }
 
-/// Entries as text: `table: key fields`.
+/// Returns entries as text: `table: key fields`.
 fn entries(mut file: TableFile) -> Result<Vec<String>, TableError> {
     let mut out = Vec::new();
     file.drain(&mut |entry| {
@@ -34,7 +34,7 @@ fn entries(mut file: TableFile) -> Result<Vec<String>, TableError> {
     Ok(out)
 }
 
-/// Routes of a file, up to `limit`, as `PREFIX ASN`, and the result of reading.
+/// Returns routes of a file, up to `limit`, as `PREFIX ASN`, and the result of reading.
 fn routes(kind: SourceKind, path: &Path, limit: usize) -> (Vec<String>, Result<(), TableError>) {
     let mut out = Vec::new();
     let end = read_routes(kind, path, &mut |route| {
@@ -79,9 +79,9 @@ fn an_import_gives_its_fields_by_arithmetic() {
 }
 
 /// The samples hold the first megabyte of a compressed dump, so their ends are truncated. The
-/// expected values are those of pyasn's own converter (`mrtx.py`) for the same records, except for
-/// two of its choices: it omits the default route, and if the origin is a private AS it takes the
-/// AS before it.
+/// expected values come from pyasn's own converter (`mrtx.py`) for the same records, except for two
+/// of its choices: it omits the default route, and if the origin is a private AS it takes the AS
+/// before it.
 #[test]
 fn real_dumps_give_the_origins_that_pyasn_finds() {
     for (name, count, first, last, sum) in MRT_SAMPLES {
@@ -105,7 +105,7 @@ const MRT_SAMPLES: &[(&str, usize, &str, &str, u64)] = &[
     ("rib6.20151101.0600_firstMB.bz2", 6870, "2001::/32 1101", "2401:be00::/32 55466", 217_692_278),
 ];
 
-/// A record of `TABLE_DUMP_V2` for an IPv4 prefix, with an entry for each path of one AS.
+/// Builds a record of `TABLE_DUMP_V2` for an IPv4 prefix, with an entry for each path of one AS.
 fn rib_record(prefix: &[u8], bits: u8, origins: &[u8], additional_paths: bool) -> Vec<u8> {
     let mut body = vec![0, 0, 0, 1, bits];
     body.extend(prefix);
@@ -298,7 +298,7 @@ fn a_byte_order_mark_is_no_part_of_any_text_file() {
 fn the_running_kernel_has_a_table() {
     let text = "table r\nimport kernel port=(port) via=(gateway) metric=(metric) if=(device)\n";
     let table = file(text).expect("well-formed");
-    // The contents depend on the host, but the form is known.
+    // The contents depend on the host, but the form is fixed.
     for entry in entries(table).expect("the kernel's table can be read") {
         assert!(entry.starts_with("r:2 ") && entry.contains(" via="), "{entry}");
     }

@@ -1,4 +1,4 @@
-//! Generated traffic: its contents, and that it is reproducible.
+//! Checks the contents of generated traffic, and that it is reproducible.
 
 mod common;
 
@@ -12,7 +12,7 @@ use wireloom_net::traffic::{AddressSpec, Bursts, Generator, Pick, PrefixPool, Si
 use wireloom_net::wire::checksum::{checksum, pseudo_header_v4, pseudo_header_v6};
 use wireloom_net::wire::dissect::dissect;
 
-/// A specification from TOML.
+/// Parses a specification from TOML.
 fn spec(text: &str) -> Spec {
     toml::from_str(text).expect(text)
 }
@@ -33,8 +33,8 @@ fn a_seed_gives_the_same_bytes_and_another_seed_others() {
     assert_ne!(first, generate(&format!("seed = 2\n{text}"), 2000));
 }
 
-/// The stream must not change from one version to the next: change the digest only if a change of
-/// the stream is intended.
+/// The stream must not change between versions. Change the digest only if a change of the stream is
+/// intended.
 #[test]
 fn the_stream_of_a_seed_is_fixed() {
     let packets = generate(
@@ -54,7 +54,7 @@ fn every_packet_is_well_formed_to_another_parser() {
                 "mix = 'ipv4,ipv6,mpls1..4=2,mpls1/ipv4,mpls16/ipv6'\nvlans = '0,1,2'\nsizes = {}\ntransport = '{transport}'",
                 format_args!("'{size}'")
             );
-            // The largest packets are dissected row by row, so fewer of them are enough.
+            // The largest packets are dissected row by row. So fewer of them are enough.
             for packet in generate(&text, if size == "65539" { 40 } else { 400 }) {
                 check_with_etherparse(&packet.bytes);
             }
@@ -158,7 +158,7 @@ fn bare_frames_have_neither_padding_nor_room_for_a_check_sequence() {
             assert!(number.value.contains("59"), "{number:?}");
         }
     }
-    // The shortest possible packets, and the same packets with room for more.
+    // These are the shortest possible packets, and the same packets with room for more.
     assert_eq!(generate("sizes = 'bare:34'\ntransport = 'none'", 1)[0].bytes.len(), 34);
     assert_eq!(generate("sizes = 'bare:60'", 9), generate("sizes = '64'", 9));
 }

@@ -7,15 +7,14 @@ use std::path::{Path, PathBuf};
 /// Why a capture could not be read or written: the file, the position, the problem and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureError {
-    /// The file.
     pub path: PathBuf,
     /// Byte offset from the start of the (uncompressed) capture, if it applies.
     pub offset: Option<u64>,
-    /// The problem.
     pub what: String,
-    /// The remedy; may be empty.
+    /// The remedy. It may be empty.
     pub hint: String,
-    /// Whether a single packet is damaged, and the next one can be found ([`super::Damaged::Skip`]).
+    /// Whether only one packet is damaged, so that the reader can find the next one
+    /// ([`super::Damaged::Skip`]).
     pub is_skippable: bool,
 }
 
@@ -54,11 +53,11 @@ pub(super) struct Fault {
     pub(super) offset: u64,
     pub(super) what: String,
     pub(super) hint: &'static str,
-    /// Whether the file ends here in the middle: what is before is complete.
+    /// Whether the file ends here, inside a record. Everything before is complete.
     pub(super) is_end: bool,
-    /// Whether the contents of a record make no sense.
+    /// Whether the contents of a record are contradictory.
     pub(super) is_damage: bool,
-    /// Whether a damaged record has an end, so that the next one can be found.
+    /// Whether the end of a damaged record is known, so that the reader can find the next one.
     pub(super) is_skippable: bool,
 }
 

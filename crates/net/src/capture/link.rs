@@ -8,11 +8,12 @@ use std::fmt;
 
 /// A link type that can be read (numbers: <https://www.tcpdump.org/linktypes.html>).
 ///
-/// Engines see Ethernet frames. A packet of another link is given an Ethernet header: destination
-/// `02:00:00:00:00:01`, source `02:00:00:00:00:02` (locally administered; cooked captures keep the
-/// recorded source address, wireless ones both), and the EtherType that the record states or the IP
-/// version implies. The rest is unchanged. A record with several packets (A-MSDU) gives them all. Records without such a packet (link control, wireless
-/// management, what is encrypted) are omitted.
+/// Engines see Ethernet frames. A packet of another link is given an Ethernet header. Its
+/// destination is `02:00:00:00:00:01`, its source `02:00:00:00:00:02` (locally administered).
+/// Cooked captures keep the recorded source address, wireless captures both addresses. The
+/// EtherType is the one that the record states or that the IP version implies. The rest of the
+/// packet is unchanged. A record with several packets (A-MSDU) yields all of them. Records without
+/// a packet (link control, wireless management, encrypted data) are omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkType {
     /// 1: Ethernet.
@@ -24,7 +25,7 @@ pub enum LinkType {
     Enc,
     /// 219: a stack of MPLS labels without a link header.
     Mpls,
-    /// 0 and 108: a loopback interface of BSD, macOS or Windows; the address family comes first.
+    /// 0 and 108: a loopback interface of BSD, macOS or Windows. The address family comes first.
     Loopback,
     /// 9, 50 and 166: PPP (RFC 1661), with or without HDLC-like framing (RFC 1662).
     Ppp,
@@ -52,7 +53,7 @@ pub enum LinkType {
     BroadcomTagInFront,
     /// 284: Ethernet with a DSA tag of a Marvell switch after the addresses.
     MarvellTag,
-    /// 285: the same with an EtherType before the tag.
+    /// 285: Ethernet with an EtherType and a DSA tag of a Marvell switch after the addresses.
     MarvellTypedTag,
 }
 
@@ -86,7 +87,7 @@ const READABLE: &[(u32, LinkType)] = &[
     (285, LinkType::MarvellTypedTag),
 ];
 
-/// Names of other common link types, for messages.
+/// Names of other common link types, for error messages.
 const OTHERS: &[(u32, &str)] = &[
     (6, "token ring"),
     (7, "ARCNET"),
@@ -144,19 +145,19 @@ const LEAST_ETHERTYPE: u16 = 0x0600;
 /// Bytes of OpenBSD's header for IPsec.
 const ENC_LENGTH: usize = 12;
 
-/// What a record holds.
+/// The contents of a record.
 enum Content {
     /// A packet from byte `at`, which becomes the payload of a new Ethernet header.
     Packet { at: usize, dst: [u8; 6], src: [u8; 6], ethertype: u16 },
     /// An Ethernet frame from byte `at`.
     Frame { at: usize },
-    /// Several packets, in the parts of an A-MSDU from byte `at`.
+    /// Several packets, in the subframes of an A-MSDU from byte `at`.
     Several { at: usize },
-    /// Nothing for an engine.
+    /// No packet for an engine.
     Nothing,
 }
 
-/// The record is shorter than its headers.
+/// An error: the record is shorter than its headers.
 #[derive(Debug, PartialEq, Eq)]
 struct TooShort;
 
@@ -165,12 +166,12 @@ type Parsed = Result<Content, TooShort>;
 /// The outcome of a conversion to Ethernet.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Converted {
-    /// A frame that is longer than the record by so many bytes (negative: shorter), and ends with
-    /// so many bytes of frame check sequence in the original packet.
+    /// A frame that is longer than the record by `grown` bytes (negative: shorter). In the original
+    /// packet it ends with `fcs` bytes of frame check sequence.
     Frame { grown: i32, fcs: u32 },
     /// Frames, each with its length in the original packet.
     Several(Vec<(Vec<u8>, u32)>),
-    /// The record holds nothing for an engine.
+    /// The record holds no packet for an engine.
     Nothing,
     /// The record is shorter than its link header.
     TooShort,
@@ -188,7 +189,7 @@ impl LinkType {
         }
     }
 
-    /// Makes an Ethernet frame of a record.
+    /// Converts a record to an Ethernet frame.
     pub(super) fn to_ethernet(self, bytes: &mut Vec<u8>) -> Converted {
         let length = bytes.len();
         let tagless = match self {
@@ -215,7 +216,7 @@ impl LinkType {
             }
             Ok(Content::Frame { at }) => drop(bytes.drain(..at)),
             Ok(Content::Packet { at, dst, src, ethertype }) => {
-                // A number that is no EtherType marks a frame with a length (IEEE 802.3).
+                // A number below the EtherTypes marks a frame with a length field (IEEE 802.3).
                 let length = (bytes.len() - at).min(usize::from(LEAST_ETHERTYPE) - 1) as u16;
                 let word = if ethertype < LEAST_ETHERTYPE { length } else { ethertype };
                 let header = dst.into_iter().chain(src).chain(word.to_be_bytes());
@@ -265,12 +266,12 @@ impl LinkType {
     }
 }
 
-/// A packet of a link without addresses.
+/// Describes a packet of a link without addresses.
 fn packet(at: usize, ethertype: u16) -> Content {
     Content::Packet { at, dst: MADE_UP_DST, src: MADE_UP_SRC, ethertype }
 }
 
-/// The 16-bit word at an offset.
+/// Returns the 16-bit word at an offset.
 fn word(bytes: &[u8], at: usize) -> Result<u16, TooShort> {
     let word = bytes.get(at..at + 2).ok_or(TooShort)?;
     Ok(u16::from_be_bytes([word[0], word[1]]))
@@ -288,19 +289,19 @@ fn raw_ip(bytes: &[u8], at: usize) -> Content {
     }
 }
 
-/// The address family in four bytes, in the byte order of the host that captured (type 0) or of the
-/// network (type 108): no family's number is one in the other order.
+/// Parses the four-byte address family. It is in the byte order of the capturing host (type 0) or
+/// of the network (type 108). No family's number is a valid one in the other order.
 fn loopback(bytes: &[u8]) -> Parsed {
     let family: [u8; 4] = bytes.get(..4).ok_or(TooShort)?.try_into().expect("four bytes");
     Ok(match u32::from_be_bytes(family).min(u32::from_le_bytes(family)) {
         2 => packet(4, IPV4),
-        // AF_INET6 of Linux, Windows, NetBSD and OpenBSD, FreeBSD, macOS.
+        // AF_INET6 on Linux, Windows, NetBSD and OpenBSD, FreeBSD, macOS.
         10 | 23 | 24 | 28 | 30 => packet(4, IPV6),
         _ => Content::Nothing,
     })
 }
 
-/// Novell's frames and LLC have numbers of Linux in place of an EtherType (`ETH_P_802_3`,
+/// Novell's frames and LLC have Linux numbers instead of an EtherType (`ETH_P_802_3`,
 /// `ETH_P_802_2`).
 fn cooked(at: usize, length: u8, address: &[u8], protocol: u16) -> Content {
     let src = match length {

@@ -30,6 +30,6 @@ pub use link::LinkType;
 pub use reader::{Damaged, ReadOptions, Reader, Summary, Truncated, Unfinished};
 pub use writer::{Destination, Format, Writer};
 
-/// The longest record that is accepted, in bytes: libpcap's own limit (`MAXIMUM_SNAPLEN`). A longer
-/// one means that the file is damaged.
+/// The longest accepted record in bytes: libpcap's own limit (`MAXIMUM_SNAPLEN`). A longer record
+/// means that the file is damaged.
 const MAX_RECORD: u32 = 262_144;

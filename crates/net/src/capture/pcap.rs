@@ -26,8 +26,8 @@ pub(super) struct Pcap {
 }
 
 impl Pcap {
-    /// Reads the rest of the file header, whose first four bytes are `magic`. Returns `None` if
-    /// this is not a pcap file.
+    /// Reads the rest of the file header, whose first four bytes are `magic`. Returns `None` if the
+    /// file is not a pcap file.
     pub(super) fn begin(magic: [u8; 4], source: &mut Source) -> Result<Option<Self>, Fault> {
         let big = u32::from_be_bytes(magic);
         let (order, magic) = match big {
@@ -58,14 +58,14 @@ impl Pcap {
                 "",
             ));
         }
-        // The upper bits say whether a frame check sequence ends each packet, and how long it is.
+        // The upper bits say whether a frame check sequence ends each packet, and give its length.
         let network = order.u32(&rest[16..20]);
         let fcs = if network & 1 << 26 != 0 { (network >> 28) as u8 * 2 } else { 0 };
         let link = LinkType::from_number(network & 0xffff).map_err(|n| unreadable_link(20, &n))?;
         Ok(Some(Self { order, nano, link, fcs, records: 0 }))
     }
 
-    /// Reads the next record into `bytes`; returns `None` at the end.
+    /// Reads the next record into `bytes`. Returns `None` at the end.
     pub(super) fn next(
         &mut self,
         source: &mut Source,

@@ -7,7 +7,7 @@ use super::pcap::unreadable_link;
 use super::reader::Record;
 use crate::input::Source;
 
-/// Block type of a section header; it is the same in both byte orders.
+/// Block type of a section header. It is the same in both byte orders.
 pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 pub(super) const INTERFACE_DESCRIPTION: u32 = 1;
 const OBSOLETE_PACKET: u32 = 2;
@@ -19,17 +19,17 @@ pub(super) const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 pub(super) const OPT_END: u16 = 0;
 pub(super) const OPT_COMMENT: u16 = 1;
 pub(super) const OPT_IF_NAME: u16 = 2;
-/// Flags of a packet: bits 0 and 1 are its direction, bits 5 to 8 the length of its frame check
-/// sequence.
+/// The option with a packet's flags: bits 0 and 1 are its direction, bits 5 to 8 the length of its
+/// frame check sequence.
 pub(super) const OPT_PACKET_FLAGS: u16 = 2;
-/// The direction of packets that were received.
+/// The direction of received packets.
 pub(super) const INBOUND: u32 = 1;
 pub(super) const OPT_SHB_USERAPPL: u16 = 4;
 pub(super) const OPT_IF_TSRESOL: u16 = 9;
 const OPT_IF_FCSLEN: u16 = 13;
 const OPT_IF_TSOFFSET: u16 = 14;
 
-/// Ports have 16 bits, so no network has a section with more interfaces.
+/// Ports have 16 bits, so no real section has more interfaces.
 const MAX_INTERFACES: usize = 65_536;
 
 /// The byte order of a file or section.
@@ -62,7 +62,7 @@ impl Order {
 #[derive(Clone)]
 struct Interface {
     link: Result<LinkType, String>,
-    /// Where it is described, for messages.
+    /// File offset of the description, for messages.
     described_at: u64,
     snaplen: u32,
     port: u16,
@@ -80,7 +80,7 @@ struct Clock {
 }
 
 impl Clock {
-    /// Converts to nanoseconds; values that exceed 64 bits (the year 2554) saturate.
+    /// Converts to nanoseconds. Values over 64 bits (after the year 2554) saturate.
     fn to_ns(self, timestamp: u64) -> u64 {
         let ns = match self.units {
             1_000_000 => u128::from(timestamp) * 1000,
@@ -104,10 +104,10 @@ pub(super) struct Pcapng {
     pub(super) skipped: u64,
 }
 
-/// An option of a block. Options with a meaning here have at most 16 bytes; of others the first 16
-/// are kept.
+/// An option of a block. Options that this reader uses have at most 16 bytes; the first 16 bytes of
+/// others are kept.
 struct BlockOption {
-    /// Where it stands in the file.
+    /// The offset of the option in the file.
     at: u64,
     code: u16,
     length: usize,
@@ -127,7 +127,7 @@ impl BlockOption {
     }
 }
 
-/// A block that is being read, and how much of its body is left.
+/// A block that is being read, and the number of bytes left of its body.
 struct Block<'a> {
     source: &'a mut Source,
     order: Order,
@@ -161,7 +161,8 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Reads the next option of `owner`, unless the block or its list of options ends.
+    /// Reads the next option of `owner`. Returns `None` at the end of the block or of its option
+    /// list.
     fn option(&mut self, owner: &str) -> Result<Option<BlockOption>, Fault> {
         if self.left < 4 {
             return Ok(None);
@@ -189,7 +190,7 @@ impl Block<'_> {
         Ok(Some(option))
     }
 
-    /// Skips the rest and checks the length that is repeated at the end.
+    /// Skips the rest and checks the length at the end, which repeats the one at the start.
     fn finish(mut self) -> Result<(), Fault> {
         self.skip(self.left)?;
         let mut trailer = [0; 4];
@@ -209,7 +210,7 @@ impl Block<'_> {
 }
 
 impl Pcapng {
-    /// Begins a file whose first four bytes were the type of a section header.
+    /// Begins a file whose first four bytes are the type of a section header.
     pub(super) fn begin(source: &mut Source) -> Result<Self, Fault> {
         let mut file = Self { order: Order::Little, interfaces: Vec::new(), skipped: 0 };
         let start = source.offset - 4;
@@ -217,8 +218,9 @@ impl Pcapng {
         Ok(file)
     }
 
-    /// Reads the next packet into `bytes`; returns `None` at the end. `skips` is asked, with the
-    /// offset of its block, whether a damaged packet is skipped, if the next block can be found.
+    /// Reads the next packet into `bytes`. Returns `None` at the end. If a packet is damaged and
+    /// the next block can be found, `skips` decides whether to skip the packet. Its argument is the
+    /// offset of the block.
     pub(super) fn next(
         &mut self,
         source: &mut Source,
@@ -278,8 +280,8 @@ impl Pcapng {
         }
     }
 
-    /// Skips the rest of a damaged block. Returns whether it ends with its length, so that the next
-    /// block begins after it.
+    /// Skips the rest of a damaged block. Returns whether the block ends with its length: the next
+    /// block then begins after it.
     fn ends(&self, source: &mut Source, start: u64, total: u32) -> bool {
         let trailer_at = start + u64::from(total) - 4;
         let Some(rest) = trailer_at.checked_sub(source.offset) else { return false };
@@ -446,8 +448,9 @@ impl Pcapng {
     }
 }
 
-/// The length in bytes that a packet's flags state for its frame check sequence. It takes precedence
-/// over the interface's (`if_fcslen`); 0 means that it is not stated.
+/// Returns the length in bytes of the frame check sequence that a packet's flags state. It takes
+/// precedence over the interface's (`if_fcslen`). Returns `None` if the flags state 0, which means
+/// unknown.
 fn frame_check_length(flags: &BlockOption, order: Order) -> Result<Option<u8>, Fault> {
     if flags.length != 4 {
         return Err(flags.wrong_length("a packet"));

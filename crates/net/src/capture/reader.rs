@@ -11,14 +11,13 @@ use super::pcapng::{Pcapng, SECTION_HEADER};
 use crate::input::{self, Source};
 use crate::packet::{MAX_LENGTH, Packet};
 
-/// How to treat a packet of which the capture holds only the beginning (`snaplen`).
+/// How to treat a packet that the capture holds only the beginning of (`snaplen`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Truncated {
-    /// Use the captured bytes: a shorter packet, whose headers may claim more bytes than there
-    /// are.
+    /// Use the captured bytes as a shorter packet. Its headers may claim more bytes than it has.
     #[default]
     Use,
-    /// Restore the original length; the missing bytes are zero.
+    /// Restore the original length. The missing bytes are zero.
     Pad,
     /// Skip the packet.
     Skip,
@@ -27,32 +26,30 @@ pub enum Truncated {
 /// How to treat a capture that ends in the middle of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Unfinished {
-    /// It is an error.
+    /// Treat it as an error.
     #[default]
     Refuse,
-    /// The packets before are used; [`Reader::unfinished`] says where the capture ends.
+    /// Use the packets before the end. [`Reader::unfinished`] says where the capture ends.
     Use,
 }
 
-/// How to treat a packet whose record is damaged, if the next record can be found: in pcapng after a
-/// block whose two lengths agree, in both formats after a record too short for its link header.
+/// How to treat a packet whose record is damaged, if the reader can find the next record. In pcapng
+/// it can after a block whose two lengths agree; in both formats, after a record too short for its
+/// link header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Damaged {
-    /// The packet is an error.
+    /// Treat it as an error.
     #[default]
     Refuse,
-    /// The packet is skipped; [`Summary::damaged`] counts it.
+    /// Skip the packet. [`Summary::damaged`] counts it.
     Skip,
 }
 
 /// How to read a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ReadOptions {
-    /// The treatment of truncated packets.
     pub truncated: Truncated,
-    /// The treatment of captures that end in the middle.
     pub unfinished: Unfinished,
-    /// The treatment of damaged packets.
     pub damaged: Damaged,
 }
 
@@ -61,22 +58,22 @@ pub struct ReadOptions {
 pub struct Summary {
     /// Packets returned.
     pub packets: u64,
-    /// Packets of which the capture holds only the beginning.
+    /// Packets that the capture holds only the beginning of.
     pub truncated: u64,
     /// Packets cut to [`MAX_LENGTH`].
     pub cut: u64,
-    /// Records of links other than Ethernet that hold no packet: see [`LinkType`].
+    /// Records of links other than Ethernet without a packet: see [`LinkType`].
     pub without_packet: u64,
     /// Packets skipped because they are damaged.
     pub damaged: u64,
-    /// Where the first of them begins, in bytes from the start of the uncompressed file.
+    /// Offset of the first damaged packet, in bytes from the start of the uncompressed file.
     pub first_damaged: Option<u64>,
-    /// pcapng blocks that are not packets and have no meaning here.
+    /// pcapng blocks that are not packets and that the reader does not use.
     pub skipped_blocks: u64,
 }
 
 impl Summary {
-    /// Returns whether a damaged record that begins at an offset is skipped, and counts it then.
+    /// Returns whether to skip the damaged record at an offset, and counts it if so.
     fn skips_damaged(&mut self, options: ReadOptions, offset: u64) -> bool {
         let skips = options.damaged == Damaged::Skip;
         if skips {
@@ -91,12 +88,12 @@ impl Summary {
 pub(super) struct Record {
     pub(super) port: u16,
     pub(super) arrival_ns: u64,
-    /// Length of the captured packet, with its link header.
+    /// The length in bytes of the original packet, with its link header.
     pub(super) original: u32,
     pub(super) link: LinkType,
     /// Bytes of frame check sequence at the end of the original packet.
     pub(super) fcs: u8,
-    /// Where the record begins, for messages.
+    /// Offset of the record in the file, for messages.
     pub(super) start: u64,
 }
 
@@ -105,8 +102,8 @@ enum Format {
     Pcapng(Pcapng),
 }
 
-/// Streams the packets of a capture, as the module's documentation describes. After an error, the
-/// iterator is at its end.
+/// Streams the packets of a capture, as the module's documentation describes. The iterator ends
+/// after an error.
 pub struct Reader {
     path: PathBuf,
     source: Source,
@@ -139,7 +136,7 @@ impl Reader {
         Self::begin(path, Source::new(stream), options)
     }
 
-    /// Reads a capture from any stream; messages refer to it by `name`.
+    /// Reads a capture from any stream. Messages call it `name`.
     ///
     /// # Errors
     /// The errors of [`open`](Self::open).
@@ -168,7 +165,7 @@ impl Reader {
         })
     }
 
-    /// The statistics so far.
+    /// Returns the statistics so far.
     pub fn summary(&self) -> Summary {
         Summary {
             skipped_blocks: match &self.format {
@@ -179,23 +176,23 @@ impl Reader {
         }
     }
 
-    /// The capture's name.
+    /// Returns the capture's name, as used in messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Why the capture ended, if it was in the middle of a record and the options allow that.
+    /// Returns why the capture ended, if it ended inside a record and the options allow that.
     pub fn unfinished(&self) -> Option<&CaptureError> {
         self.unfinished.as_ref()
     }
 
-    /// The length in bytes of the last returned packet on the wire, as an Ethernet frame without
-    /// its frame check sequence.
+    /// Returns the length in bytes of the last returned packet on the wire, as an Ethernet frame
+    /// without its frame check sequence.
     pub fn original_length(&self) -> u32 {
         self.original_length
     }
 
-    /// Reads the next packet into `packet`, whose buffer is reused; returns `false` at the end.
+    /// Reads the next packet into `packet`, whose buffer is reused. Returns `false` at the end.
     ///
     /// # Errors
     /// If the capture is malformed from here on. The next call returns `false`.
@@ -237,8 +234,8 @@ impl Reader {
             let Some(record) = record else { return Ok(false) };
             let captured = bytes.len() as u32;
             let truncated = captured < record.original;
-            // Some writers state an original length below the captured one; the captured bytes
-            // count.
+            // Some writers state an original length below the captured one. The captured length
+            // counts then.
             let mut original = record.original.max(captured);
             let fcs = u32::from(record.fcs);
             original = original.saturating_sub(fcs);
@@ -263,7 +260,7 @@ impl Reader {
                     self.summary.without_packet += 1;
                     continue;
                 }
-                // Too little was captured to know what the record holds.
+                // The captured bytes are too few to know the contents of the record.
                 Converted::TooShort if truncated => {
                     self.summary.truncated += 1;
                     self.summary.without_packet += 1;
@@ -288,7 +285,8 @@ impl Reader {
         }
     }
 
-    /// Counts a frame and brings it to the length that the options want. Returns whether it is used.
+    /// Counts a frame and brings it to the length that the options require. Returns whether it is
+    /// used.
     fn accept(&mut self, bytes: &mut Vec<u8>, original: u32, truncated: bool) -> bool {
         if truncated {
             self.summary.truncated += 1;

@@ -11,31 +11,31 @@ use wireloom_files::{ResultPipe, TemporaryFile};
 use super::error::CaptureError;
 use super::{pcap, pcapng};
 
-/// Where a packet went, or came from.
+/// The origin or destination of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Destination<'a> {
     /// Out of a port: interface `portN`.
     Port(u16),
-    /// It arrived at a port: interface `portN`, marked as inbound.
+    /// The packet arrived at a port: interface `portN`, marked as inbound.
     From(u16),
-    /// To the control processor: interface `cpu`; the reason becomes the packet's comment.
+    /// To the control processor: interface `cpu`. The reason becomes the packet's comment.
     Cpu(&'a str),
-    /// Nowhere (dropped): interface `drop`; the reason becomes the packet's comment.
+    /// Nowhere (dropped): interface `drop`. The reason becomes the packet's comment.
     Drop(&'a str),
 }
 
 /// A capture format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// pcapng with nanoseconds: everything is kept.
+    /// pcapng with nanoseconds. Everything is kept.
     Pcapng,
-    /// pcap with nanoseconds: bytes and times only; ports are lost, and only packets at ports can be
-    /// written.
+    /// pcap with nanoseconds: bytes and times only. Port numbers are lost, and only packets at
+    /// ports can be written.
     Pcap,
 }
 
 impl Format {
-    /// The format for a file name: pcap if it ends in `.pcap`, else pcapng.
+    /// Returns the format for a file name: pcap if it ends in `.pcap`, else pcapng.
     pub fn for_path(path: &Path) -> Self {
         if path.extension() == Some(OsStr::new("pcap")) { Self::Pcap } else { Self::Pcapng }
     }
@@ -49,11 +49,12 @@ enum Interface {
 }
 
 /// Writes a capture atomically: into a temporary file next to the target, which replaces the target
-/// at [`finish`](Self::finish). A writer that is dropped earlier leaves no file behind and the
-/// target unchanged. (A target that is not a regular file, such as `/dev/null` or a pipe, is
-/// written directly.)
+/// at [`finish`](Self::finish). A writer that is dropped before leaves no file and does not change
+/// the target. (A target that is not a regular file, such as `/dev/null` or a pipe, is written
+/// directly.)
 ///
-/// An interface is described before its first packet, so interfaces are in the order of first use.
+/// An interface is described before its first packet, so the interfaces are in the order of first
+/// use.
 pub struct Writer {
     path: PathBuf,
     format: Format,
@@ -116,12 +117,11 @@ impl Writer {
         Ok(writer)
     }
 
-    /// The format.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Number of packets written.
+    /// Returns the number of packets written.
     pub fn packets(&self) -> u64 {
         self.packets
     }
@@ -160,7 +160,7 @@ impl Writer {
     /// Replaces the target with the capture.
     ///
     /// # Errors
-    /// If the rest cannot be written, or the target cannot be replaced; no file is left behind.
+    /// If the rest cannot be written, or the target cannot be replaced. No file remains then.
     pub fn finish(self) -> Result<(), CaptureError> {
         let path = self.path;
         let failed = |e: io::Error| CaptureError::io(&path, "write the capture", &e);

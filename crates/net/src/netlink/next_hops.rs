@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{RawMessage, attributes, dump};
 
-/// The number of a notification of an object that is new or another now.
+/// The message type of a notification that an object is new or has changed.
 pub const NEW: u16 = 104;
-/// The number of a notification of an object that is gone.
+/// The message type of a notification that an object is gone.
 pub const GONE: u16 = 105;
 /// `RTM_GETNEXTHOP`.
 const GET: u16 = 106;
@@ -15,9 +15,8 @@ const GET: u16 = 106;
 /// A next hop object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextHop {
-    /// The number by which routes name it.
+    /// The number by which routes name the object.
     pub number: u32,
-    /// Where it leads.
     pub leads: Leads,
 }
 
@@ -26,25 +25,25 @@ pub struct NextHop {
 pub enum Leads {
     /// Out of an interface.
     Out {
-        /// Its index.
+        /// The interface index.
         device: u32,
-        /// The neighbour; `None`: the destination itself, which is on the link.
+        /// The neighbour. `None`: the destination itself, which is on the link.
         gateway: Option<IpAddr>,
         /// Packets get another header, of MPLS for example.
         is_encapsulated: bool,
-        /// The kernel does not use it: its interface is down.
+        /// Whether the kernel ignores the object because its interface is down.
         is_dead: bool,
     },
     /// Nowhere: packets are discarded.
     Blackhole,
-    /// To these objects, by their numbers and weights from 1.
+    /// To these objects: pairs of a number and a weight from 1.
     Group(Vec<(u32, u32)>),
 }
 
 /// Reads all next hop objects of routes.
 ///
 /// # Errors
-/// If the kernel refuses, or changes them all the time.
+/// If the kernel refuses, or if the objects change during every attempt.
 pub fn next_hops() -> io::Result<Vec<NextHop>> {
     let messages = dump(&RawMessage { number: GET, payload: vec![0; HEADER] })?;
     let objects = messages.iter().map(|message| NextHop::parse(&message.payload));
@@ -67,10 +66,11 @@ mod attribute {
 }
 
 impl NextHop {
-    /// Reads the payload of a message. `None`: no route can name it, since it is part of a bridge.
+    /// Parses the payload of a message. Returns `None` if no route can name the object, since it is
+    /// part of a bridge.
     ///
     /// # Errors
-    /// If the message is not one about a next hop object.
+    /// If the message is not about a next hop object.
     pub fn parse(payload: &[u8]) -> io::Result<Option<Self>> {
         let malformed = || io::Error::other("a next hop object that cannot be read");
         let (header, list) = payload.split_at_checked(HEADER).ok_or_else(malformed)?;
@@ -108,8 +108,8 @@ fn address(value: &[u8]) -> Option<IpAddr> {
     v4().or_else(v6)
 }
 
-/// The number and weight of a `struct nexthop_grp`. The weight is one more than the field, whose
-/// upper byte came with Linux 6.12.
+/// Returns the number and weight of a `struct nexthop_grp`. The weight is one more than the field,
+/// whose upper byte exists since Linux 6.12.
 fn member(entry: &[u8]) -> (u32, u32) {
     let number = u32::from_ne_bytes([entry[0], entry[1], entry[2], entry[3]]);
     (number, (u32::from(entry[5]) << 8 | u32::from(entry[4])) + 1)
@@ -156,7 +156,7 @@ mod tests {
         let mpls = (attribute::ENCAP_TYPE, &[1, 0][..]);
         assert_eq!(leads(0, &[v6, device, mpls]), Some(out(Some("2001:db8::1"), true, false)));
         assert_eq!(leads(0, &[(attribute::BLACKHOLE, &[])]), Some(Leads::Blackhole));
-        // Weights 1 and 256 + 3, less one.
+        // The fields are one less than the weights, 1 and 256 + 3.
         let members = [&1u32.to_ne_bytes()[..], &[0; 4], &2u32.to_ne_bytes(), &[2, 1, 0, 0]];
         let group = (attribute::GROUP, &members.concat()[..]);
         assert_eq!(leads(0, &[group]), Some(Leads::Group(vec![(1, 1), (2, 259)])));

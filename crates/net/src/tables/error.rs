@@ -15,11 +15,10 @@ pub(super) enum Position {
 /// Why a table could not be read or loaded: the file, the position and the problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableError {
-    /// The file.
     pub path: PathBuf,
-    /// The line, from 1, if it is a text file.
+    /// The line, from 1, if the file is text.
     pub line: Option<u64>,
-    /// The byte offset in the (uncompressed) file, if it is a binary file.
+    /// The byte offset in the (uncompressed) file, if the file is binary.
     pub offset: Option<u64>,
     /// The problem and the remedy.
     pub what: String,
@@ -65,7 +64,7 @@ impl TableError {
         Self::new(path, at, what)
     }
 
-    /// Adds to the error the line that imported the file.
+    /// Adds the position of the line that imported the file to the error.
     pub(super) fn imported_at(mut self, path: &Path, line: u64) -> Self {
         self.what = format!("{} (imported at {}:{line})", self.what, path.display());
         self

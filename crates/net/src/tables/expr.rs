@@ -1,13 +1,13 @@
 //! Arithmetic in table files: C's operators on unsigned 128-bit numbers. Overflow and division by
-//! zero are errors, so that a mistake in a table does not pass as a value.
+//! zero are errors, so that a mistake in a table does not turn into a value.
 
 /// The variables of an import's expressions.
 pub(super) trait Variables {
-    /// The value of a variable; `None` if there is no such variable.
+    /// Returns the value of a variable. Returns `None` if there is no such variable.
     fn value(&self, name: &str) -> Option<u128>;
 }
 
-/// Has no variables, for constant expressions.
+/// The empty set of variables, for constant expressions.
 pub(super) struct NoVariables;
 
 impl Variables for NoVariables {
@@ -16,7 +16,6 @@ impl Variables for NoVariables {
     }
 }
 
-/// An expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Expr {
     Number(u128),
@@ -55,7 +54,7 @@ impl Expr {
         Ok(expr)
     }
 
-    /// Whether the expression mentions a variable.
+    /// Returns whether the expression mentions a variable.
     pub(super) fn uses(&self, variable: &str) -> bool {
         match self {
             Self::Number(_) => false,
@@ -172,8 +171,8 @@ impl Parser<'_> {
     fn operator(&mut self, level: usize) -> Option<&'static str> {
         self.space();
         let op = LEVELS[level].iter().copied().find(|op| self.rest().starts_with(op))?;
-        // `a & & b` is an error, so the first `&` of `a && b` is not an operator; likewise for
-        // `||`, `<<` and `>>`.
+        // `a & & b` is an error, so the first `&` of `a && b` is not an operator. The same holds
+        // for `||`, `<<` and `>>`.
         let next = self.rest()[op.len()..].chars().next();
         if matches!(op, "&" | "|" | "<" | ">") && next == op.chars().next() {
             return None;

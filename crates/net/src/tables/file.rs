@@ -9,8 +9,8 @@ use super::prefix::{Family, Prefix};
 use super::text::Text;
 
 /// A table file whose lines are well-formed. Entries are parsed when they are visited, and imports
-/// are streamed, so that a file with a million entries takes only the memory of its compressed text,
-/// and ever less of it while they are loaded.
+/// are streamed. So a file with a million entries takes only the memory of its compressed text, and
+/// that memory shrinks while the entries are loaded.
 #[derive(Clone, Debug, Default)]
 pub struct TableFile {
     path: PathBuf,
@@ -18,22 +18,21 @@ pub struct TableFile {
     sections: Vec<(String, u64)>,
 }
 
-/// An entry that is passed to an offload.
+/// An entry as passed to an offload.
 #[derive(Debug)]
 pub struct Entry<'a> {
-    /// The section that contains it: the offload's name.
+    /// The name of the section that contains the entry: the offload's name.
     pub table: &'a str,
-    /// Its key.
     pub key: &'a Key,
-    /// The fields of its value, by name; a scalar has the empty name. Within a section, an import
-    /// gives the same names in the same order for each of its entries.
+    /// The fields of the value, by name. A scalar has the empty name. Within a section, an import
+    /// gives all its entries the same names in the same order.
     pub fields: &'a [(String, Literal)],
-    /// The line of the table file, from 1, with the entry or its import.
+    /// The line of the table file, from 1, that has the entry or imports it.
     pub line: u64,
 }
 
 impl Entry<'_> {
-    /// The key, if it is an IPv4 or IPv6 prefix.
+    /// Returns the key, if it is an IPv4 or IPv6 prefix.
     pub fn ip_prefix(&self) -> Option<Prefix> {
         let Key::Prefix { value, length } = self.key else { return None };
         match value {
@@ -45,7 +44,7 @@ impl Entry<'_> {
 }
 
 impl TableFile {
-    /// Reads a table file and checks its form, but not the files that it imports.
+    /// Reads a table file and checks its form. Does not read the files that it imports.
     ///
     /// # Errors
     /// If the file cannot be read, or at its first malformed line.
@@ -53,8 +52,8 @@ impl TableFile {
         Self::check(path, Text::read(path)?)
     }
 
-    /// Creates a table file from its text. Messages refer to it by `path`, and imports are relative
-    /// to its folder.
+    /// Creates a table file from its text. Messages call it `path`, and imports are relative to its
+    /// folder.
     ///
     /// # Errors
     /// At the first malformed line.
@@ -79,12 +78,11 @@ impl TableFile {
         Ok(file)
     }
 
-    /// The file's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Name and line of each section, in order; a name may appear more than once.
+    /// Returns name and line of each section, in order. A name may occur more than once.
     pub fn sections(&self) -> impl Iterator<Item = (&str, u64)> {
         self.sections.iter().map(|(name, line)| (name.as_str(), *line))
     }
@@ -94,12 +92,12 @@ impl TableFile {
         TableError::new(&self.path, Position::Line(line), what)
     }
 
-    /// Visits every entry, including those of imports, in order, and frees the text on the way:
+    /// Visits every entry, including imported ones, in order, and frees the text meanwhile:
     /// afterwards the file has sections, but no entries. A refusal of the visitor becomes an error
     /// at the entry's line (for an imported entry, at the line or byte of the imported file).
     ///
     /// # Errors
-    /// The first refusal, or that an imported file cannot be read or is malformed.
+    /// The first refusal. Also if an imported file cannot be read or is malformed.
     pub fn drain(
         &mut self,
         visit: &mut dyn FnMut(&Entry<'_>) -> Result<(), String>,

@@ -12,7 +12,7 @@ use super::text::BYTE_ORDER_MARK;
 use super::{kernel, mrt, pyasn};
 use crate::input::{self, Source};
 
-/// The sources of prefixes.
+/// A kind of source of prefixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SourceKind {
     /// A pyasn IP-to-ASN file.
@@ -65,7 +65,7 @@ const KERNEL_VARIABLES: &[&str] = &[
     "throw",
 ];
 
-/// The types of the kernel's routes, by number (`RTN_...` of linux/rtnetlink.h).
+/// The kernel's route types, by name (`RTN_...` of linux/rtnetlink.h).
 const ROUTE_TYPES: [(&str, u8); 9] = [
     ("unicast", UNICAST),
     ("local", 2),
@@ -79,39 +79,39 @@ const ROUTE_TYPES: [(&str, u8); 9] = [
 ];
 const UNICAST: u8 = 1;
 
-/// The kernel's tables that have names, by number (`RT_TABLE_...` of linux/rtnetlink.h).
+/// The kernel's named tables (`RT_TABLE_...` of linux/rtnetlink.h).
 const TABLES: [(&str, u32); 3] = [("main", MAIN), ("default", 253), ("local", 255)];
 const MAIN: u32 = 254;
 
-/// A prefix and its attributes; attributes that a source does not give are zero or empty.
+/// A prefix and its attributes. An attribute that a source lacks is zero or empty.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Route {
-    /// The prefix; `None` only in the default value.
+    /// The prefix. `None` only in the default value.
     pub prefix: Option<Prefix>,
-    /// Number of the autonomous system that originates the prefix.
+    /// The number of the autonomous system that originates the prefix.
     pub asn: u32,
-    /// The kernel's metric.
+    /// The metric in the kernel.
     pub metric: u32,
-    /// The kernel's type of the route (`RTN_...` of linux/rtnetlink.h).
+    /// The route type in the kernel (`RTN_...` of linux/rtnetlink.h).
     pub kind: u8,
-    /// The kernel's next hops. Routes that refuse packets have none.
+    /// The next hops in the kernel. Routes that refuse packets have none.
     pub hops: Vec<Hop>,
 }
 
-/// A next hop of a route of the kernel.
+/// A next hop of a kernel route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// The outgoing interface.
+    /// The name of the outgoing interface.
     pub device: Arc<str>,
-    /// Index of that interface in the kernel.
+    /// The kernel's index of that interface.
     pub device_index: u32,
-    /// The gateway's address, right-aligned bits; 0 if the destination is on the link.
+    /// The gateway's address, as right-aligned bits. 0 if the destination is on the link.
     pub gateway: u128,
-    /// Packets get another header, of MPLS for example.
+    /// Whether packets get another header, of MPLS for example.
     pub is_encapsulated: bool,
 }
 
-/// The result of a visitor of routes: continue, stop, or a sentence about the problem with the
+/// A visitor of routes. It returns whether to continue, or a sentence about a problem with the
 /// route.
 pub(super) type Visit<'a> = dyn FnMut(Position, &Route) -> Result<ControlFlow<()>, String> + 'a;
 
@@ -119,22 +119,21 @@ pub(super) type Visit<'a> = dyn FnMut(Position, &Route) -> Result<ControlFlow<()
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ImportLine {
     pub(super) kind: SourceKind,
-    /// The path as written; empty for the kernel.
+    /// The path as written. Empty for the kernel.
     pub(super) path: PathBuf,
     pub(super) family: Option<Family>,
     pub(super) limit: Option<u64>,
-    /// The table of the kernel.
+    /// The number of the kernel's table.
     pub(super) table: u32,
-    /// The devices of the kernel, by port; if there are none, any.
+    /// The kernel's devices, by port. If empty, all devices match.
     pub(super) devices: Vec<String>,
-    /// Types of the kernel's routes that are used; if there are none, all.
+    /// The kernel's route types to select. If empty, all are selected.
     pub(super) types: Vec<u8>,
-    /// Which next hop of a route of the kernel is used, modulo their number.
+    /// The index of the next hop to use of a kernel route, modulo the number of its next hops.
     pub(super) path_index: u64,
     pub(super) fields: Vec<(String, FieldValue)>,
 }
 
-/// The value of a field in an `import` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FieldValue {
     Computed(Expr),
@@ -143,7 +142,7 @@ pub(super) enum FieldValue {
 }
 
 impl FieldValue {
-    /// Whether the value depends on a variable.
+    /// Returns whether the value depends on a variable.
     fn uses(&self, variable: &str) -> bool {
         matches!(self, Self::Computed(expr) if expr.uses(variable))
     }
@@ -212,7 +211,7 @@ impl ImportLine {
         Ok(())
     }
 
-    /// Reads the source and passes on the selected routes, numbered.
+    /// Reads the source and passes the selected routes to `visit`, with numbers.
     pub(super) fn read(
         &self,
         folder: &Path,
@@ -236,7 +235,7 @@ impl ImportLine {
             }
             visit(at, route, &RouteVariables { route, index, chosen })?;
             index += 1;
-            // Stop now, not at the next route: the rest need not even be readable.
+            // Stop now, not at the next route: the rest may be unreadable.
             let enough = self.limit == Some(index);
             Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })
@@ -244,7 +243,8 @@ impl ImportLine {
 }
 
 impl ImportLine {
-    /// The next hop that is used of a route; `None` if all are on other devices or encapsulate packets.
+    /// Returns the next hop to use of a route. Returns `None` if all next hops use other devices or
+    /// encapsulate packets.
     fn choice<'a>(&self, route: &'a Route) -> Option<Chosen<'a>> {
         let with_port = |hop: &'a Hop| {
             let port = self.devices.iter().position(|device| **device == *hop.device);
@@ -263,7 +263,7 @@ impl ImportLine {
     }
 }
 
-/// The words of an option with several.
+/// Splits the value of an option into words.
 fn words(value: &str) -> impl Iterator<Item = &str> {
     value.split([' ', ',']).filter(|word| !word.is_empty())
 }
@@ -276,7 +276,7 @@ fn route_type(name: &str) -> Result<u8, String> {
     })
 }
 
-/// Why a route that does not forward cannot be imported by expressions that do not ask for types.
+/// Describes why a route that does not forward cannot be imported by a line that ignores its type.
 fn untold(route: &Route) -> String {
     let name = ROUTE_TYPES.iter().find(|(_, number)| *number == route.kind);
     let name = name.map_or("unknown", |(name, _)| *name);
@@ -302,14 +302,14 @@ fn check_variables(expr: &Expr, known: &[&str]) -> Result<(), String> {
     }
 }
 
-/// The variables of an import's expressions for one route.
+/// The variables of an import's expressions, for one route.
 pub(super) struct RouteVariables<'a> {
     route: &'a Route,
     index: u64,
     chosen: Chosen<'a>,
 }
 
-/// The next hop that is used of a route, and of how many.
+/// The chosen next hop of a route, and the number of candidates.
 struct Chosen<'a> {
     hop: Option<&'a Hop>,
     port: usize,
@@ -348,11 +348,11 @@ fn read_routes_of(
     }
 }
 
-/// Streams the routes of a file in its order. For the kernel, `path` is not used, and the table is
-/// the main one.
+/// Streams the routes of a file in its order. For the kernel, `path` is ignored, and the main table
+/// is read.
 ///
 /// # Errors
-/// If the file cannot be read or is malformed; the routes before that point have been visited.
+/// If the file cannot be read or is malformed. The routes before that point have been visited.
 pub fn read_routes(
     kind: SourceKind,
     path: &Path,
@@ -383,16 +383,16 @@ pub fn read_prefixes(path: &Path) -> Result<Vec<Prefix>, TableError> {
     Ok(prefixes)
 }
 
-/// Recognises the format of a file; `None` means a table file.
+/// Recognises the format of a file. `None` means a table file.
 fn recognise(path: &Path) -> Result<Option<SourceKind>, TableError> {
     let at_start = |e| TableError::io(path, Position::Whole, &e);
     let mut stream = input::open(path).map_err(at_start)?;
     let start = stream.fill_buf().map_err(at_start)?;
-    // Types of RIB records, and of the updates that a dump may hold instead.
+    // These are the types of RIB records, and of the updates that a dump may hold instead.
     if start.get(4..6).is_some_and(|kind| matches!(kind, [0, 12 | 13 | 16 | 17])) {
         return Ok(Some(SourceKind::Mrt));
     }
-    // Comments may be longer than any buffer, so read line by line until one decides.
+    // Comments may be longer than any buffer, so read line by line until a line decides.
     let mut line = Vec::new();
     loop {
         line.clear();

@@ -1,11 +1,12 @@
-//! The running kernel's routing tables, by netlink (rtnetlink(7)), of this thread's network
+//! Reads the running kernel's routing tables by netlink (rtnetlink(7)), in this thread's network
 //! namespace.
 //!
-//! Of several routes of a table to one prefix, the one with the lowest metric is used. Routes for
-//! one type of service or for some sources only are omitted: a prefix does not describe them.
+//! If a table has several routes to one prefix, the one with the lowest metric is used. Routes for
+//! only one type of service or only some sources are omitted, since a prefix does not describe
+//! them.
 //!
-//! A route may name a next hop object (`ip nexthop`). With `net.ipv4.nexthop_compat_mode=0` the kernel
-//! does not say where that leads when it tells the route; so the objects are read as well.
+//! A route may name a next hop object (`ip nexthop`). With `net.ipv4.nexthop_compat_mode=0`, the
+//! kernel's route messages do not say where the object leads, so the objects are read as well.
 
 use std::collections::HashMap;
 use std::io;
@@ -26,7 +27,7 @@ use super::import::{Hop, Route, Visit};
 use super::prefix::{Family, Prefix};
 use crate::netlink::{Leads, NextHop, dump, next_hops};
 
-/// The names of devices, by index.
+/// Names of devices, by index.
 type Devices = HashMap<u32, Arc<str>>;
 /// Next hop objects, by number.
 type Objects = HashMap<u32, Leads>;
@@ -37,7 +38,7 @@ pub(super) fn read(table: u32, visit: &mut Visit<'_>) -> Result<(), TableError> 
     let failed = |error: io::Error| TableError::io(path, Position::Whole, &error);
     let devices = devices().map_err(failed)?;
     let objects = match next_hops() {
-        // Before Linux 5.3 there are none.
+        // Kernels before Linux 5.3 have no next hop objects.
         Err(error) if error.raw_os_error() == Some(EOPNOTSUPP) => Vec::new(),
         objects => objects.map_err(failed)?,
     };
@@ -66,19 +67,19 @@ fn devices() -> io::Result<Devices> {
     Ok(named.collect())
 }
 
-/// The routes of all tables, both families.
+/// Reads the routes of all tables, of both families.
 fn routes() -> io::Result<Vec<RouteMessage>> {
     let mut routes = Vec::new();
     for family in [AddressFamily::Inet, AddressFamily::Inet6] {
         let mut request = RouteMessage::default();
         request.header.address_family = family;
         let got = match dump(&RouteNetlinkMessage::GetRoute(request)) {
-            // A kernel without IPv6 does not know its routes.
+            // A kernel without IPv6 returns this error for IPv6 routes.
             Err(error) if error.raw_os_error() == Some(EOPNOTSUPP) => continue,
             got => got?,
         };
         routes.extend(got.into_iter().filter_map(|message| match message {
-            // A kernel that does not know the family gives the routes of all.
+            // A kernel that does not know the family returns the routes of all families.
             RouteNetlinkMessage::NewRoute(route) if route.header.address_family == family => {
                 Some(route)
             }
@@ -90,7 +91,7 @@ fn routes() -> io::Result<Vec<RouteMessage>> {
 
 const EOPNOTSUPP: i32 = 95;
 
-/// The selected routes of a table, ordered by prefix.
+/// Returns the selected routes of a table, ordered by prefix.
 fn best_routes(
     messages: &[RouteMessage],
     table: u32,
@@ -110,7 +111,7 @@ fn best_routes(
     routes
 }
 
-/// A route and its table; `None` if it is omitted.
+/// Returns a route and its table. Returns `None` if the route is omitted.
 fn route(message: &RouteMessage, devices: &Devices, objects: &Objects) -> Option<(u32, Route)> {
     let header = &message.header;
     if header.tos != 0
@@ -141,7 +142,7 @@ fn route(message: &RouteMessage, devices: &Devices, objects: &Objects) -> Option
     }
     route.prefix =
         Some(Prefix::new(family, destination, u32::from(header.destination_prefix_length))?);
-    // The kernel says unicast, or that it discards, of a route with an object.
+    // For a route with an object, the kernel reports the type unicast or blackhole.
     if object != 0 && matches!(header.kind, RouteType::Unicast | RouteType::BlackHole) {
         return through(object, route, devices, objects).map(|route| (table, route));
     }
@@ -150,7 +151,7 @@ fn route(message: &RouteMessage, devices: &Devices, objects: &Objects) -> Option
         RouteType::BlackHole | RouteType::Unreachable | RouteType::Prohibit | RouteType::Throw
     );
     if refuses {
-        // The kernel names the loopback device for such routes of IPv6.
+        // For such IPv6 routes the kernel names the loopback device.
         return Some((table, route));
     }
     let is_dead = header.flags.contains(RouteFlags::Dead);
@@ -159,11 +160,11 @@ fn route(message: &RouteMessage, devices: &Devices, objects: &Objects) -> Option
         true => single.hop(devices).into_iter().collect(),
         false => hops.into_iter().filter_map(|hop| path(hop, devices)).collect(),
     };
-    // The kernel passes over a route all of whose devices are down.
+    // The kernel ignores a route if all of its devices are down.
     (!route.hops.is_empty()).then_some((table, route))
 }
 
-/// A route through a next hop object; `None` if all of its devices are down.
+/// Returns a route through a next hop object. Returns `None` if all of its devices are down.
 fn through(number: u32, mut route: Route, devices: &Devices, objects: &Objects) -> Option<Route> {
     let mut is_blackhole = false;
     let alone = [(number, 1)];
@@ -190,7 +191,7 @@ fn through(number: u32, mut route: Route, devices: &Devices, objects: &Objects) 
     (is_blackhole || !route.hops.is_empty()).then_some(route)
 }
 
-/// One next hop of a route with several; `None` if its device is down.
+/// Reads one next hop of a multipath route. Returns `None` if its device is down.
 fn path(hop: &RouteNextHop, devices: &Devices) -> Option<Hop> {
     if hop.flags.contains(RouteNextHopFlags::Dead) {
         return None;
@@ -200,7 +201,7 @@ fn path(hop: &RouteNextHop, devices: &Devices) -> Option<Hop> {
     single.hop(devices)
 }
 
-/// The attributes of a next hop.
+/// The attributes of one next hop.
 #[derive(Default)]
 struct Single {
     device: u32,
@@ -222,7 +223,7 @@ impl Single {
         }
     }
 
-    /// The next hop, unless its device has been removed.
+    /// Returns the next hop, unless its device has been removed.
     fn hop(self, devices: &Devices) -> Option<Hop> {
         let device = devices.get(&self.device)?.clone();
         let Self { device: device_index, gateway, is_encapsulated } = self;
@@ -242,7 +243,7 @@ fn bits(address: &RouteAddress) -> Option<u128> {
 mod tests {
     use super::*;
 
-    /// A route to 10.0.0.0/8 out of device 1.
+    /// Builds a route to 10.0.0.0/8 out of device 1.
     fn message(metric: u32, more: &[RouteAttribute]) -> RouteMessage {
         let mut message = RouteMessage::default();
         message.header.address_family = AddressFamily::Inet;
@@ -260,7 +261,7 @@ mod tests {
         message
     }
 
-    /// The route that the kernel prefers is the one, though its next hop is not to be used.
+    /// The route that the kernel prefers counts, although its next hop must not be used.
     #[test]
     fn a_next_hop_that_encapsulates_says_so() {
         let devices = Devices::from([(1, "eth0".into())]);

@@ -11,7 +11,7 @@ use super::literal::Literal;
 pub enum Key {
     /// `10.0.0.0/8`, `0x12/8`: a prefix.
     Prefix {
-        /// The key; bits after the length must be zero.
+        /// The key. Bits after the length must be zero.
         value: Literal,
         /// Number of significant leading bits.
         length: u32,
@@ -23,12 +23,12 @@ pub enum Key {
 }
 
 impl Key {
-    /// The prefix as bits of the key's `width`, and its length. A scalar is a prefix of full
+    /// Returns the prefix as bits of the key's `width`, and its length. A scalar is a prefix of full
     /// length.
     ///
     /// # Errors
-    /// If it does not fit the width, has bits set after its length, or is not a prefix: a sentence
-    /// without a full stop.
+    /// A sentence without a full stop, if the key does not fit the width, has bits set after its
+    /// length, or is not a prefix.
     pub fn to_prefix(&self, width: u32) -> Result<(Bits, u32), String> {
         let (value, length) = match self {
             Self::Prefix { value, length } => (value, *length),
@@ -58,7 +58,6 @@ impl Key {
     }
 }
 
-/// The contents of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
     Empty,
@@ -70,16 +69,16 @@ pub(super) enum Line {
 /// The contents of a line of an update file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum UpdateLine {
-    /// `at 1000`: the following updates happen before this packet.
+    /// `at 1000`: the updates that follow happen before this packet.
     At(u64),
     /// `remove KEY`
     Remove(Key),
-    /// A line that a table file can contain too.
+    /// A line that a table file may contain too.
     Table(Line),
 }
 
-/// Whether a word can name a table or a field: `a`, `a.mem`, `digest[2]`; `[2]` is an element of a
-/// key or value that is an array.
+/// Returns whether a word can name a table or a field: `a`, `a.mem`, `digest[2]`. `[2]` is an
+/// element of a key or value that is an array.
 fn is_name(word: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
     word.starts_with(|c: char| c.is_ascii_alphabetic() || "_[".contains(c))
@@ -87,7 +86,7 @@ fn is_name(word: &str) -> bool {
         && !matches!(word, "true" | "false")
 }
 
-/// Whether a word can name a member of an enumeration.
+/// Returns whether a word can name a member of an enumeration.
 fn is_member(word: &str) -> bool {
     is_name(word) && !word.contains(['.', '[', ']'])
 }
@@ -136,15 +135,15 @@ pub(super) fn parse_update(text: &str) -> Result<UpdateLine, String> {
 /// Parses an entry: a key and the fields of its value, by name (empty for a scalar).
 ///
 /// # Errors
-/// If the text is malformed: a sentence without a full stop.
+/// A sentence without a full stop, if the text is malformed.
 pub fn parse_entry(text: &str) -> Result<(Key, Vec<(String, Literal)>), String> {
     entry(Cursor { rest: text.trim_start() })
 }
 
-/// Parses a key alone.
+/// Parses a key without a value.
 ///
 /// # Errors
-/// If the text is malformed: a sentence without a full stop.
+/// A sentence without a full stop, if the text is malformed.
 pub fn parse_key(text: &str) -> Result<Key, String> {
     let mut cursor = Cursor { rest: text.trim_start() };
     let key = cursor.key()?;
@@ -210,7 +209,7 @@ fn scalar_or_prefix(word: &str) -> Result<Key, String> {
     }
 }
 
-/// Checks that a value is either one scalar or has named fields.
+/// Checks that a value is one scalar, or has only named fields.
 fn check_names<'a>(names: impl ExactSizeIterator<Item = &'a String> + Clone) -> Result<(), String> {
     if names.len() > 1 && names.clone().any(String::is_empty) {
         return Err("a name is missing before `=`".to_owned());
@@ -218,7 +217,7 @@ fn check_names<'a>(names: impl ExactSizeIterator<Item = &'a String> + Clone) -> 
     Ok(())
 }
 
-/// A value that must not use variables.
+/// Parses a value that must not use variables.
 fn constant(value: Written<'_>) -> Result<Literal, String> {
     match value {
         Written::Word(word) if is_member(word) => Ok(Literal::Name(word.to_owned())),
@@ -259,7 +258,7 @@ fn import(mut cursor: Cursor<'_>) -> Result<ImportLine, String> {
                 import.option(&name, text.map_err(|_| format!("`{name}` is not UTF-8"))?)?;
             }
             (_, Written::Word(word)) => {
-                // A single variable needs no parentheses.
+                // A single variable or member needs no parentheses.
                 let value = match Expr::parse(word) {
                     Ok(Expr::Variable(member)) if !kind.variables().contains(&member.as_str()) => {
                         FieldValue::Member(member)
@@ -305,7 +304,7 @@ impl<'a> Cursor<'a> {
         self.rest = self.rest.trim_start();
     }
 
-    /// Whether only a comment or nothing is left of the line.
+    /// Returns whether the rest of the line is empty or a comment.
     fn at_end(&self) -> bool {
         self.rest.is_empty() || self.rest.starts_with('#')
     }

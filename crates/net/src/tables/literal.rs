@@ -12,7 +12,7 @@ const MAX_BITS: u32 = 1024;
 /// A value as written in a table file. Only the offload that receives it knows its width.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Literal {
-    /// A number, at some width that is large enough.
+    /// A number, in a width that is large enough.
     Number(Bits),
     /// An IPv4 address.
     Ipv4(Ipv4Addr),
@@ -22,14 +22,14 @@ pub enum Literal {
     Mac([u8; 6]),
     /// `true` or `false`.
     Bool(bool),
-    /// A string: bytes.
+    /// The bytes of a string.
     Text(Vec<u8>),
-    /// A word that is none of these: a member of an enumeration, which only the offload knows.
+    /// Another word: a member of an enumeration, which only the offload knows.
     Name(String),
 }
 
 impl Literal {
-    /// A number.
+    /// Creates a number.
     pub fn number(value: u128) -> Self {
         Self::Number(Bits::new(128, value))
     }
@@ -37,8 +37,8 @@ impl Literal {
     /// Converts to a value of `width` bits.
     ///
     /// # Errors
-    /// If the value does not fit: a number that needs more bits, an address in fewer bits than it
-    /// has, or a string (its bytes in order) of another length; or if it is a name. The error is a
+    /// If the value does not fit: a number needs more bits, an address has more bits, or a string
+    /// (its bytes in order) has another length. Also if the value is a name. The error is a
     /// sentence without a full stop.
     pub fn to_bits(&self, width: u32) -> Result<Bits, String> {
         let bits = match self {
@@ -75,7 +75,7 @@ impl Literal {
         Ok(bits.resize(width))
     }
 
-    /// The bits of an address, and its description.
+    /// Returns the bits of an address, and its description.
     pub(super) fn address(&self) -> Option<(Bits, &'static str)> {
         match self {
             Self::Ipv4(a) => Some((Bits::new(32, u128::from(a.to_bits())), "an IPv4 address")),
@@ -85,7 +85,7 @@ impl Literal {
         }
     }
 
-    /// Parses a word (anything but a string or an expression); `None` if it is not a value.
+    /// Parses a word (anything but a string or an expression). Returns `None` if it is not a value.
     pub(super) fn parse(word: &str) -> Option<Self> {
         match word {
             "true" => return Some(Self::Bool(true)),
@@ -105,8 +105,8 @@ impl Literal {
     }
 }
 
-/// Parses `5`, `0x1f`, `0b101`, `0o17`, with `_` between digits; `None` if it is not a number, or
-/// one of more than 1024 bits.
+/// Parses `5`, `0x1f`, `0b101`, `0o17`, with `_` between digits. Returns `None` if the word is not
+/// a number, or one of more than 1024 bits.
 pub(super) fn parse_number(word: &str) -> Option<Bits> {
     let (base, digits) = match word.get(..2) {
         Some("0x" | "0X") => (16, &word[2..]),
@@ -156,7 +156,7 @@ fn parse_mac(word: &str) -> Option<[u8; 6]> {
     parts.next().is_none().then_some(mac)
 }
 
-/// Parses a word of a table file: anything but a string or an expression. The error is a sentence.
+/// Parses a word of a table file (anything but a string or an expression). The error is a sentence.
 impl FromStr for Literal {
     type Err = String;
 

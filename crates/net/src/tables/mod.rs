@@ -1,5 +1,5 @@
-//! Tables: the data that the control plane gives to offloads, from text, from files of other
-//! programs, and from the kernel.
+//! Tables: the data that the control plane gives to offloads. They come from text files, from files
+//! of other programs, and from the kernel.
 //!
 //! A table file (by convention `NAME.tables`; may be compressed with gzip or bzip2) is text with
 //! one item per line; `#` begins a comment:
@@ -28,23 +28,28 @@
 //!
 //! `import SOURCE "path" OPTION=... FIELD=...` imports prefixes from another source; the path is
 //! relative to the table file. Its fields may use variables: `index` (number of the prefix, from
-//! 0), `length` (of the prefix), and
+//! 0), `length` (of the prefix), and the variables of the source:
+//!
 //! | source | what | variables |
 //! |---|---|---|
 //! | `pyasn` | a pyasn IP-to-ASN file | `asn` |
-//! | `mrt` | a RIB dump, RFC 6396 `TABLE_DUMP` and `TABLE_DUMP_V2` | `asn` (origin by the first peer) |
+//! | `mrt` | a RIB dump, RFC 6396 `TABLE_DUMP` or `TABLE_DUMP_V2` | `asn` (origin by first peer) |
 //! | `prefixes` | a list, one prefix per line | |
-//! | `kernel` | a table of the running kernel; takes no path | `device` (interface index), `port`, `gateway` (0: none), `metric`, `paths`, `type`, and the types: `unicast`, `local`, `broadcast`, `anycast`, `multicast`, `blackhole`, `unreachable`, `prohibit`, `throw` |
+//! | `kernel` | a table of the running kernel; takes no path | see below |
+//!
+//! The variables of `kernel` are `device` (interface index), `port`, `gateway` (0: none), `metric`,
+//! `paths`, `type`, and the types: `unicast`, `local`, `broadcast`, `anycast`, `multicast`,
+//! `blackhole`, `unreachable`, `prohibit`, `throw`.
 //!
 //! Options are `family=4` or `6` (else both), `limit=N` (the first N selected prefixes), and for
 //! `kernel`
-//! - `devices="eth0 eth1"`: only routes through these devices are selected, and those that refuse;
-//!   `port` is the position of the device in that list;
-//! - `table=N`, or `main` (if not given), `local`, `default`;
-//! - `types="unicast blackhole"`: only routes of these types. A route that is not `unicast` is an
-//!   error unless it is left out so, or some field uses `type`;
-//! - `path=N`: of a route with several next hops through these devices (there are `paths`), the one
-//!   with this number, from 0, modulo their number; the first, if not given.
+//! - `devices="eth0 eth1"`: selects only routes through these devices, and routes that refuse
+//!   packets. `port` is the position of the device in that list;
+//! - `table=N`, or `main` (the default), `local`, `default`;
+//! - `types="unicast blackhole"`: selects only routes of these types. A selected route that is not
+//!   `unicast` is an error unless some field uses `type`;
+//! - `path=N`: selects one of a route's next hops through these devices (there are `paths`): the
+//!   one with this number, from 0, modulo `paths`. The default is 0.
 //!
 //! A field with the name of an option is written with parentheses: `limit=(5)`.
 

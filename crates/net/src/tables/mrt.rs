@@ -1,8 +1,9 @@
 //! RIB dumps in MRT format (RFC 6396): `TABLE_DUMP` and the unicast records of `TABLE_DUMP_V2`,
 //! also with additional paths (RFC 8050). Records of other types are skipped.
 //!
-//! For each prefix, the origin according to the first peer is used: the last AS of the AS path, or,
-//! if the path ends in an AS_SET, the smallest of the set; 0 if the path is empty.
+//! For each prefix, the origin according to the first peer is used. It is the last AS of the AS
+//! path. If the path ends in an AS_SET, it is the smallest AS of the set; if the path is empty, it
+//! is 0.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -15,12 +16,13 @@ use crate::input::Source;
 const TABLE_DUMP: u16 = 12;
 const TABLE_DUMP_V2: u16 = 13;
 
-/// The types of RFC 6396, section 4, with those for extended timestamps (`_ET`). A file of other
-/// records is no dump; skipping them would read a device without end, such as `/dev/zero`, forever.
+/// The types of RFC 6396, section 4, including the ones with extended timestamps (`_ET`). A file of
+/// other records is not a dump. Skipping them would read an endless device, such as `/dev/zero`,
+/// forever.
 const TYPES: [u16; 9] = [11, TABLE_DUMP, TABLE_DUMP_V2, 16, 17, 32, 33, 48, 49];
 
-/// A RIB record holds one entry per peer, of a few hundred bytes each; a record that claims more
-/// than this is damaged.
+/// A RIB record holds one entry per peer, of a few hundred bytes each. A record that claims more
+/// than this limit is damaged.
 const MAX_RECORD: u32 = 1 << 24;
 
 const ATTRIBUTE_AS_PATH: u8 = 2;
@@ -40,7 +42,7 @@ pub(super) fn read(
 ) -> Result<(), TableError> {
     let mut body = Vec::new();
     let mut route = Route::default();
-    // Records of other types, of which files of updates consist.
+    // Records of other types; files of updates consist of them.
     let (mut others, mut routes) = (0u64, 0u64);
     loop {
         let start = source.offset;
@@ -107,7 +109,7 @@ pub(super) fn read(
             wrong("a record does not have the form of RFC 6396; the dump is damaged")
         })?;
         let Some(asn) = asn else { continue };
-        // TABLE_DUMP has a record for each peer, one after the other.
+        // TABLE_DUMP has a record for each peer. The records of a prefix are adjacent.
         if kind == TABLE_DUMP && route.prefix == Some(prefix) {
             continue;
         }
@@ -132,7 +134,7 @@ fn table_dump(mut bytes: Bytes<'_>, family: Family) -> Option<(Prefix, Option<u3
 }
 
 /// Parses a record of RFC 6396, section 4.3.2 and, with path identifiers, RFC 8050, section 4. The
-/// origin is `None` if no peer has a route to the prefix: the record has no entries.
+/// origin is `None` if the record has no entries: no peer has a route to the prefix.
 fn table_dump_v2(
     mut bytes: Bytes<'_>,
     family: Family,
@@ -152,7 +154,7 @@ fn table_dump_v2(
     Some((prefix, Some(asn)))
 }
 
-/// The origin AS of BGP path attributes (RFC 4271 section 4.3) whose AS numbers have `as_bytes`
+/// Returns the origin AS of BGP path attributes (RFC 4271 section 4.3). AS numbers have `as_bytes`
 /// bytes.
 fn origin(mut attributes: Bytes<'_>, as_bytes: usize) -> Option<u32> {
     let (mut path, mut path4) = (None, None);
@@ -193,7 +195,7 @@ fn path_end(mut path: Bytes<'_>, as_bytes: usize) -> Option<u32> {
     Some(end)
 }
 
-/// Bytes still to be parsed; every method returns `None` if there are too few.
+/// Bytes still to be parsed. Every method returns `None` if there are too few.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -215,7 +217,7 @@ impl<'a> Bytes<'a> {
         self.take(4).map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
     }
 
-    /// The first `count` bytes of an address of `width` bytes; the rest is zero.
+    /// Reads the first `count` bytes of an address of `width` bytes. The rest is zero.
     fn address(&mut self, count: usize, width: usize) -> Option<u128> {
         if count > width {
             return None;

@@ -1,4 +1,4 @@
-//! Where there is no netlink, the kernel's routes cannot be read.
+//! Stands in for `kernel` on systems without netlink, where the kernel's routes cannot be read.
 
 use std::path::Path;
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// A version of IP.
+/// An IP version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Family {
     /// IPv4.
@@ -14,7 +14,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// Length of an address in bits.
+    /// Returns the length of an address in bits.
     pub fn width(self) -> u32 {
         match self {
             Self::V4 => 32,
@@ -23,7 +23,7 @@ impl Family {
     }
 }
 
-/// An IPv4 or IPv6 prefix; bits after its length are zero.
+/// An IPv4 or IPv6 prefix. Bits after its length are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Prefix {
     family: Family,
@@ -44,27 +44,26 @@ impl Prefix {
         Some(Self { family, bits, length: length as u8 })
     }
 
-    /// The version of IP.
     pub fn family(&self) -> Family {
         self.family
     }
 
-    /// The address's bits, right-aligned: IPv4 in the low 32.
+    /// Returns the address bits, right-aligned: IPv4 uses the low 32.
     pub fn bits(&self) -> u128 {
         self.bits
     }
 
-    /// Number of significant leading bits.
+    /// Returns the number of significant leading bits.
     pub fn length(&self) -> u32 {
         u32::from(self.length)
     }
 
-    /// Whether an address (right-aligned bits) lies inside.
+    /// Returns whether an address (as right-aligned bits) lies inside the prefix.
     pub fn contains(&self, address: u128) -> bool {
         Self::new(self.family, address, self.length()).is_some_and(|p| p.bits == self.bits)
     }
 
-    /// The address inside the prefix whose other bits are those of `host`.
+    /// Returns the address inside the prefix that has the bits of `host` after the prefix's length.
     pub fn address(&self, host: u128) -> u128 {
         let free = self.family.width() - self.length();
         if free == 0 { self.bits } else { self.bits | host & (u128::MAX >> (128 - free)) }
@@ -80,7 +79,7 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// Parses `10.0.0.0/8` or `2001:db8::/32`; an address alone is a prefix of full length. The error
+/// Parses `10.0.0.0/8` or `2001:db8::/32`. A single address is a prefix of full length. The error
 /// is a sentence.
 impl FromStr for Prefix {
     type Err = String;

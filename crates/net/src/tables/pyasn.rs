@@ -10,23 +10,24 @@ use super::error::{Position, TableError};
 use super::import::{Route, Visit};
 use super::text::BYTE_ORDER_MARK;
 
-/// Maximum length of a line of such a file or of a table file; a file with a longer line is not
-/// text.
+/// Maximum length in bytes of a line of such a file or of a table file. A file with a longer line
+/// is not text.
 pub(super) const MAX_LINE: usize = 1 << 16;
 
-/// Reads a line, including its end, but at most [`MAX_LINE`] bytes of it; returns the number of
+/// Reads a line, including its end, but at most [`MAX_LINE`] bytes of it. Returns the number of
 /// bytes.
 pub(super) fn read_line(stream: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
     io::Read::take(stream, MAX_LINE as u64).read_until(b'\n', line)
 }
 
-/// Whether a word may be quoted in a message: it has the characters of addresses and numbers. A
-/// table file may import a file that is no list at all, and messages must not show what is in it.
+/// Returns whether a word may be quoted in a message: it has only characters of addresses and
+/// numbers. A table file may import a file that is not a list, and messages must not reveal its
+/// contents.
 fn is_quotable(word: &str) -> bool {
     word.len() <= 60 && word.bytes().all(|c| c.is_ascii_hexdigit() || b".:/".contains(&c))
 }
 
-/// Streams such a file.
+/// Streams a file of pyasn or a list.
 pub(super) fn read(
     path: &Path,
     mut stream: Box<dyn BufRead + Send>,

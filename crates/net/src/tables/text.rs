@@ -1,5 +1,5 @@
-//! The text of a table file, which may be long: it is kept compressed, for routes of the whole
-//! Internet take as much room as text as in a prefix table.
+//! The text of a table file, which may be long. It is kept compressed: as plain text, the routes of
+//! the whole Internet take as much memory as in a prefix table.
 
 use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
@@ -14,23 +14,23 @@ use crate::input;
 /// The longest text, decompressed, in bytes.
 const MAX_BYTES: u64 = 512 << 20;
 
-/// The text is cut at the first end of a line after this number of bytes.
+/// The text is split at the first line end after this number of bytes.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// U+FEFF in UTF-8, with which some editors begin a file.
+/// U+FEFF in UTF-8. Some editors begin a file with it.
 pub(super) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Lines of text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Text {
-    /// All pieces but the last one, compressed.
+    /// The compressed pieces: all but the last one.
     packed: Vec<Vec<u8>>,
-    /// The last piece.
+    /// The last piece, uncompressed.
     last: String,
 }
 
 impl Text {
-    /// Reads a file that may be compressed, without a byte order mark.
+    /// Reads a file that may be compressed, and removes a byte order mark.
     ///
     /// # Errors
     /// If the file cannot be read, is too long, or is not UTF-8.
@@ -63,7 +63,7 @@ impl Text {
         Ok(text)
     }
 
-    /// Adds a line, with its end.
+    /// Appends a line, including its end.
     fn push(&mut self, line: &str) {
         self.last.push_str(line);
         if self.last.len() >= PIECE_BYTES {
@@ -72,7 +72,7 @@ impl Text {
         }
     }
 
-    /// Calls `visit` with each line, and its number from 1, until the first error.
+    /// Calls `visit` with each line and its number, from 1, until the first error.
     ///
     /// # Errors
     /// The error of `visit`.
@@ -88,7 +88,7 @@ impl Text {
         visit_lines(&self.last, &mut number, &mut visit)
     }
 
-    /// Like [`Text::for_each_line`], and frees each piece before its lines are visited.
+    /// Like [`Text::for_each_line`], but frees each piece before its lines are visited.
     ///
     /// # Errors
     /// The error of `visit`.
@@ -106,7 +106,8 @@ impl Text {
     }
 }
 
-/// Calls `visit` with each line of a piece, and its number; `number` is that of the line before.
+/// Calls `visit` with each line of a piece and its number. `number` is the number of the line
+/// before.
 fn visit_lines<E>(
     piece: &str,
     number: &mut u64,

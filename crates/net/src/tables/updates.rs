@@ -31,13 +31,11 @@ pub struct UpdateFile {
 /// A change of an entry, as written in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpdateEntry {
-    /// The packet before which it happens, counted from 0.
+    /// The packet before which the change happens, counted from 0.
     pub packet: u64,
-    /// The offload's name.
     pub table: String,
-    /// The entry's key.
     pub key: Key,
-    /// The fields of its value by name, with an empty name for a scalar; `None` if the entry is
+    /// The fields of the value, by name, with an empty name for a scalar. `None` if the entry is
     /// removed.
     pub fields: Option<Vec<(String, Literal)>>,
     /// The line of the file, from 1.
@@ -53,7 +51,7 @@ impl UpdateFile {
         Self::parse(path, Text::read(path)?)
     }
 
-    /// Creates an update file from its text; messages refer to it by `path`.
+    /// Creates an update file from its text. Messages call it `path`.
     ///
     /// # Errors
     /// At the first malformed line.
@@ -100,7 +98,7 @@ impl UpdateFile {
         Ok(file)
     }
 
-    /// The updates, in order.
+    /// Returns the updates, in order.
     pub fn updates(&self) -> &[UpdateEntry] {
         &self.updates
     }
@@ -132,7 +130,7 @@ mod tests {
             [(1000, "routes", true, 3), (1000, "routes", false, 4), (2000, "flows", false, 8)]
         );
         assert!(matches!(&all[2].key, Key::Fields(fields) if fields.len() == 2));
-        // Fields of a key may have these names.
+        // Fields of a key may be called `at` and `remove`.
         let all = updates("at 0\ntable t\nat=1 -> = 2\nremove=1 -> = 2").expect("keys");
         assert_eq!(all.len(), 2);
     }

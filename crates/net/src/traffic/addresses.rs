@@ -13,11 +13,11 @@ pub enum Pick {
     /// Every prefix is equally likely, and so is every address inside it.
     #[default]
     Uniform,
-    /// The prefix of rank `k` has weight `1 / k^s`; each prefix gives one address. The seed
+    /// The prefix of rank `k` has weight `1 / k^s`. Each prefix yields one address. The seed
     /// determines the ranks.
     Zipf(f64),
-    /// Addresses follow the order of a capture's addresses. Each distinct one is mapped to an
-    /// address drawn uniformly, so that the trace's locality is kept.
+    /// Addresses repeat in the order of a capture's addresses. Each distinct one is mapped to an
+    /// address drawn uniformly, so the trace's locality is kept.
     Trace,
 }
 
@@ -59,9 +59,7 @@ serde_as_text!(Pick);
 /// The prefixes from which addresses are drawn, by family.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrefixPool {
-    /// IPv4 prefixes.
     pub v4: Vec<Prefix>,
-    /// IPv6 prefixes.
     pub v6: Vec<Prefix>,
 }
 
@@ -78,8 +76,8 @@ impl FromIterator<Prefix> for PrefixPool {
     }
 }
 
-/// Prefixes of one family, packed. Every packet looks up two of them at random, so small size means
-/// speed.
+/// The prefixes of one family, packed. Every packet looks up two of them at random, so a small size
+/// makes this fast.
 enum Packed {
     V4(Vec<(u32, u8)>),
     V6(Vec<Prefix>),
@@ -101,7 +99,7 @@ impl Packed {
         }
     }
 
-    /// The address in prefix `index` whose other bits are those of `host`.
+    /// Returns the address in prefix `index` that has the bits of `host` after the prefix's length.
     fn address(&self, index: usize, host: u128) -> u128 {
         match self {
             Self::V4(prefixes) => {
@@ -119,7 +117,7 @@ pub(super) struct Drawer {
     prefixes: Packed,
     pick: Pick,
     alias: Option<Alias>,
-    /// Mixes the seed into values that depend only on a prefix or on a trace's address.
+    /// Mixes the seed into values that otherwise depend only on a prefix or on a trace's address.
     salt: u64,
 }
 
@@ -142,7 +140,7 @@ impl Drawer {
         Self { prefixes: Packed::new(prefixes), pick, alias, salt: random.next() }
     }
 
-    /// Draws an address; `identity` is the number of the trace's address, if there is a trace.
+    /// Draws an address. `identity` is the number of the trace's address, if there is a trace.
     pub(super) fn draw(&self, identity: Option<u32>, random: &mut Random) -> u128 {
         match (self.pick, &self.alias, identity) {
             (Pick::Zipf(_), Some(alias), _) => {
@@ -166,8 +164,8 @@ impl Drawer {
 /// Draws an index by weight in constant time: Walker's alias method, built as in Vose, "A Linear
 /// Algorithm For Generating Random Numbers With a Given Distribution" (1991).
 pub(super) struct Alias {
-    /// For each index, the probability (in units of 2^-32) that it is taken itself, and the
-    /// alternative.
+    /// For each index, the probability (in units of 2^-32) of keeping it, and the alternative
+    /// index.
     entries: Vec<(u32, u32)>,
 }
 
@@ -256,8 +254,8 @@ mod tests {
         }
         let mut counts: Vec<_> = counts.into_values().collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
-        // The harmonic number of 100 is 5.187, so the first has 19.3 %, twice the share of the
-        // second.
+        // The harmonic number of 100 is 5.187. So the first address has 19.3 %, twice the share of
+        // the second.
         assert!((18_500..20_100).contains(&counts[0]), "{counts:?}");
         assert!((9_100..10_200).contains(&counts[1]), "{counts:?}");
         assert_eq!(counts.len(), 100, "one address for each prefix");

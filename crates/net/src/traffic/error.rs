@@ -5,7 +5,7 @@ use std::fmt;
 use crate::capture::CaptureError;
 use crate::tables::TableError;
 
-/// Why a specification is refused, or why a file that it needs cannot be read: a sentence without a
+/// Why a specification is refused, or why a file that it needs cannot be read. A sentence without a
 /// full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError(pub String);
@@ -30,7 +30,7 @@ impl From<TableError> for SpecError {
     }
 }
 
-/// Serialises a type as text, and back.
+/// Serialises a type as text, and deserialises it from text.
 macro_rules! serde_as_text {
     ($($name:ty),*) => {$(
         impl serde::Serialize for $name {

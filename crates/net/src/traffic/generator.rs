@@ -20,7 +20,7 @@ use crate::wire::ethernet;
 /// The first source port, above the system ports.
 const FIRST_PORT: u16 = 1024;
 
-/// Random numbers: either a stream of ChaCha8, or a short one from two words.
+/// A source of random numbers: a ChaCha8 stream, or a short stream derived from two words.
 pub(super) enum Random {
     Stream(Box<ChaCha8Rng>),
     Scrambled(u64),
@@ -31,7 +31,8 @@ impl Random {
         Self::Stream(Box::new(ChaCha8Rng::seed_from_u64(seed)))
     }
 
-    /// A short stream that depends only on two words: SplitMix64 (Steele, Lea and Flood, 2014).
+    /// Creates a short stream that depends only on two words: SplitMix64 (Steele, Lea and Flood,
+    /// 2014).
     pub(super) fn scramble(salt: u64, word: u64) -> Self {
         Self::Scrambled(salt ^ word.wrapping_mul(0xd1b5_4a32_d192_ed03))
     }
@@ -54,14 +55,14 @@ impl Random {
         u128::from(self.next()) << 64 | u128::from(self.next())
     }
 
-    /// Draws a number below `bound`, by multiplication; for bounds up to 2^32 the bias is less than
+    /// Draws a number below `bound`, by multiplication. For bounds up to 2^32 the bias is below
     /// 2^-32.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 }
 
-/// The packets of one part of the mix.
+/// One kind of packet in the mix.
 #[derive(Clone, Copy)]
 struct Choice {
     family: Family,
@@ -86,7 +87,7 @@ pub struct Generator {
     templates: HashMap<Shape, Template>,
 }
 
-/// Addresses at one end, by family; `None` if the mix does not need them.
+/// Draws addresses at one end, by family. `None` if the mix does not need the family.
 struct Endpoints {
     v4: Option<Drawer>,
     v6: Option<Drawer>,
@@ -127,7 +128,7 @@ impl Endpoints {
     }
 }
 
-/// All unicast addresses: IPv4 except 0/8, 127/8 and from 224 on; IPv6's global unicast.
+/// Returns all unicast addresses: IPv4 except 0/8, 127/8 and from 224 on; IPv6's global unicast.
 fn unicast() -> PrefixPool {
     let v4 =
         (1..224).filter(|net| *net != 127).filter_map(|net| Prefix::new(Family::V4, net << 24, 8));
@@ -155,7 +156,7 @@ impl Generator {
         Self::with_prefixes(spec, pool(&spec.destinations), pool(&spec.sources))
     }
 
-    /// Creates a generator that draws from given prefixes; the specification's prefix files are
+    /// Creates a generator that draws from given prefixes. The specification's prefix files are
     /// ignored.
     ///
     /// # Errors
@@ -193,7 +194,7 @@ impl Generator {
         })
     }
 
-    /// Generates the next packet into `packet`, whose buffer is reused; returns `false` after
+    /// Generates the next packet into `packet`, whose buffer is reused. Returns `false` after
     /// `count` packets.
     pub fn fill(&mut self, packet: &mut Packet) -> bool {
         if self.spec.count.is_some_and(|count| self.made >= count) {
@@ -270,7 +271,7 @@ impl Iterator for Generator {
     }
 }
 
-/// The parts of the mix with inner protocols resolved, and their weights.
+/// Returns the parts of the mix, with inner protocols resolved, and their weights.
 fn choices(spec: &Spec) -> (Vec<Choice>, Vec<f64>) {
     let plain = [(Family::V4, Protocol::Ipv4), (Family::V6, Protocol::Ipv6)]
         .map(|(family, protocol)| (family, f64::from(spec.mix.plain_weight(protocol))));

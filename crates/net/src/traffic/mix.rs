@@ -10,7 +10,7 @@ use crate::wire::{tcp, udp};
 /// The deepest label stack that is generated.
 pub const MAX_LABELS: u8 = 16;
 
-/// Splits off a weight; without a number, as in `ipv4`, the weight is 1.
+/// Splits off a weight. Without a number, as in `ipv4`, the weight is 1.
 fn weighted(part: &str) -> Result<(&str, u32), SpecError> {
     let (name, weight) = match part.split_once('=') {
         Some((name, weight)) => (name.trim(), weight.trim()),
@@ -22,7 +22,7 @@ fn weighted(part: &str) -> Result<(&str, u32), SpecError> {
     Ok((name, weight))
 }
 
-/// Parses a list of weighted parts; at least one weight must be above zero.
+/// Parses a list of weighted parts. At least one weight must be above zero.
 fn parse_parts<T>(
     text: &str,
     what: &str,
@@ -60,7 +60,7 @@ pub enum Inner {
     Ipv4,
     /// IPv6.
     Ipv6,
-    /// IPv4 or IPv6 in the proportion of the unlabelled packets in the mix; IPv4 if the mix has
+    /// IPv4 or IPv6, in proportion to the unlabelled packets in the mix. IPv4 if the mix has
     /// neither.
     AsMix,
 }
@@ -72,13 +72,13 @@ pub enum Protocol {
     Ipv4,
     /// IPv6.
     Ipv6,
-    /// MPLS; the number of labels is uniform in `least..=most`.
+    /// MPLS. The number of labels is uniform in `least..=most`.
     Mpls {
         /// Fewest labels, from 1.
         least: u8,
         /// Most labels, up to 16.
         most: u8,
-        /// The protocol under them.
+        /// The protocol under the labels.
         inner: Inner,
     },
 }
@@ -142,7 +142,7 @@ impl FromStr for Protocol {
 /// Network protocols with weights: `ipv4=5,ipv6=2,mpls1..4=3`. A missing weight is 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mix {
-    /// The parts; a protocol may appear more than once.
+    /// The parts. A protocol may occur more than once.
     pub parts: Vec<(Protocol, u32)>,
 }
 
@@ -161,12 +161,12 @@ impl fmt::Display for Mix {
 }
 
 impl Mix {
-    /// Sum of the weights of an unlabelled protocol.
+    /// Returns the sum of the weights of an unlabelled protocol.
     pub(super) fn plain_weight(&self, protocol: Protocol) -> u32 {
         self.parts.iter().filter(|(p, _)| *p == protocol).map(|(_, w)| w).sum()
     }
 
-    /// Whether IPv4, and whether IPv6, can occur, with or without labels.
+    /// Returns whether IPv4, and whether IPv6, can occur, with or without labels.
     pub(super) fn families(&self) -> (bool, bool) {
         let used = |find: fn(&Protocol) -> bool| self.parts.iter().any(|(p, w)| *w > 0 && find(p));
         let as_mix = used(|p| matches!(p, Protocol::Mpls { inner: Inner::AsMix, .. }));
@@ -179,10 +179,10 @@ impl Mix {
     }
 }
 
-/// The order of the parts of a mix.
+/// The order in which packets of the parts of a mix follow each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Random, with probabilities given by the weights.
+    /// Random, with probabilities proportional to the weights.
     #[default]
     Random,
     /// Alternating, as evenly as the weights allow: with `ipv4,mpls1` every second packet has a
@@ -214,7 +214,7 @@ impl fmt::Display for Order {
     }
 }
 
-/// Distributes turns: the part that lags most behind its share goes next.
+/// Selects parts in turn: the part that lags most behind its share is next.
 pub(super) struct Turns {
     weights: Vec<f64>,
     behind: Vec<f64>,
@@ -225,10 +225,9 @@ impl Turns {
         Self { weights: weights.to_vec(), behind: vec![0.0; weights.len()] }
     }
 
-    /// Returns the part whose turn it is.
     pub(super) fn next(&mut self) -> usize {
         self.behind.iter_mut().zip(&self.weights).for_each(|(behind, weight)| *behind += weight);
-        // The first of equals.
+        // `max_by` returns the last of equals, so the reversed order selects the first.
         let most =
             (0..self.behind.len()).rev().max_by(|&a, &b| self.behind[a].total_cmp(&self.behind[b]));
         let next = most.expect("a mix has parts");
@@ -244,12 +243,12 @@ pub enum Transport {
     Udp,
     /// TCP.
     Tcp,
-    /// Only payload; the IP header says that no header follows (59; RFC 8200, section 4.7).
+    /// Only payload. The IP header says that no header follows (59; RFC 8200, section 4.7).
     None,
 }
 
 impl Transport {
-    /// Length of its header in bytes.
+    /// Returns the length of the header in bytes.
     pub(super) fn length(self) -> usize {
         match self {
             Self::Udp => udp::LEN,
@@ -272,16 +271,14 @@ impl fmt::Display for Transport {
 /// Transport protocols with weights: `udp=3,tcp=1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportMix {
-    /// Weight of UDP.
     pub udp: u32,
-    /// Weight of TCP.
     pub tcp: u32,
     /// Weight of packets without a transport header.
     pub none: u32,
 }
 
 impl TransportMix {
-    /// Draws one of them by weight.
+    /// Draws a protocol by weight.
     pub(super) fn draw(self, random: &mut Random) -> Transport {
         let [tcp, udp, none] = [self.tcp, self.udp, self.none].map(u64::from);
         match random.below(tcp + udp + none) {
@@ -291,7 +288,7 @@ impl TransportMix {
         }
     }
 
-    /// The possible one with the longest header.
+    /// Returns the longest header that has a weight above zero.
     pub(super) fn longest(self) -> Transport {
         match self {
             Self { tcp: 1.., .. } => Transport::Tcp,
@@ -329,7 +326,7 @@ impl fmt::Display for TransportMix {
 /// Numbers of VLAN tags with weights: `0=8,1=1,2=1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VlanMix {
-    /// Weights of no tag, one tag, two tags.
+    /// The weights of no tag, one tag and two tags.
     pub weights: [u32; 3],
 }
 

@@ -1,12 +1,12 @@
-//! Generated traffic: a [`Spec`] describes it, a [`Generator`] produces it, reproducible to the
+//! Generated traffic. A [`Spec`] describes it and a [`Generator`] produces it, reproducible to the
 //! byte.
 //!
-//! Sizes are those of Ethernet frames including their frame check sequence, as in RFC 2544: a
+//! Sizes are sizes of Ethernet frames including their frame check sequence, as in RFC 2544. A
 //! packet of size 64 has 60 bytes here and in captures, which omit the sequence. A packet whose
-//! headers need more than the requested size is as long as its headers. Bare sizes are the length
-//! of the packet here, without padding; headers that do not fit are refused.
+//! headers need more than the requested size is as long as its headers. A bare size is the length
+//! of the packet here, without padding. Headers that do not fit a bare size are refused.
 //!
-//! Random numbers come from ChaCha8 (`rand_chacha`), whose stream is fixed for a seed. Gaps of
+//! Random numbers come from ChaCha8 (`rand_chacha`). Its stream is fixed for a seed. Gaps of
 //! Poisson traffic and Zipf weights also depend on the host's floating-point logarithm and power.
 
 mod addresses;

@@ -16,15 +16,15 @@ use crate::wire::{ethernet, ipv4, ipv6, mpls, vlan};
 /// Sizes of frames in bytes, including the frame check sequence unless they are bare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sizes {
-    /// All the same.
+    /// All frames have the same size.
     Fixed(u32),
     /// The simple Internet mix: 64, 594 and 1518 bytes (IP packets of 40, 576 and 1500) in the
     /// ratio 7 to 4 to 1.
     Imix,
     /// The sizes of the capture's packets, in order, repeatedly.
     Capture,
-    /// All the same, without frame check sequence and without Ethernet's padding: the length of a
-    /// packet on a link other than Ethernet.
+    /// All frames have the same size, without frame check sequence and without Ethernet's padding:
+    /// the length of a packet on a link other than Ethernet.
     Bare(u32),
 }
 
@@ -81,12 +81,10 @@ impl fmt::Display for Sizes {
     }
 }
 
-/// A range of MPLS labels, including both ends; all are equally likely.
+/// A range of MPLS labels, including both ends. All are equally likely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Labels {
-    /// The smallest.
     pub first: u32,
-    /// The largest.
     pub last: u32,
 }
 
@@ -122,7 +120,7 @@ impl fmt::Display for Labels {
 
 serde_as_text!(Sizes, Labels);
 
-/// A MAC address as text.
+/// Serialises a MAC address as text.
 mod mac_text {
     use serde::{Deserialize, Deserializer, Serializer, de};
 
@@ -146,26 +144,26 @@ mod mac_text {
     }
 }
 
-/// The source of addresses.
+/// A source of addresses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AddressSpec {
-    /// A file with prefixes (see `tables::read_prefixes`). Without one, all unicast addresses are
+    /// A file with prefixes (see `tables::read_prefixes`). If `None`, all unicast addresses are
     /// used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefixes: Option<PathBuf>,
-    /// How they are drawn.
+    /// How addresses are drawn.
     pub pick: Pick,
 }
 
-/// The specification of traffic. In TOML or JSON every part is optional; mixes and shapes are text,
+/// The specification of traffic. In TOML or JSON every part is optional. Mixes and shapes are text,
 /// as in [`Mix`], [`Rate`] and so on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Spec {
-    /// Two generators with the same specification and seed give the same packets.
+    /// The seed. Two generators with the same specification and seed produce the same packets.
     pub seed: u64,
-    /// Number of packets; without it, traffic is endless.
+    /// Number of packets. `None`: traffic is endless.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// Sizes of frames.
@@ -176,31 +174,31 @@ pub struct Spec {
     pub order: Order,
     /// Transport protocols.
     pub transport: TransportMix,
-    /// VLAN tags; identifiers are drawn from 1 to 4094.
+    /// VLAN tags. Identifiers are drawn from 1 to 4094.
     pub vlans: VlanMix,
     /// MPLS labels.
     pub labels: Labels,
-    /// MPLS labels at the bottom of the stack; by default those of `labels`.
+    /// MPLS labels at the bottom of the stack. `None`: drawn from `labels`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bottom_labels: Option<Labels>,
-    /// Pairs of transport ports for each pair of addresses, from 1: how many flows run between two
+    /// Pairs of transport ports for each pair of addresses, from 1: the number of flows between two
     /// hosts.
     pub flows: u32,
-    /// Time to live, hop limit, and the TTL of labels.
+    /// Time to live, hop limit, and TTL of labels.
     pub ttl: u8,
     /// The average rate.
     pub rate: Rate,
     /// The burst shape.
     pub bursts: Bursts,
-    /// When the first packet arrives, in nanoseconds.
+    /// Arrival time of the first packet in nanoseconds.
     pub start_ns: u64,
-    /// Number of ingress ports; packets use ports 0 up to this number in turn.
+    /// Number of ingress ports. Packets use the ports from 0 in turn.
     pub ports: u16,
-    /// A capture to take sizes (`sizes = "capture"`) or the order of addresses (`pick = "trace"`)
-    /// from.
+    /// A capture that provides sizes (`sizes = "capture"`) or the order of addresses (`pick =
+    /// "trace"`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capture: Option<PathBuf>,
-    /// Destination MAC address: the router's.
+    /// The destination MAC address: the router's.
     #[serde(with = "mac_text")]
     pub dst_mac: [u8; 6],
     /// Source MAC address.

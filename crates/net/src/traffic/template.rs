@@ -1,5 +1,5 @@
-//! Builds frames from templates: the headers of one shape are built once, and only the fields that
-//! differ from packet to packet are rewritten.
+//! Builds frames from templates. The headers of one shape are built once; only the fields that
+//! differ between packets are rewritten.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::OnceLock;
@@ -19,7 +19,7 @@ use crate::wire::tcp::{self, Tcp};
 use crate::wire::udp::{self, Udp};
 use crate::wire::vlan::{self, Vlan};
 
-/// The headers of a frame.
+/// The protocols of a frame's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Shape {
     pub(super) vlans: u8,
@@ -30,7 +30,7 @@ pub(super) struct Shape {
 
 /// The fields that differ between packets of one shape.
 pub(super) struct Variables {
-    /// Length of the frame without frame check sequence; at least that of the headers.
+    /// Length of the frame without frame check sequence. At least the length of the headers.
     pub(super) length: usize,
     /// The source address, as right-aligned bits.
     pub(super) src: u128,
@@ -44,18 +44,18 @@ pub(super) struct Variables {
 pub(super) struct Template {
     shape: Shape,
     headers: Vec<u8>,
-    /// Sums of the headers that checksums cover, with zeros for the variables.
+    /// Sums of the headers that checksums cover, with zeros for the variable fields.
     ip_sum: Sum,
     transport_sum: Sum,
     ip_at: usize,
     transport_at: usize,
 }
 
-/// Payload bytes count up from zero, so that damage is visible; the sums of all prefixes are kept
-/// with them.
+/// Payload bytes that count up from zero, so that damage is visible, and the checksum of each
+/// prefix.
 struct Payload {
     bytes: Vec<u8>,
-    /// Sum of the first `2 * i` bytes.
+    /// Sum of the first `2 * i` bytes, by `i`.
     sums: Vec<u16>,
 }
 
@@ -145,8 +145,8 @@ impl Template {
         }
     }
 
-    /// Builds a frame. `vlan` and `label` are called for each tag and each label, `label` with
-    /// whether it is at the bottom.
+    /// Builds a frame. `vlan` is called for each tag and `label` for each label. The argument of
+    /// `label` says whether the label is at the bottom.
     pub(super) fn fill(
         &self,
         with: &Variables,
@@ -178,7 +178,7 @@ impl Template {
         out.extend_from_slice(&payload.bytes[..payload_length]);
     }
 
-    /// Fills in the transport header of a segment of `segment` bytes; `sum` covers addresses,
+    /// Fills in the transport header of a segment of `segment` bytes. `sum` covers addresses,
     /// headers and payload.
     fn fill_transport(&self, with: &Variables, segment: u16, sum: Sum, transport: &mut [u8]) {
         transport[..2].copy_from_slice(&with.src_port.to_be_bytes());
@@ -200,7 +200,7 @@ impl Template {
         }
     }
 
-    /// Fills in the IP header; returns the sum of the addresses.
+    /// Fills in the IP header. Returns the sum of the addresses.
     fn fill_ip(&self, with: &Variables, segment: u16, ip: &mut [u8]) -> Sum {
         match self.shape.family {
             Family::V4 => {

@@ -13,8 +13,8 @@ const PS_PER_S: u128 = 1_000_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
     /// Bits per second on the wire. A frame counts with its check sequence, its preamble and the
-    /// gap before the next frame (24 bytes more than its length here), so that 10 Gbps of 64-byte
-    /// frames are 14.88 Mpps.
+    /// gap before the next frame (24 bytes more than its length here). So 10 Gbps of 64-byte frames
+    /// are 14.88 Mpps.
     BitsPerSecond(u64),
     /// Packets per second.
     PacketsPerSecond(u64),
@@ -67,8 +67,8 @@ impl fmt::Display for Rate {
 }
 
 impl Rate {
-    /// The time that a frame of `bytes` bytes (without its check sequence) takes at this rate, in
-    /// picoseconds.
+    /// Returns the time that a frame of `bytes` bytes (without its check sequence) takes at this
+    /// rate, in picoseconds.
     fn gap_ps(self, bytes: usize) -> u128 {
         match self {
             Self::BitsPerSecond(rate) => {
@@ -88,7 +88,7 @@ pub enum Bursts {
     Constant,
     /// Exponentially distributed gaps.
     Poisson,
-    /// Bursts of `packets` packets at `peak` times the rate, followed by silence that restores the
+    /// Bursts of `packets` packets at `peak` times the rate. The silence after a burst restores the
     /// average.
     OnOff {
         /// Packets in a burst, from 1.
@@ -133,12 +133,11 @@ impl fmt::Display for Bursts {
 
 serde_as_text!(Rate, Bursts);
 
-/// The clock of a generator.
 pub(super) struct Clock {
     rate: Rate,
     bursts: Bursts,
     now_ps: u128,
-    /// Packets left in the burst, and the time saved in it.
+    /// Packets left in the burst, and the time saved in it so far.
     left: u32,
     saved_ps: u128,
 }
@@ -149,15 +148,15 @@ impl Clock {
         Self { rate, bursts, now_ps: u128::from(start_ns) * 1000, left, saved_ps: 0 }
     }
 
-    /// Returns the arrival time, in nanoseconds, of a packet of `bytes` bytes, and advances by its
-    /// gap.
+    /// Returns the arrival time, in nanoseconds, of a packet of `bytes` bytes. Advances the clock
+    /// by the packet's gap.
     pub(super) fn tick(&mut self, bytes: usize, random: &mut Random) -> u64 {
         let now = (self.now_ps / 1000) as u64;
         let gap = self.rate.gap_ps(bytes);
         self.now_ps += match self.bursts {
             Bursts::Constant => gap,
             Bursts::Poisson => {
-                // Above zero, so that its logarithm is finite.
+                // Keep it above zero, so that its logarithm is finite.
                 let uniform = ((random.next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
                 (-uniform.ln() * gap as f64) as u128
             }

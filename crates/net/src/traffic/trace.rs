@@ -9,21 +9,21 @@ use crate::capture::Reader;
 use crate::packet::Packet;
 use crate::wire::{ethernet, ipv4, ipv6, vlan};
 
-/// Maximum number of packets read from a capture, to bound memory (12 bytes per packet).
+/// Maximum number of packets read from a capture. It bounds the memory, at 12 bytes per packet.
 const MAX_PACKETS: usize = 1 << 24;
 
 /// A packet of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TracePacket {
-    /// Size with frame check sequence, in bytes.
+    /// Size in bytes, with frame check sequence.
     pub(super) size: u32,
-    /// Numbers of its source and destination address among the distinct ones.
+    /// Numbers of the source and destination address among the distinct addresses.
     pub(super) src: u32,
     pub(super) dst: u32,
 }
 
 /// Reads the packets of a capture, in order. Packets that are not IP contribute only their size,
-/// and have the addresses of the packet before.
+/// and take the addresses of the previous packet.
 pub(super) fn read(path: &Path) -> Result<Vec<TracePacket>, SpecError> {
     let mut reader = Reader::open(path)?;
     let mut packet = Packet::default();
@@ -51,8 +51,8 @@ fn number<T: Hash + Eq>(known: &mut HashMap<T, u32>, value: T) -> u32 {
     *known.entry(value).or_insert(next)
 }
 
-/// Source and destination address of an IP packet, also after VLAN tags. (IPv4 addresses are in the
-/// low bits.)
+/// Returns source and destination address of an IP packet, also after VLAN tags. (IPv4 addresses
+/// are in the low bits.)
 fn addresses(frame: &[u8]) -> Option<(u128, u128)> {
     let mut at = ethernet::LEN - 2;
     loop {

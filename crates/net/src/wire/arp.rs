@@ -12,7 +12,7 @@ pub const REQUEST: u16 = 1;
 /// Operation: reply.
 pub const REPLY: u16 = 2;
 
-/// The positions of its fields.
+/// The positions of the fields.
 pub const FIELDS: &[FieldSpec] = &[
     field("hardware", 0, 16, Show::Named(&[(1, "Ethernet")])),
     field("protocol", 16, 16, Show::NamedHex(ETHERTYPES)),
@@ -30,18 +30,14 @@ pub const FIELDS: &[FieldSpec] = &[
     field("target_ip", 192, 32, Show::Ipv4),
 ];
 
-/// A message to be written.
+/// A message to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arp {
-    /// Operation.
+    /// [`REQUEST`] or [`REPLY`].
     pub operation: u16,
-    /// Sender's MAC address.
     pub sender_mac: [u8; 6],
-    /// Sender's IPv4 address.
     pub sender_ip: Ipv4Addr,
-    /// Target's MAC address.
     pub target_mac: [u8; 6],
-    /// Target's IPv4 address.
     pub target_ip: Ipv4Addr,
 }
 

@@ -41,8 +41,8 @@ enum Layer {
     Payload(Vec<u8>),
 }
 
-/// A frame under construction: its layers, outermost first. Fields left open (`None`) are filled
-/// in: types, lengths, checksums. Nothing is checked, so broken frames can be built too.
+/// A frame under construction: its layers, outermost first. Open fields (`None`) are filled in:
+/// types, lengths, checksums. Nothing is checked, so broken frames can be built too.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Frame {
     layers: Vec<Layer>,
@@ -92,14 +92,14 @@ impl Frame {
         icmpv6(Icmpv6: Icmp);
     }
 
-    /// Adds bytes.
+    /// Adds payload bytes.
     #[must_use]
     pub fn payload(mut self, bytes: &[u8]) -> Self {
         self.layers.push(Layer::Payload(bytes.to_vec()));
         self
     }
 
-    /// The frame's bytes, without frame check sequence and without padding.
+    /// Returns the frame's bytes, without frame check sequence and without padding.
     pub fn bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut starts = Vec::with_capacity(self.layers.len());
@@ -123,7 +123,7 @@ impl Frame {
                 Layer::Payload(bytes) => out.extend_from_slice(bytes),
             }
         }
-        // Innermost first, since a checksum covers those of the layers after it.
+        // Innermost first, since a checksum covers the checksums of the layers after it.
         for (i, &start) in starts.iter().enumerate().rev() {
             if let Some((at, checksum)) = self.transport_checksum(i, &out[start..]) {
                 out[start + at..start + at + 2].copy_from_slice(&checksum.to_be_bytes());
@@ -132,8 +132,8 @@ impl Frame {
         out
     }
 
-    /// Offset and value of the checksum of transport layer `index`, if it is to be computed.
-    /// `segment` holds the layer's bytes, to the end of the frame.
+    /// Returns offset and value of the checksum of transport layer `index`, if it has to be
+    /// computed. `segment` holds the layer's bytes, to the end of the frame.
     fn transport_checksum(&self, index: usize, segment: &[u8]) -> Option<(usize, u16)> {
         let sum = Sum::default().bytes(segment);
         let pseudo = |protocol| self.pseudo_header(index, protocol, segment.len());
@@ -153,7 +153,7 @@ impl Frame {
         }
     }
 
-    /// The pseudo-header of the nearest preceding IP layer; zero if there is none.
+    /// Returns the pseudo-header of the nearest preceding IP layer, or zero if there is none.
     fn pseudo_header(&self, index: usize, protocol: u8, length: usize) -> Sum {
         self.layers[..index]
             .iter()
@@ -190,7 +190,7 @@ impl Layer {
     }
 }
 
-/// The EtherType of a layer; 0xffff (reserved) if it has none.
+/// Returns the EtherType of a layer, or 0xffff (reserved) if it has none.
 fn ethertype(layer: Option<&Layer>) -> u16 {
     match layer {
         Some(Layer::Vlan(h)) => h.tag_type,
@@ -202,7 +202,8 @@ fn ethertype(layer: Option<&Layer>) -> u16 {
     }
 }
 
-/// The protocol number of a layer; 253 ("for experimentation", RFC 3692) for bytes, 59 for nothing.
+/// Returns the protocol number of a layer: 253 ("for experimentation", RFC 3692) for bytes, 59 for
+/// nothing.
 fn number(layer: Option<&Layer>) -> u8 {
     match layer {
         None => protocol::NO_NEXT,

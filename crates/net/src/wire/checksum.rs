@@ -2,20 +2,20 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// A running ones'-complement sum, not yet folded. It holds at least 2^32 words of 16 bits without
-/// overflow.
+/// A running ones'-complement sum, not yet folded. It can hold at least 2^32 words of 16 bits
+/// without overflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum(u64);
 
 impl Sum {
-    /// Adds bytes that begin at an even offset of the summed data; an odd last byte is padded with
+    /// Adds bytes that begin at an even offset of the summed data. An odd last byte is padded with
     /// a zero byte.
     pub fn bytes(self, bytes: &[u8]) -> Self {
         let (words, rest) = bytes.as_chunks::<4>();
         let mut sum = self.0;
         for word in words {
-            // Adds two 16-bit words at once: in ones'-complement addition it does not matter where
-            // carries go, since folding adds them back.
+            // This adds two 16-bit words at once. In ones'-complement addition it does not matter
+            // where carries go, since folding adds them back.
             sum += u64::from(u32::from_be_bytes(*word));
         }
         let mut last = [0; 4];
@@ -28,12 +28,12 @@ impl Sum {
         Self(self.0 + u64::from(word))
     }
 
-    /// Adds another sum of whole words.
+    /// Adds another sum. That sum must cover whole words.
     pub fn plus(self, other: Self) -> Self {
         Self(self.0 + u64::from(other.fold()))
     }
 
-    /// The sum in 16 bits, not inverted. It is zero only if all summed data is zero.
+    /// Returns the sum in 16 bits, not inverted. It is zero only if all summed data is zero.
     pub fn fold(self) -> u16 {
         let mut sum = self.0;
         while sum > 0xffff {
@@ -42,25 +42,25 @@ impl Sum {
         sum as u16
     }
 
-    /// The checksum: the folded sum, inverted.
+    /// Returns the checksum: the folded sum, inverted.
     pub fn checksum(self) -> u16 {
         !self.fold()
     }
 }
 
-/// The checksum over bytes whose checksum field is zero. Over bytes with a correct checksum field
-/// it is zero.
+/// Returns the checksum over bytes whose checksum field is zero. Over bytes with a correct checksum
+/// field it is zero.
 pub fn checksum(bytes: &[u8]) -> u16 {
     Sum::default().bytes(bytes).checksum()
 }
 
-/// The sum of IPv4's pseudo-header (RFC 768, RFC 9293): addresses, protocol and length of the
-/// transport segment.
+/// Returns the sum of IPv4's pseudo-header (RFC 768, RFC 9293): addresses, protocol and length of
+/// the transport segment.
 pub fn pseudo_header_v4(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, length: u16) -> Sum {
     Sum::default().bytes(&src.octets()).bytes(&dst.octets()).word(protocol.into()).word(length)
 }
 
-/// The sum of IPv6's pseudo-header (RFC 8200 section 8.1).
+/// Returns the sum of IPv6's pseudo-header (RFC 8200 section 8.1).
 pub fn pseudo_header_v6(src: Ipv6Addr, dst: Ipv6Addr, protocol: u8, length: u32) -> Sum {
     Sum::default()
         .bytes(&src.octets())
@@ -69,8 +69,8 @@ pub fn pseudo_header_v6(src: Ipv6Addr, dst: Ipv6Addr, protocol: u8, length: u32)
         .bytes(&length.to_be_bytes())
 }
 
-/// The checksum after one of the words that it covers changed from `old` to `new`: RFC 1624,
-/// equation 3.
+/// Returns the checksum after one of the words that it covers changed from `old` to `new`: RFC
+/// 1624, equation 3.
 pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     Sum::default().word(!checksum).word(!old).word(new).checksum()
 }
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// RFC 1071 section 4.1: word by word, with the carry added back at once.
+    /// Follows RFC 1071 section 4.1: word by word, with the carry added back at once.
     fn by_definition(bytes: &[u8]) -> u16 {
         let mut sum = 0u16;
         for pair in bytes.chunks(2) {
@@ -115,8 +115,8 @@ mod tests {
         #[test]
         fn update_is_recomputation(words in prop::collection::vec(any::<u16>(), 2..20), at in any::<prop::sample::Index>(), new: u16) {
             let sum = |words: &[u16]| words.iter().fold(Sum::default(), |s, &w| s.word(w));
-            // All-zero data is the one case that the equation cannot distinguish from all-ones (RFC
-            // 1624 section 3).
+            // All-zero data is the only case that the equation cannot distinguish from all-ones
+            // (RFC 1624 section 3).
             let mut changed = words.clone();
             let at = at.index(words.len());
             changed[at] = new;

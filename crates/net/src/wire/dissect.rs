@@ -1,7 +1,7 @@
-//! Dissects frames for people: field by field, and two frames side by side.
+//! Dissects frames for people: field by field, or two frames side by side.
 //!
-//! Any bytes can be dissected. The fields follow one another and cover the frame completely; data
-//! that is truncated or unknown is shown as bytes.
+//! Any bytes can be dissected. The fields follow one another and cover the frame completely.
+//! Truncated or unknown data are shown as bytes.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -21,13 +21,13 @@ pub struct Field {
     /// Layer and field: `ipv4.ttl`. Repeated layers are numbered: `mpls[1].label`. Names are unique
     /// in a frame.
     pub name: String,
-    /// Its value, for people.
+    /// The value, as text for people.
     pub value: String,
-    /// Its start, in bytes from the start of the frame.
+    /// The start, in bytes from the start of the frame.
     pub offset: usize,
-    /// Its start within that byte, in bits from the most significant, 0 to 7.
+    /// The start within that byte, in bits from the most significant, 0 to 7.
     pub bit: usize,
-    /// Its width in bits.
+    /// The width in bits.
     pub bits: usize,
 }
 
@@ -47,9 +47,9 @@ enum Addresses {
 
 struct Dissector<'a> {
     frame: &'a [u8],
-    /// How far the frame has been dissected.
+    /// The number of bytes dissected so far.
     at: usize,
-    /// End of the current packet; padding of the frame follows.
+    /// End of the current packet. The frame's padding follows.
     end: usize,
     fields: Vec<Field>,
     /// Number of occurrences of each layer.
@@ -57,19 +57,19 @@ struct Dissector<'a> {
 }
 
 impl<'a> Dissector<'a> {
-    /// The rest of the current packet.
+    /// Returns the rest of the current packet.
     fn rest(&self) -> &'a [u8] {
         &self.frame[self.at..self.end]
     }
 
-    /// A name for the next layer of that kind.
+    /// Returns a name for the next layer of this kind.
     fn name(&mut self, layer: &'static str) -> String {
         let count = self.layers.entry(layer).or_insert(0);
         *count += 1;
         if *count == 1 { layer.to_owned() } else { format!("{layer}[{}]", *count - 1) }
     }
 
-    /// Dissects a header of `length` bytes whose fields are `specs`; the bytes after them are
+    /// Dissects a header of `length` bytes whose fields are `specs`. The bytes after them are
     /// `options`. If the packet ends earlier, shows the rest as bytes and returns `None`.
     fn header(
         &mut self,
@@ -116,7 +116,7 @@ impl<'a> Dissector<'a> {
         self.at = end;
     }
 
-    /// Adds to the value of the last field of that name whether the checksum is correct.
+    /// Adds to the value of the last field of this name whether the checksum is correct.
     fn verdict(&mut self, field: &str, found: u16, right: u16) {
         let suffix = format!(".{field}");
         if let Some(field) = self.fields.iter_mut().rev().find(|f| f.name.ends_with(&suffix)) {
@@ -150,7 +150,7 @@ impl<'a> Dissector<'a> {
                 if self.header("arp", arp::FIELDS, arp::LEN).is_none() {
                     return;
                 }
-                // Frames of minimum size are padded; ARP has no length field.
+                // Frames of minimum size are padded, and ARP has no length field.
                 self.end = self.at;
             }
             _ => self.bytes("payload", self.end),
@@ -164,7 +164,7 @@ impl<'a> Dissector<'a> {
                 break;
             }
         }
-        // MPLS does not say what it carries; routers look at the version too.
+        // MPLS does not say which protocol it carries. Routers look at the IP version too.
         match self.rest().first().map(|b| b >> 4) {
             Some(4) => self.ipv4(0),
             Some(6) => self.ipv6(0),
@@ -236,7 +236,7 @@ impl<'a> Dissector<'a> {
     }
 
     /// Dissects the payload of an IP header. `first` says that it begins with the protocol's header
-    /// (it is not a later fragment), `whole` that it is complete, so that its checksum can be
+    /// (it is not a later fragment). `whole` says that it is complete, so that its checksum can be
     /// checked.
     fn transport(
         &mut self,
@@ -291,7 +291,7 @@ impl<'a> Dissector<'a> {
         self.bytes("payload", self.end);
     }
 
-    /// Judges a checksum, given the sum over everything that it covers, including itself.
+    /// Checks a checksum, given the sum over everything that it covers, including itself.
     fn transport_verdict(&mut self, header: &[u8], at: usize, total: Sum, whole: bool) {
         if !whole {
             return;
@@ -319,23 +319,22 @@ fn pseudo_header(addresses: &Addresses, number: u8, length: usize) -> Sum {
 /// A field of two frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// Its name.
     pub name: String,
-    /// Its value in the first frame, if it exists there.
+    /// The value in the first frame, if the field exists there.
     pub expected: Option<String>,
-    /// Its value in the second frame, if it exists there.
+    /// The value in the second frame, if the field exists there.
     pub got: Option<String>,
 }
 
 impl Comparison {
-    /// Whether the frames agree.
+    /// Returns whether the frames agree.
     pub fn same(&self) -> bool {
         self.expected == self.got
     }
 }
 
-/// Compares two frames field by field: the fields of the first in order, with those that only the
-/// second has in their places.
+/// Compares two frames field by field: the fields of the first in order. Fields that only the
+/// second has are inserted at their places.
 pub fn compare(expected: &[u8], got: &[u8]) -> Vec<Comparison> {
     let (expected, got) = (dissect(expected), dissect(got));
     let position: HashMap<&str, usize> =
@@ -370,8 +369,8 @@ pub fn compare(expected: &[u8], got: &[u8]) -> Vec<Comparison> {
     out
 }
 
-/// Formats two frames as a table: every header field, and the rows of payload that differ; `!`
-/// marks differences.
+/// Formats two frames as a table: every header field, and the differing rows of payload. `!` marks
+/// differences.
 pub fn diff(expected: &[u8], got: &[u8]) -> String {
     let rows: Vec<_> = compare(expected, got)
         .into_iter()

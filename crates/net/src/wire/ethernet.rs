@@ -6,13 +6,13 @@ use super::layout::{FieldSpec, Show, field};
 pub const LEN: usize = 14;
 /// Bytes of the frame check sequence that ends a frame on the wire; captures omit it.
 pub const FCS: usize = 4;
-/// Bytes that each frame takes on the wire in addition: preamble, start delimiter, and the gap
+/// Additional bytes that each frame takes on the wire: preamble, start delimiter, and the gap
 /// between frames.
 pub const OVERHEAD: usize = 20;
-/// The shortest frame on the wire, with its frame check sequence.
+/// Length in bytes of the shortest frame on the wire, with its frame check sequence.
 pub const MIN_FRAME: usize = 64;
 
-/// The positions of its fields.
+/// The positions of the fields.
 pub const FIELDS: &[FieldSpec] = &[
     field("dst", 0, 48, Show::Mac),
     field("src", 48, 48, Show::Mac),
@@ -46,14 +46,14 @@ pub const ETHERTYPES: &[(u64, &str)] = &[
     (0x88cc, "LLDP"),
 ];
 
-/// A header to be written.
+/// A header to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ethernet {
-    /// Destination address.
+    /// The destination address.
     pub dst: [u8; 6],
-    /// Source address.
+    /// The source address.
     pub src: [u8; 6],
-    /// EtherType; `None` means that of the next layer.
+    /// The EtherType. `None`: the one of the next layer.
     pub ethertype: Option<u16>,
 }
 

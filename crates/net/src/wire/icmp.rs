@@ -30,7 +30,7 @@ const TYPES: &[(u64, &str)] = &[
     (14, "timestamp reply"),
 ];
 
-/// The positions of its fields.
+/// The positions of the fields.
 pub const FIELDS: &[FieldSpec] = &[
     field("type", 0, 8, Show::Named(TYPES)),
     field("code", 8, 8, Show::Decimal),
@@ -38,26 +38,25 @@ pub const FIELDS: &[FieldSpec] = &[
     field("rest", 32, 32, Show::Hex),
 ];
 
-/// Whether a header of that type is followed by the beginning of the IP packet to which it refers.
+/// Returns whether a header of this type is followed by the beginning of the IP packet to which it
+/// refers.
 pub fn is_error(kind: u8) -> bool {
     matches!(kind, UNREACHABLE | 4 | 5 | TIME_EXCEEDED | PARAMETER_PROBLEM)
 }
 
-/// A header to be written, also for ICMPv6, whose header has the same form.
+/// A header to write. ICMPv6 headers have the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Icmp {
-    /// Type.
     pub kind: u8,
-    /// Code.
     pub code: u8,
-    /// Checksum; `None` means the correct one.
+    /// The checksum. `None`: the correct one.
     pub checksum: Option<u16>,
     /// Identifier and sequence number, MTU or pointer, depending on the type.
     pub rest: u32,
 }
 
 impl Icmp {
-    /// Appends the header, with a zero checksum if it is still to be computed.
+    /// Appends the header. A checksum that is still to be computed is zero.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&[self.kind, self.code]);
         out.extend_from_slice(&self.checksum.unwrap_or(0).to_be_bytes());

@@ -31,7 +31,7 @@ const TYPES: &[(u64, &str)] = &[
     (136, "neighbor advertisement"),
 ];
 
-/// The positions of its fields.
+/// The positions of the fields.
 pub const FIELDS: &[FieldSpec] = &[
     field("type", 0, 8, Show::Named(TYPES)),
     field("code", 8, 8, Show::Decimal),
@@ -39,7 +39,8 @@ pub const FIELDS: &[FieldSpec] = &[
     field("rest", 32, 32, Show::Hex),
 ];
 
-/// Whether a header of that type is followed by the beginning of the IP packet to which it refers.
+/// Returns whether a header of this type is followed by the beginning of the IP packet to which it
+/// refers.
 pub fn is_error(kind: u8) -> bool {
     matches!(kind, UNREACHABLE..=PARAMETER_PROBLEM)
 }

@@ -16,7 +16,7 @@ pub const SRC: usize = 12;
 /// Byte offset of the destination address.
 pub const DST: usize = 16;
 
-/// The positions of its fields; options follow.
+/// The positions of the fields. Options follow.
 pub const FIELDS: &[FieldSpec] = &[
     field("version", 0, 4, Show::Decimal),
     field("header_length", 4, 4, Show::Decimal),
@@ -33,36 +33,31 @@ pub const FIELDS: &[FieldSpec] = &[
     field("dst", 128, 32, Show::Ipv4),
 ];
 
-/// A header to be written.
+/// A header to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ipv4 {
-    /// Version, 4 bits.
+    /// The version, 4 bits.
     pub version: u8,
-    /// Header length in words of 32 bits; `None` means the actual one.
+    /// Header length in words of 32 bits. `None`: the actual one.
     pub header_length: Option<u8>,
     /// Differentiated services and congestion notification.
     pub tos: u8,
-    /// Total length in bytes; `None` means the actual one.
+    /// Total length in bytes. `None`: the actual one.
     pub total_length: Option<u16>,
     /// Identification.
     pub id: u16,
-    /// Don't fragment.
     pub dont_fragment: bool,
-    /// More fragments.
     pub more_fragments: bool,
     /// Fragment offset in units of 8 bytes.
     pub fragment_offset: u16,
-    /// Time to live.
     pub ttl: u8,
-    /// Protocol; `None` means that of the next layer.
+    /// The protocol. `None`: the one of the next layer.
     pub protocol: Option<u8>,
-    /// Checksum; `None` means the correct one.
+    /// The checksum. `None`: the correct one.
     pub checksum: Option<u16>,
-    /// Source.
     pub src: Ipv4Addr,
-    /// Destination.
     pub dst: Ipv4Addr,
-    /// Options; padded with zeros to whole words.
+    /// Options, padded with zeros to whole words.
     pub options: Vec<u8>,
 }
 

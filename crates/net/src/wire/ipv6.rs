@@ -16,7 +16,7 @@ pub const DST: usize = 24;
 /// Length of a fragment header in bytes.
 pub const FRAGMENT_LEN: usize = 8;
 
-/// The positions of its fields.
+/// The positions of the fields.
 pub const FIELDS: &[FieldSpec] = &[
     field("version", 0, 4, Show::Decimal),
     field("dscp", 4, 6, Show::Decimal),
@@ -29,7 +29,7 @@ pub const FIELDS: &[FieldSpec] = &[
     field("dst", 192, 128, Show::Ipv6),
 ];
 
-/// The first fields of hop-by-hop, routing and destination options headers; the length counts units
+/// The first fields of hop-by-hop, routing and destination options headers. The length counts units
 /// of 8 bytes after the first.
 pub const EXTENSION_FIELDS: &[FieldSpec] = &[
     field("next_header", 0, 8, Show::Named(protocol::NAMES)),
@@ -46,7 +46,7 @@ pub const FRAGMENT_FIELDS: &[FieldSpec] = &[
     field("id", 32, 32, Show::Hex),
 ];
 
-/// The first fields of an authentication header; the length counts words of 4 bytes, minus two.
+/// The first fields of an authentication header. The length counts words of 4 bytes, minus two.
 pub const AUTHENTICATION_FIELDS: &[FieldSpec] = &[
     field("next_header", 0, 8, Show::Named(protocol::NAMES)),
     field("length", 8, 8, Show::Decimal),
@@ -55,7 +55,7 @@ pub const AUTHENTICATION_FIELDS: &[FieldSpec] = &[
     field("sequence", 64, 32, Show::Decimal),
 ];
 
-/// A header to be written.
+/// A header to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ipv6 {
     /// Version, 4 bits.
@@ -64,15 +64,12 @@ pub struct Ipv6 {
     pub traffic_class: u8,
     /// Flow label, 20 bits.
     pub flow_label: u32,
-    /// Payload length in bytes; `None` means the actual one.
+    /// Payload length in bytes. `None`: the actual one.
     pub payload_length: Option<u16>,
-    /// Next header; `None` means that of the next layer.
+    /// The next header. `None`: the one of the next layer.
     pub next_header: Option<u8>,
-    /// Hop limit.
     pub hop_limit: u8,
-    /// Source.
     pub src: Ipv6Addr,
-    /// Destination.
     pub dst: Ipv6Addr,
 }
 
@@ -106,20 +103,20 @@ impl Ipv6 {
     }
 }
 
-/// A hop-by-hop, routing or destination options header to be written.
+/// A hop-by-hop, routing or destination options header to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extension {
-    /// Its protocol number.
+    /// The protocol number of the header.
     pub kind: u8,
-    /// Next header; `None` means that of the next layer.
+    /// The next header. `None`: the one of the next layer.
     pub next_header: Option<u8>,
-    /// The data after next header and length; padded with zeros (which are `Pad1` options) to whole
+    /// The data after next header and length, padded with zeros (which are `Pad1` options) to whole
     /// units of 8 bytes.
     pub data: Vec<u8>,
 }
 
 impl Extension {
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     pub fn length(&self) -> usize {
         (2 + self.data.len()).next_multiple_of(8)
     }
@@ -133,14 +130,14 @@ impl Extension {
     }
 }
 
-/// A fragment header to be written.
+/// A fragment header to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Fragment {
-    /// Next header; `None` means that of the next layer.
+    /// The next header. `None`: the one of the next layer.
     pub next_header: Option<u8>,
-    /// Offset in units of 8 bytes.
+    /// Fragment offset in units of 8 bytes.
     pub offset: u16,
-    /// More fragments.
+    /// Whether more fragments follow.
     pub more: bool,
     /// Identification.
     pub id: u32,

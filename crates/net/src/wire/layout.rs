@@ -5,20 +5,18 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// A field of a header.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldSpec {
-    /// Its name, as the RFC's figure has it, in lower case.
+    /// The name, as in the RFC's figure, in lower case.
     pub name: &'static str,
-    /// Its start, in bits from the start of the header, most significant first.
+    /// The start, in bits from the start of the header, most significant first.
     pub bit: usize,
-    /// Its width in bits; at most 128.
+    /// The width in bits, at most 128.
     pub bits: usize,
-    /// Its display format.
     pub show: Show,
 }
 
 /// The display format of a field.
 #[derive(Clone, Copy, Debug)]
 pub enum Show {
-    /// Decimal.
     Decimal,
     /// Hexadecimal.
     Hex,
@@ -32,17 +30,16 @@ pub enum Show {
     Named(&'static [(u64, &'static str)]),
     /// Hexadecimal, with the name of the value.
     NamedHex(&'static [(u64, &'static str)]),
-    /// The names of the bits that are set, most significant first; a bit without a name is shown as
+    /// The names of the bits that are set, most significant first. A bit without a name is shown as
     /// `-`.
     Flags(&'static [&'static str]),
 }
 
-/// Describes a field.
 pub(super) const fn field(name: &'static str, bit: usize, bits: usize, show: Show) -> FieldSpec {
     FieldSpec { name, bit, bits, show }
 }
 
-/// The value of `bits` (at most 128) bits that begin `bit` bits into `bytes`.
+/// Returns the value of `bits` (at most 128) bits that begin `bit` bits into `bytes`.
 ///
 /// # Panics
 /// If they do not all lie inside `bytes`.

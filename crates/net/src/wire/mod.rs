@@ -1,6 +1,6 @@
-//! Protocols on the wire, one per file: the positions of fields, names of their values, and a
-//! header that can be written. [`build`] assembles headers into frames, and [`dissect`] dissects
-//! frames for people.
+//! Protocols on the wire, one per file: the positions of fields, the names of their values, and a
+//! header type to write. [`build`] assembles headers into frames, and [`dissect`] dissects frames
+//! for people.
 //!
 //! Engines do not use this module: they have their own headers, in Loom C. This is the tool's
 //! independent knowledge of the protocols, for traffic, tests and display.

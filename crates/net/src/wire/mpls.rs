@@ -9,7 +9,7 @@ pub const FIRST_UNRESERVED: u32 = 16;
 /// The largest label.
 pub const MAX_LABEL: u32 = (1 << 20) - 1;
 
-/// The positions of its fields.
+/// The positions of the fields.
 pub const FIELDS: &[FieldSpec] = &[
     field("label", 0, 20, Show::Named(RESERVED)),
     field("traffic_class", 20, 3, Show::Decimal),
@@ -28,16 +28,15 @@ const RESERVED: &[(u64, &str)] = &[
     (15, "extension"),
 ];
 
-/// An entry to be written.
+/// An entry to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mpls {
     /// Label, 20 bits.
     pub label: u32,
     /// Traffic class, 3 bits.
     pub traffic_class: u8,
-    /// Bottom of stack; `None` means that it is set if no other entry follows.
+    /// Bottom of stack. `None`: set if no other entry follows.
     pub bottom: Option<bool>,
-    /// Time to live.
     pub ttl: u8,
 }
 

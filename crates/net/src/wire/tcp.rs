@@ -7,7 +7,7 @@ pub const LEN: usize = 20;
 /// Byte offset of the checksum.
 pub const CHECKSUM: usize = 16;
 
-/// The positions of its fields; options follow.
+/// The positions of the fields. Options follow.
 pub const FIELDS: &[FieldSpec] = &[
     field("src_port", 0, 16, Show::Decimal),
     field("dst_port", 16, 16, Show::Decimal),
@@ -32,24 +32,19 @@ pub const PSH: u8 = 8;
 /// Flag: the acknowledgment number is valid.
 pub const ACK: u8 = 16;
 
-/// A header to be written.
+/// A header to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tcp {
-    /// Source port.
     pub src_port: u16,
-    /// Destination port.
     pub dst_port: u16,
-    /// Sequence number.
     pub sequence: u32,
-    /// Acknowledgment number.
     pub acknowledgment: u32,
-    /// Flags.
+    /// Flags, such as [`SYN`] and [`ACK`].
     pub flags: u8,
-    /// Window.
     pub window: u16,
-    /// Checksum; `None` means the correct one.
+    /// The checksum. `None`: the correct one.
     pub checksum: Option<u16>,
-    /// Options; padded with zeros to whole words.
+    /// Options, padded with zeros to whole words.
     pub options: Vec<u8>,
 }
 
@@ -69,12 +64,12 @@ impl Default for Tcp {
 }
 
 impl Tcp {
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     pub fn length(&self) -> usize {
         LEN + self.options.len().next_multiple_of(4)
     }
 
-    /// Appends the header, with a zero checksum if it is still to be computed.
+    /// Appends the header. A checksum that is still to be computed is zero.
     pub fn write(&self, out: &mut Vec<u8>) {
         let end = out.len() + self.length();
         out.extend_from_slice(&self.src_port.to_be_bytes());

@@ -9,7 +9,7 @@ pub const LENGTH: usize = 4;
 /// Byte offset of the checksum.
 pub const CHECKSUM: usize = 6;
 
-/// The positions of its fields.
+/// The positions of the fields.
 pub const FIELDS: &[FieldSpec] = &[
     field("src_port", 0, 16, Show::Decimal),
     field("dst_port", 16, 16, Show::Decimal),
@@ -17,16 +17,14 @@ pub const FIELDS: &[FieldSpec] = &[
     field("checksum", 48, 16, Show::Hex),
 ];
 
-/// A header to be written.
+/// A header to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Udp {
-    /// Source port.
     pub src_port: u16,
-    /// Destination port.
     pub dst_port: u16,
-    /// Length in bytes of header and payload; `None` means the actual one.
+    /// Length in bytes of header and payload. `None`: the actual one.
     pub length: Option<u16>,
-    /// Checksum; `None` means the correct one. A correct one that is zero is written as all ones,
+    /// The checksum. `None`: the correct one. A correct checksum of zero is written as all ones,
     /// since zero means no checksum.
     pub checksum: Option<u16>,
 }
@@ -38,7 +36,7 @@ impl Default for Udp {
 }
 
 impl Udp {
-    /// Appends the header, with a zero checksum if it is still to be computed.
+    /// Appends the header. A checksum that is still to be computed is zero.
     pub fn write(&self, payload: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.src_port.to_be_bytes());
         out.extend_from_slice(&self.dst_port.to_be_bytes());

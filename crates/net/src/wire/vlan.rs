@@ -6,7 +6,7 @@ use super::layout::{FieldSpec, Show, field};
 /// Length of the tag in bytes, after its EtherType.
 pub const LEN: usize = 4;
 
-/// The positions of its fields.
+/// The positions of the fields.
 pub const FIELDS: &[FieldSpec] = &[
     field("priority", 0, 3, Show::Decimal),
     field("drop_eligible", 3, 1, Show::Decimal),
@@ -14,18 +14,17 @@ pub const FIELDS: &[FieldSpec] = &[
     field("type", 16, 16, Show::NamedHex(ETHERTYPES)),
 ];
 
-/// A tag to be written.
+/// A tag to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vlan {
     /// Priority code point, 3 bits.
     pub priority: u8,
-    /// Drop eligible indicator.
     pub drop_eligible: bool,
     /// VLAN identifier, 12 bits.
     pub id: u16,
     /// The EtherType that announces the tag: 0x8100, or 0x88a8 for a service tag.
     pub tag_type: u16,
-    /// EtherType of the next layer; `None` means the actual one.
+    /// The EtherType of the next layer. `None`: the actual one.
     pub ethertype: Option<u16>,
 }
 

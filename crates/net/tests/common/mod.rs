@@ -20,17 +20,17 @@ fn data(folder: &str, file: &str) -> PathBuf {
     path
 }
 
-/// A table of the Debian package python3-pyasn.
+/// Returns the path of a table in the Debian package python3-pyasn.
 pub fn table(file: &str) -> PathBuf {
     data(PYASN, file)
 }
 
-/// A capture of the Debian package pathspider.
+/// Returns the path of a capture in the Debian package pathspider.
 pub fn capture(file: &str) -> PathBuf {
     data(PATHSPIDER, file)
 }
 
-/// Every capture of that package.
+/// Returns the paths of all captures of that package.
 pub fn captures() -> Vec<PathBuf> {
     let folder = capture("real.pcap").parent().expect("a file has a folder").to_owned();
     let entries = std::fs::read_dir(folder).expect("the folder of captures can be listed");

@@ -11,13 +11,13 @@ pub(super) const PPPOE_LENGTH: usize = 6;
 /// HDLC's address "all stations" and control "unnumbered information" (RFC 1662 section 3.1).
 const ALL_STATIONS: u8 = 0xff;
 const UNNUMBERED: u8 = 0x03;
-/// Cisco's addresses for unicast and multicast.
+/// Cisco's HDLC addresses for unicast and multicast.
 const CISCO_ADDRESSES: [u8; 2] = [0x0f, 0x8f];
-/// Cisco's keepalives, and its discovery protocol.
+/// Protocols of Cisco's keepalives and of its discovery protocol.
 const SLARP: u16 = 0x8035;
 const CDP: u16 = 0x2000;
 
-/// PPP from byte `at`.
+/// Parses PPP from byte `at`.
 pub(super) fn ppp(bytes: &[u8], mut at: usize) -> Parsed {
     let first = byte(bytes, at)?;
     let second = byte(bytes, at + 1)?;
@@ -28,7 +28,7 @@ pub(super) fn ppp(bytes: &[u8], mut at: usize) -> Parsed {
     if second == UNNUMBERED && matches!(first, ALL_STATIONS | 0 | 1) {
         at += 2;
     }
-    // The upper byte of a protocol is even, the lower one odd; a zero upper byte may be left out
+    // The upper byte of a protocol is even, the lower one odd. A zero upper byte may be omitted
     // (RFC 1661 section 6.5).
     let (protocol, length) = match byte(bytes, at)? {
         short if short & 1 == 1 => (u16::from(short), 1),
@@ -43,7 +43,7 @@ pub(super) fn ppp(bytes: &[u8], mut at: usize) -> Parsed {
     })
 }
 
-/// Cisco HDLC from byte `at`: address, control, EtherType.
+/// Parses Cisco HDLC from byte `at`: address, control, EtherType.
 pub(super) fn cisco_hdlc(bytes: &[u8], at: usize) -> Parsed {
     Ok(match word(bytes, at + 2)? {
         SLARP | CDP | ..LEAST_ETHERTYPE => Content::Nothing,
@@ -51,8 +51,8 @@ pub(super) fn cisco_hdlc(bytes: &[u8], at: usize) -> Parsed {
     })
 }
 
-/// Frame relay from byte `at` (RFC 2427 sections 3 and 4; without its control byte, Cisco's
-/// encapsulation: an EtherType after the address).
+/// Parses frame relay from byte `at` (RFC 2427 sections 3 and 4). Without RFC 2427's control byte
+/// it is Cisco's encapsulation: an EtherType after the address.
 pub(super) fn frame_relay(bytes: &[u8], mut at: usize) -> Parsed {
     // The last byte of an address of two to four bytes has its lowest bit set (Q.922).
     let length = (1..=4).find(|i| bytes.get(at + i - 1).is_some_and(|byte| byte & 1 == 1));
@@ -78,18 +78,18 @@ pub(super) fn frame_relay(bytes: &[u8], mut at: usize) -> Parsed {
     })
 }
 
-/// The organisation that numbers EtherTypes, and the one that numbers bridged frames.
+/// The organisation of EtherTypes, and the organisation of bridged frames.
 const ETHERTYPES: [u8; 3] = [0, 0, 0];
 const BRIDGED: [u8; 3] = [0x00, 0x80, 0xc2];
 
-/// A SNAP header from byte `at`: organisation and protocol (RFC 2427 section 4).
+/// Parses a SNAP header from byte `at`: organisation and protocol (RFC 2427 section 4).
 fn snap(bytes: &[u8], at: usize) -> Parsed {
     let organisation = bytes.get(at..at + 3).ok_or(TooShort)?;
     let protocol = word(bytes, at + 3)?;
     Ok(match protocol {
         LEAST_ETHERTYPE.. if organisation == ETHERTYPES => packet(at + 5, protocol),
-        // Ethernet with and without its frame check sequence (the former cannot be told from
-        // data without the original length, which few such captures have).
+        // Ethernet with (1) and without (7) its frame check sequence. The sequence cannot be
+        // distinguished from data without the original length, which few such captures have.
         7 if organisation == BRIDGED => Content::Frame { at: at + 5 },
         _ => Content::Nothing,
     })

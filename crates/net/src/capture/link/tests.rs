@@ -1,4 +1,4 @@
-//! Records of each link type, by hand.
+//! Converts hand-made records of each link type.
 
 use super::*;
 
@@ -11,7 +11,8 @@ fn converted(number: u32, record: &[&[u8]]) -> (Converted, Vec<u8>) {
     (link.to_ethernet(&mut bytes), bytes)
 }
 
-/// The frame that a record becomes; checks that its growth is stated.
+/// Returns the frame that a record is converted to, and checks the growth that the conversion
+/// states.
 fn frame(number: u32, record: &[&[u8]]) -> Option<Vec<u8>> {
     let (converted, bytes) = converted(number, record);
     match converted {
@@ -100,7 +101,7 @@ fn tags_of_switches_are_removed() {
     assert_eq!(frame(284, &[&addresses, &[0xc0, 0x18, 0, 0], &rest]), plain);
     let typed = [0xda, 0xda, 0, 0, 0xc0, 0x18, 0, 0];
     assert_eq!(frame(285, &[&addresses, &typed, &rest]), plain);
-    // A frame that came with VLAN 5, priority 3, drop-eligible.
+    // The frame entered the switch with VLAN 5, priority 3, drop-eligible.
     let tagged = Some([&addresses[..], &[0x81, 0, 0x70, 5], &rest].concat());
     assert_eq!(frame(284, &[&addresses, &[0xe0, 0x19, 0x60, 5], &rest]), tagged);
     let typed = [0xda, 0xda, 0, 0, 0xe0, 0x19, 0x60, 5];
@@ -110,7 +111,7 @@ fn tags_of_switches_are_removed() {
 
 const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
 
-/// A frame of IEEE 802.11 with addresses of ones, twos and threes.
+/// Builds an IEEE 802.11 frame with addresses of ones, twos and threes.
 fn wireless(control: [u8; 2], more: &[u8]) -> Vec<u8> {
     [&control[..], &[0, 0], &[1; 6], &[2; 6], &[3; 6], &[0x10, 0], more].concat()
 }
@@ -149,7 +150,8 @@ fn a_wireless_frame_of_several_packets_gives_them_all() {
         [&[number; 6][..], &[8; 6], &length.to_be_bytes(), payload].concat()
     };
     let ip = [&SNAP[..], &IP].concat();
-    // Padded to a multiple of four bytes; spanning tree has no EtherType; the last is cut.
+    // The first subframe is padded to a multiple of four bytes, the second (spanning tree) has no
+    // EtherType, the last is cut.
     let mut first = part(5, &ip);
     first.resize(first.len().next_multiple_of(4), 0);
     let second = part(6, &[0x42, 0x42, 3, 0, 0, 0, 0, 0, 0, 0]);

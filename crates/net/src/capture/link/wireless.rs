@@ -1,12 +1,12 @@
-//! IEEE 802.11: the packets in data frames.
+//! IEEE 802.11: extracts the packets of data frames.
 
 use super::{Content, LEAST_ETHERTYPE, Parsed, TooShort, byte};
 
-/// Length of the frame check sequence.
+/// Length of the frame check sequence in bytes.
 const FCS: u32 = 4;
 
-/// A radiotap header (<https://www.radiotap.org>) and the frame after it. Returns the length of the
-/// frame check sequence as well, of which the header says whether it was captured.
+/// Parses a radiotap header (<https://www.radiotap.org>) and the frame after it. Also returns the
+/// length of the frame check sequence: the header says whether it was captured.
 pub(super) fn radiotap(bytes: &[u8]) -> (Parsed, u32) {
     let little = |at: usize| Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
     let Some(length) = little(2).map(usize::from).filter(|length| *length >= 8) else {
@@ -21,8 +21,8 @@ pub(super) fn radiotap(bytes: &[u8]) -> (Parsed, u32) {
     (data(bytes, length, is_padded), if has_fcs { FCS } else { 0 })
 }
 
-/// The flags of a radiotap header, if it has them: field 1, before which only the time of eight
-/// aligned bytes can be.
+/// Returns the flags of a radiotap header, if it has any. They are field 1. Only the time, of eight
+/// aligned bytes, may come before.
 fn flags(header: &[u8]) -> Option<u8> {
     let present = |at: usize| Some(u32::from_le_bytes(*header.get(at..)?.first_chunk()?));
     let first = present(4)?;
@@ -38,7 +38,7 @@ fn flags(header: &[u8]) -> Option<u8> {
     if first & 2 == 0 { None } else { header.get(at).copied() }
 }
 
-/// A frame from byte `at`. `is_padded`: the payload begins at a multiple of four bytes.
+/// Parses a frame from byte `at`. With `is_padded`, the payload begins at a multiple of four bytes.
 pub(super) fn data(bytes: &[u8], at: usize, is_padded: bool) -> Parsed {
     let frame = bytes.get(at..).ok_or(TooShort)?;
     let (control, flags) = (byte(frame, 0)?, byte(frame, 1)?);
@@ -57,7 +57,7 @@ pub(super) fn data(bytes: &[u8], at: usize, is_padded: bool) -> Parsed {
     let address = |at: usize| -> Result<[u8; 6], TooShort> {
         frame.get(at..).and_then(|bytes| bytes.first_chunk()).copied().ok_or(TooShort)
     };
-    // IEEE 802.11 section 9.3.2.1: which address is whose.
+    // IEEE 802.11 section 9.3.2.1: the roles of the addresses.
     let (dst, src) = match (to_ds, from_ds) {
         (false, false) => (address(4)?, address(10)?),
         (true, false) => (address(16)?, address(10)?),
@@ -86,22 +86,23 @@ pub(super) fn data(bytes: &[u8], at: usize, is_padded: bool) -> Parsed {
     }))
 }
 
-/// Bytes of LLC with SNAP.
+/// Length in bytes of LLC with SNAP.
 const LLC: usize = 8;
 
-/// The EtherType after LLC with SNAP, also as bridges tunnel it (RFC 1042, IEEE 802.1H).
+/// Returns the EtherType after LLC with SNAP, also in the form in which bridges tunnel it (RFC
+/// 1042, IEEE 802.1H).
 fn ethertype(llc: [u8; LLC]) -> Option<u16> {
     let ethertype = u16::from_be_bytes([llc[6], llc[7]]);
     let is_snap = matches!(llc[..6], [0xaa, 0xaa, 3, 0, 0, 0 | 0xf8]);
     (is_snap && ethertype >= LEAST_ETHERTYPE).then_some(ethertype)
 }
 
-/// Bytes in front of each packet of several: destination, source, length.
+/// Bytes of the header of each subframe: destination, source, length.
 const SUBFRAME: usize = 14;
 
-/// The packets of an A-MSDU (IEEE 802.11 section 9.3.2.2.2) as Ethernet frames, each with its length
-/// before the capture cut it. Each but the last is padded to a multiple of four bytes; parts without
-/// an EtherType are left out.
+/// Returns the packets of an A-MSDU (IEEE 802.11 section 9.3.2.2.2) as Ethernet frames, each with
+/// its length before the capture cut it. All subframes but the last are padded to a multiple of
+/// four bytes. Subframes without an EtherType are omitted.
 pub(super) fn packets(mut bytes: &[u8]) -> Vec<(Vec<u8>, u32)> {
     let mut found = Vec::new();
     while bytes.len() >= SUBFRAME + LLC {
