@@ -1,13 +1,13 @@
-//! What threads do before their turn at order-sensitive offloads.
+//! Work that threads do before their turn at order-sensitive offloads.
 //!
 //! Threads execute ordered steps one by one, in the order of their packets. Each would wait for
-//! memory at each access if the others did not prepare in the meantime:
-//! - The threads on the list of an ordered step take its searches from each access to the next, as
-//!   on any other list. So entries are in the cache when the thread's turn comes.
-//! - A step that only looks up is *executed early*: all threads look up, and fetch what the ordered
-//!   step after it needs. That is valid if no thread changes the tables before the thread's turn. A
-//!   version of each table tells (`KindInC::version`); if it differs, the thread goes back and
-//!   executes the step again.
+//! memory at each access if the others did not prepare meanwhile:
+//! - The threads on the list of an ordered step advance its searches from one access to the next,
+//!   as on any other list. So entries are in the cache when the thread's turn comes.
+//! - A step that only looks up is *executed early*: all threads look up, and fetch the memory that
+//!   the ordered step after it needs. That is valid if no thread changes the tables before the
+//!   thread's turn. A version of each table detects a change (`KindInC::version`): if it differs,
+//!   the thread goes back and executes the step again.
 
 use wireloom_compile::analysis::order;
 use wireloom_ir::{Exit, OffloadId, OffloadTarget, OpKind};
@@ -21,7 +21,7 @@ use super::kinds;
 use super::plan;
 use super::tree::{Aggregate, Binary, Declaration, Expr, Field, Item, Stmt, Type};
 
-/// What is known about early execution in an engine.
+/// The plan for early execution in an engine.
 pub struct Ahead {
     /// For each step, the versions on which its early execution depends; `None` if it is not
     /// executed early.
@@ -57,8 +57,9 @@ impl Ahead {
     }
 }
 
-/// Whether a step, with those after it up to the next wait, changes nothing but the context. Adds
-/// the versions of the offloads that it reads. Sets `goes_on` if an ordered step may follow.
+/// Returns whether a step, with those after it up to the next wait, changes nothing but the
+/// context. Adds the versions of the offloads that it reads. Sets `goes_on` if an ordered step may
+/// follow.
 fn is_quiet(
     engine: &PacketEngine<'_>,
     sensitive: &[OffloadId],
@@ -100,18 +101,20 @@ fn is_quiet(
     })
 }
 
-/// The part of a thread that early execution can restore.
+/// A field of the thread's state saved before early execution.
 fn before(member: &str) -> Expr {
     name("t").arrow("before").member(member)
 }
 
-/// What is saved before a step is executed early, and restored if that was in vain.
+/// Returns the parts of a thread that are saved before a step is executed early. They are restored
+/// if that was in vain.
 fn saved(engine: &PacketEngine<'_>) -> impl Iterator<Item = &'static str> {
     let parts = [("context", engine.has_context()), ("kept", engine.keeps()), ("backward", true)];
     parts.into_iter().filter(|(_, exists)| *exists).map(|(part, _)| part)
 }
 
-/// The field of a thread with what is saved; none if no step is executed early.
+/// Returns the field of a thread that holds the saved parts. Returns `None` if no step is executed
+/// early.
 pub fn fields(engine: &PacketEngine<'_>) -> Option<Field> {
     if !engine.ahead().is_any() {
         return None;
@@ -132,7 +135,7 @@ pub fn fields(engine: &PacketEngine<'_>) -> Option<Field> {
     Some(Field::Nested { aggregate, name: "before".into(), sizes: Vec::new() })
 }
 
-/// Statements that begin a thread.
+/// Returns the statements that begin a thread.
 pub fn begin(engine: &PacketEngine<'_>) -> Vec<Stmt> {
     if !engine.ahead().is_any() {
         return Vec::new();
@@ -141,7 +144,7 @@ pub fn begin(engine: &PacketEngine<'_>) -> Vec<Stmt> {
     ["state", "in_vain"].map(clear).into()
 }
 
-/// Takes the searches of all threads on a list from each access to the next.
+/// Advances the searches of all threads on a list from each access to the next.
 pub fn advances(engine: &PacketEngine<'_>, step: usize) -> impl Iterator<Item = Stmt> {
     let entry = field("list").index(name(engine.state(step))).index(name("i"));
     engine.advances(step).into_iter().enumerate().map(move |(pause, advance)| {
@@ -154,7 +157,7 @@ pub fn advances(engine: &PacketEngine<'_>, step: usize) -> impl Iterator<Item = 
     })
 }
 
-/// The ordered steps at which threads prepare.
+/// Returns the ordered steps at which threads prepare.
 fn preparing(engine: &PacketEngine<'_>) -> impl Iterator<Item = usize> {
     let prepares = |step: &usize| {
         let is_early = engine.ahead().versions[*step].is_some();
@@ -163,7 +166,7 @@ fn preparing(engine: &PacketEngine<'_>) -> impl Iterator<Item = usize> {
     engine.waiting().filter(prepares)
 }
 
-/// The calls that prepare the threads, before they execute ordered steps in their order.
+/// Returns the calls that prepare the threads before they execute ordered steps in order.
 pub fn calls(engine: &PacketEngine<'_>) -> impl Iterator<Item = Stmt> {
     let call = |step| Stmt::call(format!("{}_ahead", engine.enter(step)), [name("m")]);
     preparing(engine).map(call)
@@ -182,7 +185,7 @@ pub fn items(engine: &PacketEngine<'_>) -> Vec<Item> {
     preparing(engine).flat_map(|step| ahead(engine, step)).collect()
 }
 
-/// Writes how the threads that wait at an ordered step prepare.
+/// Writes the function in which the threads that wait at an ordered step prepare.
 fn ahead(engine: &PacketEngine<'_>, step: usize) -> Vec<Item> {
     let state = || name(engine.state(step));
     let waiting = || field("waiting").index(state());
@@ -203,7 +206,7 @@ fn thread_pointer(engine: &PacketEngine<'_>) -> Type {
     Type::structure(&format!("{}_thread", engine.prefix)).pointer()
 }
 
-/// Writes the function for the version of what a step reads.
+/// Writes the function that returns the version of the tables that a step reads.
 fn version(engine: &PacketEngine<'_>) -> Vec<Item> {
     let last = engine.ahead().early().count() - 1;
     let case = |(index, (step, versions)): (usize, (usize, &Vec<Expr>))| {
@@ -223,7 +226,7 @@ fn version(engine: &PacketEngine<'_>) -> Vec<Item> {
     )
 }
 
-/// Writes the function that takes back what a thread has executed early.
+/// Writes the function that undoes a thread's early execution.
 fn undo(engine: &PacketEngine<'_>) -> Vec<Item> {
     let restored = |part: &str| Stmt::Assign(name("t").arrow(part), before(part));
     let mut body: Vec<Stmt> = saved(engine).map(restored).collect();
@@ -259,8 +262,7 @@ fn early(engine: &PacketEngine<'_>, step: usize) -> Vec<Stmt> {
     ]
 }
 
-/// Writes the functions around early execution: before it, after it, and when it is the thread's
-/// turn.
+/// Writes the functions around early execution: before it, after it, and at the thread's turn.
 fn around(engine: &PacketEngine<'_>) -> Vec<Item> {
     let prefix = &engine.prefix;
     let state = || name("state");
@@ -319,8 +321,8 @@ fn around(engine: &PacketEngine<'_>) -> Vec<Item> {
     items
 }
 
-/// Statements that find the state of thread `i` at its turn, and forbid it to continue if it is not
-/// its turn yet.
+/// Returns the statements that find the state of thread `i` at its turn, and stop it from
+/// continuing if its turn has not come.
 pub fn turn(engine: &PacketEngine<'_>) -> Vec<Stmt> {
     let arguments = [name("m"), name("t"), name("state"), name("before")];
     let barred = before("state").nonzero().choose(name("UINT64_MAX"), name("before"));
@@ -330,7 +332,8 @@ pub fn turn(engine: &PacketEngine<'_>) -> Vec<Stmt> {
     ]
 }
 
-/// The state, of thread `i`, whose reach later threads must respect besides that in which it waits.
+/// Returns the state of thread `i` before its early execution. Later threads must respect the reach
+/// of this state, in addition to that of the state in which the thread waits.
 pub fn earlier_state() -> Expr {
     before("state")
 }

@@ -11,12 +11,12 @@ pub fn name(name: impl Into<String>) -> Expr {
     Expr::name(name)
 }
 
-/// A field of the machine.
+/// Returns a field of the machine.
 pub fn field(field: &str) -> Expr {
     name("m").arrow(field)
 }
 
-/// The address of the thread in a slot of `seats`.
+/// Returns the address of the thread in a slot of `seats`.
 pub fn thread(seat: Expr) -> Expr {
     field("seats").index(seat).member("thread").address()
 }
@@ -25,7 +25,7 @@ pub fn machine_type(engine: &PacketEngine<'_>) -> Type {
     Type::structure(&format!("{}_machine", engine.prefix))
 }
 
-/// The type of a constant that points to a thread.
+/// Returns the type of a constant pointer to a thread.
 pub fn thread_pointer(engine: &PacketEngine<'_>) -> Type {
     thread_type(engine).const_pointer()
 }
@@ -34,7 +34,6 @@ fn thread_type(engine: &PacketEngine<'_>) -> Type {
     Type::structure(&format!("{}_thread", engine.prefix))
 }
 
-/// The number of states.
 fn states(engine: &PacketEngine<'_>) -> Expr {
     name(format!("{}_STATES", engine.prefix.to_uppercase()))
 }
@@ -44,7 +43,7 @@ fn constant(name: &str, value: Expr) -> Stmt {
     Declaration::new(Type::named("uint32_t").constant(), name).with(value).into()
 }
 
-/// Counts `i` from zero to below a limit.
+/// Counts `i` from zero up to a limit, which is excluded.
 pub fn count_to(limit: Expr, body: Vec<Stmt>) -> Stmt {
     Stmt::Count { variable: "i".into(), first: Expr::number(0), limit, body }
 }
@@ -61,7 +60,7 @@ pub fn function(
     vec![Item::Comment(comment.into()), Item::Function(signature, body), Item::Blank]
 }
 
-/// A small function with a result.
+/// Builds a small function with a result.
 pub fn returning(
     comment: &str,
     returns: Type,
@@ -87,8 +86,8 @@ pub fn machine(engine: &PacketEngine<'_>, has_lanes: bool) -> Vec<Item> {
             .sized([states(engine)])
             .commented("threads on each list")
             .into(),
-        // Not numbers of threads: a compiler would compute the address from the number for each
-        // access to the thread.
+        // Pointers, not thread numbers: a compiler would compute the address from the number for
+        // each access to the thread.
         Declaration::new(thread_type(engine).pointer(), "list")
             .sized([states(engine), batch()])
             .into(),
@@ -128,8 +127,8 @@ pub fn machine(engine: &PacketEngine<'_>, has_lanes: bool) -> Vec<Item> {
     ]
 }
 
-/// Writes the loop and all that it needs. `needs_env` is whether a thread needs what it knows besides
-/// its packet: the time, and its number.
+/// Writes the loop and everything that it needs. `needs_env` says whether threads need their
+/// environment: the time, and the number of the packet.
 pub fn execution(engine: &PacketEngine<'_>, needs_env: bool, has_lanes: bool) -> Vec<Item> {
     let mut items = wait(engine);
     if engine.is_ordered() {
@@ -148,9 +147,9 @@ fn wait(engine: &PacketEngine<'_>) -> Vec<Item> {
     if engine.is_ordered() {
         body.push(Stmt::Assign(name("t").arrow("at"), name("state")));
     }
-    // A case for each state, although they are alike: a step mostly continues in one state, and a
-    // compiler then takes its case alone, with constant addresses. Threads that have ended are only
-    // counted.
+    // Each state has its own case, although the cases are alike. A step mostly continues in one
+    // state, so a compiler then takes its case alone, with constant addresses. Threads that have
+    // ended are only counted.
     let count = |state: &str| field("waiting").index(name(state)).increment();
     let wait = |state: String| {
         let place = field("list").index(name(&state)).index(count(&state));
@@ -186,7 +185,7 @@ pub fn put_on_list(engine: &PacketEngine<'_>, thread: Expr, state: Expr) -> Stmt
     Stmt::call(format!("{}_wait", engine.prefix), [name("m"), thread, state])
 }
 
-/// Calls a function of a step for a thread.
+/// Calls a step's function for a thread.
 pub fn go_on(function: String, thread: Expr) -> Expr {
     Expr::call(function, [name("m"), thread])
 }
@@ -207,7 +206,7 @@ fn execute(
     let own = Declaration::new(thread_pointer(engine), "t").with(thread(i()));
     let env = vec![packet().member("arrival_ns"), name("sequence").binary(Binary::Add, i())];
     let end = field("machine").member("ends").index(i()).address();
-    // The numbers of the packets that threads execute are in a list if lanes execute others.
+    // If lanes execute some packets, a list holds the numbers of the packets left to threads.
     let number: Vec<Stmt> =
         has_lanes.then(|| constant("i", field("left").index(name("at")))).into_iter().collect();
     let mut begin = number.clone();
@@ -226,8 +225,8 @@ fn execute(
     }
     begin.extend(engine.clear());
     begin.extend(ahead::begin(engine));
-    // Those near the end of the engine first: so a thread that advances to another list waits there
-    // until the next round.
+    // Steps near the end of the engine come first, so that a thread that advances to another list
+    // waits there until the next round.
     let mut rounds: Vec<Stmt> = unordered
         .iter()
         .rev()
@@ -249,7 +248,7 @@ fn execute(
     };
     let admit = if engine.is_ordered() { "WL_BATCH" } else { "WL_ADMITTED" };
     let (limit, known) = match has_lanes {
-        // Lanes have fetched the packets of the next batch.
+        // Lanes have already fetched the packets of the next batch.
         true => {
             let all = name("left").binary(Binary::Equal, name("count"));
             (name("left"), all.choose(name("known"), Expr::number(0)))
@@ -297,9 +296,10 @@ fn execute(
     function("Executes a batch.", "static", format!("{prefix}_execute"), parameters, body)
 }
 
-/// Writes the function for the lists of one step. In a round, threads whose searches are done go on,
-/// and the others take their searches to the next access: so each access has the work of a round to
-/// arrive. So have those that a search makes beyond its pauses. A paused thread is still in the state of the step for `..._in_order`.
+/// Writes the function for the lists of one step. In a round, threads whose searches are done
+/// continue, and the others advance their searches to the next access. So each access has the work
+/// of a round to arrive, including the accesses that a search makes after its last pause. A paused
+/// thread is still in the state of the step for `..._in_order`.
 fn list(engine: &PacketEngine<'_>, step: usize) -> Vec<Item> {
     let states = engine.states(step);
     let waiting = |state: Expr| field("waiting").index(state);

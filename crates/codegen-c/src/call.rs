@@ -1,4 +1,4 @@
-//! A call of an offload, with what C code of a kind needs to write it.
+//! A call of an offload, with everything that the C code of a kind needs to write it.
 
 use wireloom_offloads::{Config, Method};
 
@@ -6,7 +6,7 @@ use super::ops::{Operand, from_words, high_word};
 use super::tree::{Binary, Declaration, Expr, Stmt};
 use super::types::{Class, Model};
 
-/// The context of calls. The offloads' slots are the array `slots`; the thread's environment is
+/// The context of calls. The offloads' slots are the array `slots`. The thread's environment is
 /// `env`.
 pub struct Surroundings<'a> {
     /// The first slot of each offload of the engine.
@@ -20,18 +20,18 @@ pub struct Surroundings<'a> {
 }
 
 impl Surroundings<'_> {
-    /// The slot of an offload.
+    /// Returns the slot of an offload.
     pub fn slot(&self, offload: usize) -> Expr {
         slots().at(self.slot_index[offload])
     }
 }
 
-/// The slots of an engine.
+/// Returns the array of an engine's slots.
 pub fn slots() -> Expr {
     Expr::name("slots")
 }
 
-/// The environment of a thread, a pointer.
+/// Returns the environment of a thread, a pointer.
 pub fn env() -> Expr {
     Expr::name("env")
 }
@@ -42,7 +42,6 @@ pub struct Call<'a> {
     pub around: &'a Surroundings<'a>,
     /// The offload's configuration.
     pub config: &'a Config,
-    /// The method.
     pub method: &'static Method,
     /// The index of the method in its kind.
     pub number: usize,
@@ -64,12 +63,12 @@ impl Call<'_> {
         self.args[index].c.clone()
     }
 
-    /// The address of the slot.
+    /// Returns the address of the slot.
     pub fn slot_address(&self) -> Expr {
         self.slot.clone().address()
     }
 
-    /// The number of calls of the method, or of those that found something.
+    /// Returns a count of the method: of its calls (0), or of the calls that found something (1).
     pub fn count(&self, which: usize) -> Expr {
         self.slot.clone().member("counts").at(2 * self.number + which)
     }

@@ -14,17 +14,15 @@ use super::{effects, exits, plan};
 
 /// A called engine.
 pub struct Called<'a> {
-    /// The program.
     pub program: &'a Program,
-    /// The engine.
     pub engine: &'a Engine,
-    /// The function's name.
+    /// The name of the C function.
     pub function: String,
     /// The first slot of each offload, relative to the engine's first slot.
     pub slot_index: Vec<usize>,
     /// The C function of each offload that is an engine.
     pub functions: Vec<Option<String>>,
-    /// Whether its calls are counted.
+    /// Whether calls of its offloads are counted.
     pub counts: bool,
 }
 
@@ -122,20 +120,20 @@ impl Called<'_> {
         }
     }
 
-    /// The statement that ends a stopped thread: its reply is zero.
+    /// Returns the statement that ends a stopped thread: its reply is zero.
     fn zero(&self) -> Stmt {
         Stmt::Return(self.reply_class().zero_value())
     }
 }
 
-/// The field of a context variable, by its C name.
+/// Returns the field of a context variable, by its C name.
 pub fn variable_field(variable: &ContextVar, name: &str) -> Field {
     let ty = Model::Bits64.c_type(variable.width);
     Declaration::new(ty, name).commented(format!("u{}", variable.width)).into()
 }
 
-/// The fields of an engine's context arrays, by their C names. An array has a zero after its last
-/// element, for indices without one.
+/// Returns the fields of an engine's context arrays, by their C names. Each array has a zero after
+/// its last element, which out-of-range indices read.
 pub fn array_fields(engine: &Engine, names: &[String]) -> Vec<Field> {
     let field = |(array, name): (&ContextArray, &String)| {
         let ty = Model::Bits64.c_type(array.width);
@@ -187,7 +185,7 @@ impl Effects for CallEffects<'_> {
     }
 }
 
-/// Counts a jump back and tests whether the thread had already made the maximum number.
+/// Counts a jump back, and tests whether the thread has already made the maximum number.
 pub fn last_jump_back(count: Expr) -> Expr {
     count.increment().binary(Binary::Equal, Expr::name("WL_MAX_BACKWARD_JUMPS"))
 }

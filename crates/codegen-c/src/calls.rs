@@ -1,5 +1,5 @@
-//! Calls of offloads. A kind with its own C code ([`kinds`](super::kinds)) writes them; all others
-//! go through the host's instance.
+//! Calls of offloads. If the kind has C code ([`kinds`](super::kinds)), that code writes the call.
+//! All other calls go through the host's instance.
 
 use wireloom_ir::{Engine, OffloadId, OffloadTarget, Op, OpKind};
 use wireloom_offloads::{Config, Method, registry};
@@ -78,7 +78,7 @@ pub fn call(
     body
 }
 
-/// The most significant bit of a reply.
+/// Returns the most significant bit of a reply.
 pub fn found(reply: &Expr, width: u32) -> Expr {
     let top = width - 1;
     match Model::Bits64.class(width) {
@@ -125,7 +125,7 @@ pub fn fetch(
     begun.unwrap_or_else(|| phases.fetch(&access))
 }
 
-/// Writes how a search continues after the preceding fetches. `pause` counts from 0; `walk` is the
+/// Writes how a search advances after the preceding fetches. `pause` counts from 0. `walk` is the
 /// state of the search.
 pub fn advance(
     around: &Surroundings<'_>,
@@ -139,7 +139,7 @@ pub fn advance(
     search.advance(&access(around, emitter, op), pause, walk)
 }
 
-/// Whether a call's search may need more accesses than it has pauses.
+/// Returns whether a call's search may need more accesses than it has pauses.
 pub fn may_go_further(engine: &Engine, op: &Op) -> bool {
     let search = split_phase(engine, &op.kind).and_then(SplitPhase::search);
     search
@@ -147,21 +147,21 @@ pub fn may_go_further(engine: &Engine, op: &Op) -> bool {
         .is_some_and(|(search, config)| search.may_go_further(config))
 }
 
-/// Writes the expression that says whether such a search needs another access, and fetches it.
+/// Writes the expression that says whether a search needs another access, and fetches that access.
 pub fn further(around: &Surroundings<'_>, emitter: &mut Emitter<'_>, op: &Op, walk: &Expr) -> Expr {
     let phases = split_phase(emitter.scope.engine, &op.kind).expect("a split-phase call");
     let search = phases.search().expect("a search");
     search.further(&access(around, emitter, op), walk)
 }
 
-/// Returns the pointer in the state of a search that is set at its first pause, if the search cannot
-/// do without it.
+/// Returns the pointer in the state of a search that its first pause sets, if the search depends on
+/// that pause.
 pub fn begun(engine: &Engine, op: &Op, walk: &Expr) -> Option<Expr> {
     split_phase(engine, &op.kind)?.search()?.begun(walk)
 }
 
-/// Whether an operation is a call that may be made twice with the same reply. A search is not:
-/// other threads may change its table meanwhile.
+/// Returns whether an operation is a call that may be made twice with the same reply. A search is
+/// not: other threads may change its table meanwhile.
 pub fn is_repeatable(engine: &Engine, kind: &OpKind) -> bool {
     config(engine, kind).is_some_and(|config| {
         let method = method(config, kind);
@@ -170,21 +170,22 @@ pub fn is_repeatable(engine: &Engine, kind: &OpKind) -> bool {
     })
 }
 
-/// Returns how a call splits into a request and a reply, or `None` if splitting does not pay off.
+/// Returns how a call splits into a request and a reply. Returns `None` if splitting does not pay
+/// off.
 pub fn split_phase(engine: &Engine, kind: &OpKind) -> Option<&'static dyn SplitPhase> {
     let config = config(engine, kind)?;
     let phases = (kinds::find(config)?.split_phase)(config)?;
     phases.suits(method(config, kind)).then_some(phases)
 }
 
-/// Returns the number of pauses of a call's search; 0 for all other calls.
+/// Returns the number of pauses of a call's search. Returns 0 for other calls.
 pub fn pauses(engine: &Engine, op: &Op) -> usize {
     let search = split_phase(engine, &op.kind).and_then(SplitPhase::search);
     search.zip(config(engine, &op.kind)).map_or(0, |(search, config)| search.pauses(config))
 }
 
-/// Returns a condition on which a call's search makes use of a pause; `None` if it always does.
-/// `slots` are the offloads' slots.
+/// Returns the condition under which a call's search needs a pause. Returns `None` if it always
+/// does. `slots` are the offloads' slots.
 pub fn is_needed(
     engine: &Engine,
     op: &Op,
@@ -198,7 +199,7 @@ pub fn is_needed(
     search.is_needed(&slot, config(engine, &op.kind)?, pause)
 }
 
-/// Returns the configuration of the called offload, unless that is an engine.
+/// Returns the configuration of the called offload, unless the offload is an engine.
 fn config<'a>(engine: &'a Engine, kind: &OpKind) -> Option<&'a Config> {
     let OpKind::Call { offload, .. } = kind else { return None };
     match &engine.offloads[offload.index()].target {
@@ -207,7 +208,7 @@ fn config<'a>(engine: &'a Engine, kind: &OpKind) -> Option<&'a Config> {
     }
 }
 
-/// Returns the method that a call of a kind names.
+/// Returns the method that a call names.
 fn method(config: &Config, kind: &OpKind) -> &'static Method {
     let OpKind::Call { method, .. } = kind else { unreachable!("a call") };
     &registry::kind(&config.kind).expect("a verified program").methods[*method]

@@ -36,7 +36,7 @@ struct Sequence<'a> {
     ops: &'a [Op],
     definition: HashMap<Value, usize>,
     tables: Tables,
-    /// The cases that are possible at the next operation: those in which no earlier exit was taken.
+    /// The cases that are still possible at the next operation: no earlier exit was taken.
     possible: Table,
     placed: Vec<bool>,
     out: Vec<Op>,
@@ -89,13 +89,13 @@ impl<'a> Sequence<'a> {
         })
     }
 
-    /// Whether no effect before an exit, or at the same level, happens when the exit is taken.
+    /// Returns whether taking an exit excludes every effect before it or at the same level.
     fn excludes_others(&self, exit: usize) -> bool {
         let own = self.table(self.ops[exit].guard);
         (0..self.ops.len()).all(|other| {
             let op = &self.ops[other];
             let matters = op.kind.has_effect() && !self.placed[other];
-            // Only earlier exits count: they would have been taken first.
+            // Among exits only earlier ones count: they would have been taken first.
             if !matters || other == exit || other > exit && matches!(op.kind, OpKind::Exit(_)) {
                 return true;
             }
@@ -107,8 +107,8 @@ impl<'a> Sequence<'a> {
         })
     }
 
-    /// Whether a value can be computed now: neither its operands nor the resources that it reads
-    /// depend on an effect that has not been placed.
+    /// Returns whether a value can be computed now: neither its operands nor the resources that it
+    /// reads depend on an effect that has not been placed.
     fn is_available(&self, value: Value) -> bool {
         let mut open = vec![value];
         let mut seen = HashSet::new();
@@ -128,7 +128,7 @@ impl<'a> Sequence<'a> {
         true
     }
 
-    /// Whether an effect before an operation that has not been placed yet changes a resource.
+    /// Returns whether an unplaced effect before an operation changes a resource.
     fn waits_for_change(&self, index: usize, resource: Resource) -> bool {
         (0..index).any(|i| {
             !self.placed[i]
@@ -136,7 +136,7 @@ impl<'a> Sequence<'a> {
         })
     }
 
-    /// Places an effect after those already placed. Reads that preceded it stay before it.
+    /// Places an effect after those already placed. Reads that preceded the effect stay before it.
     fn place(&mut self, index: usize) {
         let mut op = self.ops[index].clone();
         op.guard = self.simplest(op.guard);
@@ -169,7 +169,7 @@ impl<'a> Sequence<'a> {
         }
     }
 
-    /// The cases in which a guard holds.
+    /// Returns the cases in which a guard holds.
     fn table(&self, guard: Option<Value>) -> Table {
         guard.map_or_else(
             || vec![u64::MAX; self.tables.words],
@@ -177,8 +177,8 @@ impl<'a> Sequence<'a> {
         )
     }
 
-    /// Returns the value that is cheapest to compute and equals a guard in all cases that are still
-    /// possible, or `None` if the guard holds in all of them.
+    /// Returns the cheapest value that equals a guard in all cases that are still possible. Returns
+    /// `None` if the guard holds in all of them.
     fn simplest(&self, guard: Option<Value>) -> Option<Value> {
         let guard = guard?;
         let wanted = self.open(&self.tables.known[&guard]);
@@ -196,7 +196,7 @@ impl<'a> Sequence<'a> {
         table.iter().zip(&self.possible).map(|(word, possible)| word & possible).collect()
     }
 
-    /// Whether a condition is composed of others.
+    /// Returns whether a condition is composed of others.
     fn is_connective(&self, value: Value) -> bool {
         let operands = self.ops[self.definition[&value]].kind.operands();
         !operands.is_empty() && operands.iter().all(|v| self.tables.known.contains_key(v))

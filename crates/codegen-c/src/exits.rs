@@ -7,10 +7,10 @@ use wireloom_ir::{BinaryOp, Exit, Op, OpKind, UnaryOp, Value};
 
 use super::implied;
 
-/// The maximum number of independent conditions for which truth tables are made.
+/// The maximum number of independent conditions of a truth table.
 const MOST_CONDITIONS: usize = 16;
 
-/// The most words that are compared if each guard's table is compared with each other's.
+/// The most words to compare when each guard's table is compared with each other's.
 const MOST_COMPARED: usize = 1 << 22;
 
 /// Returns the operations of a step, arranged so that the C code makes few tests. Guards that
@@ -72,8 +72,8 @@ pub fn arrange(ops: &[&Op]) -> Vec<Op> {
     ops
 }
 
-/// A step in two parts. The second is for packets to which no effect of the step applies: most
-/// checks of a packet end there.
+/// A step in two parts. The rest is for packets that no effect of the step applies to: most checks
+/// of a packet end there.
 pub struct Divided {
     /// The effects of the step, and the exits that can be taken if the first effect applies.
     pub usual: Vec<Op>,
@@ -81,11 +81,11 @@ pub struct Divided {
     pub rest: Vec<Op>,
 }
 
-/// The fewest exits that are worth a function of their own.
+/// The fewest exits that are worth a separate function.
 const FEWEST_IN_REST: usize = 2;
 
-/// Divides the operations of a step. `is_repeatable` says of a call whether it may be made twice.
-/// Returns `None` if some effect applies to packets that take any exit, or there are few exits.
+/// Divides the operations of a step. `is_repeatable` says whether a call may be made twice. Returns
+/// `None` if some effect applies to packets that take any exit, or if there are few exits.
 pub fn divide(ops: &[&Op], is_repeatable: impl Fn(&OpKind) -> bool) -> Option<Divided> {
     let ops: Vec<Op> = ops.iter().map(|op| (*op).clone()).collect();
     let tables = Tables::of(&ops)?;
@@ -110,7 +110,7 @@ pub fn divide(ops: &[&Op], is_repeatable: impl Fn(&OpKind) -> bool) -> Option<Di
         return None;
     }
 
-    // What the exits of the rest need.
+    // Collects the values that the exits of the rest need.
     let mut needed = HashSet::new();
     let mut rest: Vec<&Op> = Vec::new();
     for op in ops.iter().rev() {
@@ -138,14 +138,14 @@ pub fn divide(ops: &[&Op], is_repeatable: impl Fn(&OpKind) -> bool) -> Option<Di
 }
 
 /// The truth tables of all guards and their operands. A table has one bit for each case of the
-/// conditions, 64 bits to a word. All conditions that are not one-bit connectives are taken to be
+/// conditions, 64 bits to a word. Every condition that is not a one-bit connective counts as
 /// independent.
 pub(super) struct Tables {
     /// The truth table of each guard, and of each value that a guard is composed of.
     pub known: HashMap<Value, Table>,
     /// The number of words of a table.
     pub words: usize,
-    /// The conditions from which guards are made. The tables treat them as independent.
+    /// The independent conditions that guards consist of.
     pub conditions: Vec<Value>,
 }
 
@@ -204,8 +204,8 @@ type Definitions<'a> = HashMap<Value, &'a Op>;
 /// One bit for each case.
 pub(super) type Table = Vec<u64>;
 
-/// Returns the table of the condition with index `bit`: in case `i` the condition is bit `bit` of
-/// `i`.
+/// Returns the table of the condition with index `bit`: in case `i` the condition equals bit `bit`
+/// of `i`.
 fn independent(bit: usize, words: usize) -> Table {
     let word = |index: usize| match bit {
         0 => 0xaaaa_aaaa_aaaa_aaaa,
@@ -230,8 +230,7 @@ fn connective(value: Value, definitions: &Definitions<'_>) -> Option<Vec<Value>>
     }
 }
 
-/// Counts the uses of each value as a guard or as an operand of a connective that guards are
-/// composed of.
+/// Counts the uses of each value as a guard, or as an operand of a connective in a guard.
 fn count_uses(value: Value, definitions: &Definitions<'_>, uses: &mut HashMap<Value, u32>) {
     let count = uses.entry(value).or_default();
     *count += 1;
@@ -243,7 +242,7 @@ fn count_uses(value: Value, definitions: &Definitions<'_>, uses: &mut HashMap<Va
 }
 
 /// Returns the operands of a connective. Returns `None` if the value counts as a single condition:
-/// it is no connective, or its operands are conditions used nowhere else.
+/// it is not a connective, or its operands are conditions used nowhere else.
 fn visible(
     value: Value,
     definitions: &Definitions<'_>,
@@ -301,7 +300,8 @@ mod tests {
     use super::*;
     use crate::plan;
 
-    /// The exits of the two parts of a step with these edits, and whether the rest has edits.
+    /// Returns the number of exits in both parts of a step with these edits, and whether the rest
+    /// has edits.
     fn parts(edits: &str) -> Option<(usize, usize, bool)> {
         let text = format!(
             "loom_ir 1
@@ -348,7 +348,7 @@ main example
     #[test]
     fn exits_of_packets_that_a_step_does_not_change_are_apart() {
         assert_eq!(parts("context.write seen, %0 when %8"), Some((1, 2, false)));
-        // One exit is not worth a function.
+        // One exit is not worth a separate function.
         assert_eq!(parts("context.write seen, %0 when %3"), None);
         // An edit that applies to every packet must not be made twice.
         assert_eq!(parts("context.write seen, %0"), None);

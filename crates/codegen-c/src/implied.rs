@@ -1,14 +1,14 @@
-//! Takes out of a guard what the rest of it implies.
+//! Removes the parts of a guard that the rest of it implies.
 //!
-//! A condition that excludes one case after the other, as programs write it, asks the same value many
-//! times: `kind != 2 && kind != 3 && ... && kind == 1`. Only the last question counts.
+//! A condition that excludes one case after the other, as programs write it, tests the same value
+//! many times: `kind != 2 && kind != 3 && ... && kind == 1`. Only the last comparison counts.
 
 use std::collections::HashMap;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Op, OpKind, UnaryOp, Value};
 
-/// Shortens a guard of these operations. What others use of it stays as it is.
+/// Shortens a guard of these operations. Parts with other uses stay unchanged.
 pub fn shorten(ops: &mut [Op], guard: Value) {
     let mut shortening = Shortening::new(ops);
     shortening.learn(guard, true);
@@ -42,7 +42,7 @@ struct Shortening<'a> {
     ops: &'a [Op],
     definition: HashMap<Value, usize>,
     uses: HashMap<Value, usize>,
-    /// Values that the guard says are a constant, and the comparison that says so.
+    /// Values that the guard requires to equal a constant, and the comparison that requires it.
     equals: HashMap<Value, (&'a Bits, Value)>,
     /// New operands of connectives.
     edits: HashMap<usize, Vec<Value>>,
@@ -78,13 +78,13 @@ impl<'a> Shortening<'a> {
         }
     }
 
-    /// The value that a comparison compares with a constant, and the constant.
+    /// Returns the value that a comparison compares with a constant, and the constant.
     fn compared(&self, a: Value, b: Value) -> Option<(Value, &'a Bits)> {
         let with = |value, constant| Some((value, self.constant(constant)?));
         with(a, b).or_else(|| with(b, a))
     }
 
-    /// Notes which values are constants if this one is `truth`.
+    /// Records which values are constants if this value is `truth`.
     fn learn(&mut self, value: Value, truth: bool) {
         match (self.kind(value), truth) {
             (Some(OpKind::Unary(UnaryOp::Not, a)), _) => self.learn(*a, !truth),
@@ -103,7 +103,8 @@ impl<'a> Shortening<'a> {
         }
     }
 
-    /// Whether a comparison is `truth` because a value is a constant, which another comparison says.
+    /// Returns whether a comparison is `truth` because another comparison requires a value to equal
+    /// a constant.
     fn is_implied(&self, value: Value, truth: bool) -> bool {
         let Some(OpKind::Binary(op, a, b)) = self.kind(value) else { return false };
         let Some((of, _)) = self.compared(*a, *b) else { return false };
@@ -121,13 +122,13 @@ impl<'a> Shortening<'a> {
         said != value && holds == truth
     }
 
-    /// Returns what is left to ask so that a value is `truth`, or `None` if the rest of the guard says
-    /// it.
+    /// Returns the part that still has to be tested so that a value is `truth`. Returns `None` if
+    /// the rest of the guard implies it.
     fn prune(&mut self, value: Value, truth: bool, is_guard: bool) -> Option<Value> {
         if self.is_implied(value, truth) {
             return None;
         }
-        // What others use as well must stay what it is.
+        // A value with other uses must not change.
         if !is_guard && self.uses.get(&value) != Some(&1) {
             return Some(value);
         }
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
     use crate::plan;
 
-    /// Shortens the guard of the only exit with one, and returns the comparisons that guards ask.
+    /// Shortens the guard of the only exit with one. Returns the comparisons that guards test.
     fn shortened(conditions: &str, guard: &str) -> Vec<String> {
         let text = format!(
             "loom_ir 1
@@ -208,7 +209,7 @@ main example
       %6:u1 = eq %0, %1
       %7:u1 = and %5, %6";
         assert_eq!(shortened(conditions, "%7"), ["%6"]);
-        // Under a negation.
+        // The comparisons are under a negation.
         let conditions = "
       %4:u1 = ult %2, %0
       %5:u1 = ne %0, %1
@@ -225,7 +226,7 @@ main example
       %6:u1 = not %4
       %7:u1 = and %6, %5";
         assert_eq!(shortened(conditions, "%7"), ["%4", "%5"]);
-        // It can never hold; that is for others to find.
+        // This guard can never hold. Other passes find that.
         let conditions = "
       %4:u1 = eq %0, %2
       %5:u1 = eq %0, %3
@@ -242,7 +243,7 @@ main example
       %6:u1 = and %4, %5
       %7:u1 = and %6, %5
       context.write seen, %0 when %6";
-        // Two of the guard of the context, three of the exit's.
+        // The context's guard has two, the exit's three.
         assert_eq!(shortened(conditions, "%7"), ["%4", "%4", "%5", "%5", "%5"]);
     }
 }

@@ -57,7 +57,7 @@ const COMMON: [Header; 12] = [
     ("lanes.h", include_str!("../runtime/lanes.h")),
 ];
 
-/// The runtime's headers, including those of offload kinds.
+/// The runtime's headers, including the headers of offload kinds.
 pub const RUNTIME: &[Header] = &{
     let mut all = [COMMON[0]; COMMON.len() + count_headers(KINDS)];
     let (mut at, mut kind) = (0, 0);
@@ -98,19 +98,19 @@ const IGNORED_WARNINGS: &[&str] = &[
 /// A program as C.
 #[derive(Clone, Debug)]
 pub struct GeneratedC {
-    /// The path below the output folder and the text of each file: the engine's source, the
-    /// runtime's headers, a makefile and a page that explains them. The folder is self-contained.
+    /// The files: path below the output folder, and text. They are the engine's source, the
+    /// runtime's headers, a makefile, and a page that explains them. The folder is self-contained.
     pub files: Vec<(String, String)>,
 }
 
-/// A program's own source file and the name of its export.
+/// A program's source file and the name of its export.
 pub struct Unit {
     pub text: String,
     pub symbol: String,
 }
 
-/// Returns a program, whose steps are in the form of regions, as readable C. The result depends on
-/// the program alone.
+/// Translates a program, whose steps are in the form of regions, to readable C. The result depends
+/// only on the program.
 ///
 /// # Panics
 /// If a step is not in that form, or the program does not verify.
@@ -127,8 +127,8 @@ pub fn generate(program: &Program) -> GeneratedC {
 }
 
 /// Returns one program's source. All its names begin with `prefix`, so several units can share one
-/// shared object. If it `counts`, it counts how often threads begin the steps of the engine that
-/// takes packets, and all calls of offloads.
+/// shared object. With `counts`, the code counts how often threads begin the steps of the engine
+/// that takes packets, and all calls of offloads.
 pub fn unit(program: &Program, prefix: &str, counts: bool) -> Unit {
     let unit = unit_with(program, prefix, counts, !counts);
     // Lanes are not worth a lower level of optimisation for threads.
@@ -138,7 +138,7 @@ pub fn unit(program: &Program, prefix: &str, counts: bool) -> Unit {
     }
 }
 
-/// The same, with or without lanes.
+/// Returns one program's source, with or without lanes.
 fn unit_with(program: &Program, prefix: &str, counts: bool, has_lanes: bool) -> Unit {
     let main = &program.engines[program.main.index()];
     let mut names = Names::default();
@@ -211,7 +211,7 @@ fn unit_with(program: &Program, prefix: &str, counts: bool, has_lanes: bool) -> 
     items.extend(packet_engine.passing());
     items.extend(batch::machine(&packet_engine, lanes.is_some()));
     let steps = packet_engine.steps();
-    // Whether a step asks for the time, or the number of its packet.
+    // Whether a step reads the time, or the number of its packet.
     let needs_env = packet_engine.is_ordered()
         || steps.iter().any(|item| matches!(item, Item::Function(_, body) if uses(body, "env")));
     items.extend(steps);
@@ -221,11 +221,11 @@ fn unit_with(program: &Program, prefix: &str, counts: bool, has_lanes: bool) -> 
     Unit { text: print::file(&items), symbol }
 }
 
-/// The most operations on wide values that a C compiler may write in place. At `-O3` gcc 12 takes
-/// 12 s for 100 rounds of a division of 1,024 bits in place, and 1 s with calls.
+/// The most operations on wide values that a C compiler may inline. At `-O3` gcc 12 takes 12 s for
+/// 100 inlined rounds of a division of 1,024 bits, and 1 s with calls.
 const MOST_WIDE_INLINE: usize = 64;
 
-/// The number of values of a program that are not scalars.
+/// Returns the number of values of a program that are not scalars.
 fn wide_values(program: &Program) -> usize {
     let steps = program.engines.iter().flat_map(|engine| &engine.steps);
     let values = steps.flat_map(|step| &step.values);
@@ -257,12 +257,12 @@ fn declare_wide(words: u32) -> Item {
     Item::Macro(Expr::call("WL_WIDE", [Expr::number(words)]))
 }
 
-/// The source line of a step as `, file:line`; empty if it is not known.
+/// Returns the source line of a step as `, file:line`. The text is empty if the line is unknown.
 fn source_line(program: &Program, step: &Step) -> String {
     short_place(program, step.loc).map_or_else(String::new, |place| format!(", {place}"))
 }
 
-/// Whether an engine of the program has an offload of the given kind.
+/// Returns whether an engine of the program has an offload of the given kind.
 fn calls_kind(program: &Program, kind: &str) -> bool {
     let mut offloads = program.engines.iter().flat_map(|engine| &engine.offloads);
     offloads.any(
@@ -270,12 +270,12 @@ fn calls_kind(program: &Program, kind: &str) -> bool {
     )
 }
 
-/// The number of slots that an engine and the engines that it calls need.
+/// Returns the number of slots that an engine and the engines that it calls need.
 fn slot_count(program: &Program, engine: &Engine) -> usize {
     engine.offloads.iter().map(|offload| slots_of(program, &offload.target)).sum()
 }
 
-/// The first slot of each offload of an engine, relative to the engine's first slot.
+/// Returns the first slot of each offload of an engine, relative to the engine's first slot.
 fn first_slots(program: &Program, engine: &Engine) -> Vec<usize> {
     let mut next = 0;
     let first = |offload: &Offload| {
@@ -293,7 +293,7 @@ fn slots_of(program: &Program, target: &OffloadTarget) -> usize {
     }
 }
 
-/// The engines that the main one calls, directly or not.
+/// Returns the engines that the main one calls, directly or not.
 fn reachable(program: &Program) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     let mut open = vec![program.main.index()];
@@ -309,7 +309,7 @@ fn reachable(program: &Program) -> BTreeSet<usize> {
     found
 }
 
-/// The widths in bits of all values: of context variables, of steps, of the replies of engines.
+/// Returns the widths in bits of all values: of context variables, steps, and engine replies.
 fn widths(program: &Program) -> BTreeSet<u32> {
     let mut widths = BTreeSet::new();
     for engine in &program.engines {
@@ -325,8 +325,8 @@ fn widths(program: &Program) -> BTreeSet<u32> {
     widths
 }
 
-/// Sizes in words of the values that are not scalars. A division needs a second object of the size
-/// of its operands, which is among these.
+/// Returns the sizes in words of the values that are not scalars. A division needs a second object
+/// of the size of its operands, which is among these.
 fn wide_sizes(widths: BTreeSet<u32>, model: Model) -> BTreeSet<u32> {
     let wide = widths.into_iter().filter_map(|width| match model.class(width) {
         Class::Wide(n) => Some(n),
@@ -335,10 +335,10 @@ fn wide_sizes(widths: BTreeSet<u32>, model: Model) -> BTreeSet<u32> {
     wide.collect()
 }
 
-/// The level of optimisation for code of so many bytes. Compilers need more than linear time for
-/// long functions: with gcc 12, choices among 1,024 elements (190 KB) take 19 s at `-O3` and 4 s at
-/// `-O1`, those among 4,096 (800 KB) 38 s at `-O1` and 2 s at `-O0`; conditions in 60 levels (70 KB)
-/// 9 s at `-O3` and 1 s at `-O1`.
+/// Returns the level of optimisation for a source text. Compilers need more than linear time for
+/// long functions. With gcc 12, choices among 1,024 elements (190 KB) take 19 s at `-O3` and 4 s at
+/// `-O1`; choices among 4,096 (800 KB) take 38 s at `-O1` and 2 s at `-O0`; conditions in 60 levels
+/// (70 KB) take 9 s at `-O3` and 1 s at `-O1`.
 pub fn level(text: &str) -> &'static str {
     let longest = text.split("\n}\n").map(str::len).max().unwrap_or(0);
     match text.len() {
@@ -348,29 +348,29 @@ pub fn level(text: &str) -> &'static str {
     }
 }
 
-/// Programs of up to 200 KB are compiled with `-O3` if no function has more bytes: `nat` (120 KB,
-/// the longest function 12 KB) takes 2 s.
+/// The most bytes of a function for which a program of up to 200 KB is compiled with `-O3`: `nat`
+/// (120 KB, the longest function 12 KB) takes 2 s.
 const LONGEST_FUNCTION: usize = 15_000;
 
 /// Flags of the C compiler besides the level of optimisation. clang ignores parameters.
 pub const FLAGS: [&str; 9] = [
-    // Checks that most packets pass become branches, which are predicted, rather than arithmetic on
-    // conditions.
+    // Checks that most packets pass become predicted branches rather than arithmetic on conditions.
     "--param",
     "logical-op-non-short-circuit=0",
-    // If a value is one of a few constants, as the place of a header is, gcc would else compute all
-    // that depends on it for each of them, and keep the results until they are needed.
+    // If a value is one of a few constants, such as the position of a header, gcc would otherwise
+    // compute everything that depends on it for each constant, and keep the results until they are
+    // needed.
     "--param",
     "max-partial-antic-length=1",
-    // The steps that a list calls become part of its loop, until that has thirty times the length of
-    // what gcc calls large, and so do short ones that several steps jump to, up to twice the length that
-    // gcc would copy. With its own limits, any change of a program may leave one of them a call, which
-    // costs some twenty instructions a packet.
+    // Steps that a list calls are inlined into its loop, until the loop is thirty times as long as
+    // a function that gcc calls large. Short steps that several steps jump to are inlined too, up
+    // to twice the length that gcc would copy. With gcc's own limits, any change of a program may
+    // turn one of these steps into a call, which costs some twenty instructions a packet.
     "--param",
     "large-function-growth=3000",
     "--param",
     "max-inline-insns-auto=60",
-    // Two scalars beside each other, such as the numbers of a counter, would else be moved to a
+    // Two adjacent scalars, such as the two words of a counter, would otherwise be moved to a
     // vector for one addition.
     "-fno-tree-slp-vectorize",
 ];

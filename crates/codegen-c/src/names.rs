@@ -35,7 +35,7 @@ impl Names {
     }
 }
 
-/// Returns `hint` with all characters replaced that C does not allow in an identifier.
+/// Replaces all characters of `hint` that C does not allow in an identifier.
 pub fn identifier(hint: &str) -> String {
     let mut name: String =
         hint.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();

@@ -14,24 +14,24 @@ pub struct Operand {
     pub c: Expr,
     /// Width of the value in bits.
     pub width: u32,
-    /// Its value, if it is a constant of at most 64 bits.
+    /// The value, if it is a constant of at most 64 bits.
     pub constant: Option<u64>,
     /// The available C types.
     pub model: Model,
 }
 
 impl Operand {
-    /// The class of its value.
+    /// Returns the class of the operand's type.
     pub fn class(&self) -> Class {
         self.model.class(self.width)
     }
 
-    /// The words of a wide value.
+    /// Returns the words of a wide value.
     pub fn words(&self) -> Expr {
         self.c.clone().member("w")
     }
 
-    /// The value as a shift count: at most one word, saturated.
+    /// Returns the value as a shift count: at most one word, saturated.
     pub fn count(&self) -> Expr {
         match self.class() {
             Class::Wide(n) => Expr::call("wl_wide_count", [self.words(), Expr::number(n)]),
@@ -45,16 +45,14 @@ impl Operand {
 
 /// The form of a written operation.
 pub enum Form {
-    /// An expression.
     Expression(Operand),
-    /// Statements.
     Statements(Fill),
 }
 
-/// Makes the statements that fill the object with the given name.
+/// Builds the statements that fill the object with the given name.
 pub type Fill = Box<dyn FnOnce(&Expr) -> Vec<Stmt>>;
 
-/// A call of the runtime: `function(result.w, arguments)`.
+/// Builds a call of the runtime: `function(result.w, arguments)`.
 fn runtime(function: &'static str, arguments: impl IntoIterator<Item = Expr>) -> Form {
     let arguments: Vec<Expr> = arguments.into_iter().collect();
     Form::Statements(Box::new(move |result| {
@@ -95,7 +93,7 @@ pub fn unary(op: UnaryOp, a: &Operand) -> Form {
         (UnaryOp::Clz, Class::Wide(n)) => {
             runtime("wl_wide_clz", [a.words(), Expr::number(n), Expr::number(width)])
         }
-        // The compiler for BPF calls a library for it.
+        // The BPF compiler would call a library for `~`.
         (UnaryOp::Not, Class::Double) => {
             let value = Expr::call("wl_not128", [a.c.clone(), model.mask(width)]);
             fit(model, width, value, false)
@@ -119,7 +117,8 @@ pub fn unary(op: UnaryOp, a: &Operand) -> Form {
     }
 }
 
-/// The width in bits of the runtime functions that take scalars of a class: 32, a word, or two words.
+/// Returns the width in bits of the runtime functions that take scalars of a class: 32, a word, or
+/// two words.
 fn size(model: Model, class: Class) -> u32 {
     match class.bits() {
         ..=32 => 32,
@@ -214,8 +213,8 @@ fn binary_of_scalars(op: BinaryOp, a: &Operand, b: &Operand, masked: bool) -> Fo
     use BinaryOp as B;
     let (model, width, class) = (a.model, a.width, a.class());
     let (x, y) = (a.c.clone(), b.c.clone());
-    // Sizes in bits of the runtime's functions: those for shifts work on a word or a scalar, those
-    // for division also on 32 bits.
+    // Sizes in bits of the runtime's functions: shifts take a word or a scalar, divisions also take
+    // 32 bits.
     let shifts =
         if class.bits() <= model.word_bits() { model.word_bits() } else { model.scalar_bits() };
     let size = size(model, class);
@@ -276,7 +275,7 @@ fn compare_with_limit(op: BinaryOp, a: &Operand, b: &Operand) -> Option<bool> {
     }
 }
 
-/// The lowest bit of an expression, as a flag.
+/// Returns the lowest bit of an expression, as a flag.
 fn low_bit(expression: Expr) -> Expr {
     expression.binary(Binary::And, Expr::number(1)).nonzero()
 }
@@ -389,27 +388,27 @@ pub fn select(condition: &Operand, a: &Operand, b: &Operand) -> Form {
     Form::Expression(a.model.operand(c, a.width))
 }
 
-/// A position in the header window, as the runtime's functions take it: the window or the packet,
-/// then the byte.
+/// A position in the header window, in the form in which the runtime's functions take it: the
+/// window or the packet, then the byte.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// On a 64-bit processor the window and the byte. On a 32-bit processor the packet, the start
-    /// of the header and the constant offset from there.
+    /// On a 64-bit processor: the window and the byte. On a 32-bit processor: the packet, the start
+    /// of the header, and the constant offset from there.
     pub arguments: Vec<Expr>,
-    /// Whether the byte is never farther than [`REACH`](super::emitter::REACH). Reads of a 64-bit
-    /// processor need no bound in that case.
+    /// Whether the byte is never farther than [`REACH`](super::emitter::REACH). Reads on a 64-bit
+    /// processor then need no bound.
     pub is_near: bool,
     /// The number of bits (0 to 7) from the beginning of the byte to the field.
     pub bit: u32,
 }
 
 impl Place {
-    /// The arguments, followed by `more`.
+    /// Returns the arguments, followed by `more`.
     fn then<const N: usize>(&self, more: [Expr; N]) -> impl Iterator<Item = Expr> + use<N> {
         self.arguments.clone().into_iter().chain(more)
     }
 
-    /// The number of bytes that a field of `width` bits touches.
+    /// Returns the number of bytes that a field of `width` bits touches.
     fn bytes(&self, width: u32) -> u32 {
         (self.bit + width).div_ceil(8)
     }
@@ -477,12 +476,13 @@ pub fn write_packet(place: &Place, value: &Operand) -> Stmt {
     }
 }
 
-/// The high word of a value of 65 to 128 bits.
+/// Returns the high word of a value of 65 to 128 bits.
 pub fn high_word(value: &Expr) -> Expr {
     value.clone().binary(Binary::Shr, Expr::number(64)).cast("uint64_t")
 }
 
-/// A value as an array of 64-bit words, as the runtime of 64-bit processors takes it.
+/// Returns a value as an array of 64-bit words, in the form in which the runtime of 64-bit
+/// processors takes it.
 pub fn as_words(value: &Operand) -> Expr {
     let words = match value.class() {
         Class::Wide(_) => return value.words(),
@@ -492,7 +492,7 @@ pub fn as_words(value: &Operand) -> Expr {
     Expr::Object(Type::named("uint64_t").constant().array(), words)
 }
 
-/// The value of `width` bits in an array of words. Not for wide values.
+/// Returns the value of `width` bits in an array of words. Not for wide values.
 pub fn from_words(array: &Expr, width: u32) -> Expr {
     let word = |index: u32| array.clone().at(index);
     match Model::Bits64.class(width) {

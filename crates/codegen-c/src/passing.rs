@@ -1,5 +1,6 @@
-//! Context that threads never keep while they wait. Steps pass it on to each other in a structure
-//! on the stack, which compilers keep in registers where a step becomes part of the one before.
+//! Finds context that threads never keep while they wait. Steps pass it to each other in a
+//! structure on the stack. Compilers keep it in registers where they inline a step into the
+//! previous one.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use super::plan;
 type Variables = BTreeSet<usize>;
 
 /// Returns for each context variable whether no thread needs it after a wait. `waits` says which
-/// steps wait, and `late` which variables such a step reads after its wait.
+/// steps wait. `late` are the variables that each step reads after its wait.
 pub fn of(engine: &Engine, waits: &[bool], late: &[Variables]) -> Vec<bool> {
     let flow = Flow::of(engine);
     let waiting = (0..engine.steps.len()).filter(|step| waits[*step]);
@@ -21,13 +22,13 @@ pub fn of(engine: &Engine, waits: &[bool], late: &[Variables]) -> Vec<bool> {
     (0..engine.context.len()).map(|variable| !kept.contains(&variable)).collect()
 }
 
-/// The variables that a packet may read before it writes them: they begin as zero. No one sees how
-/// the others begin.
+/// Returns the variables that a packet may read before it writes them. They start at zero. The
+/// initial value of other variables is never read.
 pub fn read_first(engine: &Engine) -> Variables {
     Flow::of(engine).live.swap_remove(0)
 }
 
-/// Where context goes.
+/// The data flow of the context.
 struct Flow {
     /// The jumps of each step.
     edges: Vec<Vec<Edge>>,
@@ -41,7 +42,7 @@ impl Flow {
             engine.steps.iter().map(|step| edges(&plan::ops(step).collect::<Vec<_>>())).collect();
         let live = engine.steps.iter().map(|step| reads(plan::ops(step))).collect();
         let mut flow = Self { edges, live };
-        // The last first, since most jumps lead forward.
+        // Visit the last step first, since most jumps lead forward.
         let mut is_stable = false;
         while !is_stable {
             is_stable = true;
@@ -56,14 +57,14 @@ impl Flow {
         flow
     }
 
-    /// The variables that steps after this one may read before they write them.
+    /// Returns the variables that steps after this one may read before they write them.
     fn after(&self, step: usize) -> Variables {
         let needed = |edge: &Edge| &self.live[edge.to] - &edge.written;
         self.edges[step].iter().map(needed).fold(Variables::new(), |all, one| &all | &one)
     }
 }
 
-/// The variables that operations read.
+/// Returns the variables that operations read.
 pub fn reads<'a>(ops: impl Iterator<Item = &'a Op>) -> Variables {
     let read = |op: &Op| match &op.kind {
         OpKind::ReadContext(id) => Some(id.index()),
@@ -75,7 +76,7 @@ pub fn reads<'a>(ops: impl Iterator<Item = &'a Op>) -> Variables {
 /// A jump to a step.
 struct Edge {
     to: usize,
-    /// The variables that have been written whenever it is taken.
+    /// The variables that are always written before the jump is taken.
     written: Variables,
 }
 

@@ -9,7 +9,7 @@ use wireloom_ir::{Block, Code, Engine, EngineId, Op, OpKind, Program, Step};
 
 use super::calls::split_phase;
 
-/// Returns the regions of a step, if it is in that form.
+/// Returns the regions of a step, if it is in the form of regions.
 pub fn regions(step: &Step) -> Option<[&Block; 3]> {
     match &step.code {
         Code::Regions { request, edit, jump } => Some([request, edit, jump]),
@@ -27,12 +27,12 @@ pub fn successors(step: &Step) -> impl Iterator<Item = usize> {
     ops(step).filter_map(next_step)
 }
 
-/// The facts about a step that the generator needs before it writes any step.
+/// The properties of a step that the generator needs before it writes any step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepPlan {
     /// Whether threads wait here: the step has calls worth a prefetch, has calls that must keep the
-    /// order of arrival, begins a loop, or follows a long chain of steps that do not wait. Any other
-    /// step executes as part of the step that jumps to it.
+    /// order of arrival, begins a loop, or follows a long chain of steps that do not wait. Any
+    /// other step executes as part of the step that jumps to it.
     pub waits: bool,
     /// The order-sensitive offloads that the step calls, one bit each.
     pub ordered: u64,
@@ -80,7 +80,7 @@ pub fn plan(program: &Program, id: EngineId) -> Vec<StepPlan> {
     for (from, step) in engine.steps.iter().enumerate() {
         successors(step).for_each(|to| predecessors[to].push(from));
     }
-    // The last first, since most jumps lead forward.
+    // Visit the last step first, since most jumps lead forward.
     let mut open: BTreeSet<usize> = (0..plans.len()).collect();
     while let Some(step) = open.pop_last() {
         let reach = plans[step].reach;
@@ -94,16 +94,16 @@ pub fn plan(program: &Program, id: EngineId) -> Vec<StepPlan> {
     plans
 }
 
-/// The most calls of an engine whose memory is fetched while other packets are executed. Each takes
-/// functions and lists of its own; engines with more are compiled without optimisation, and their
-/// calls wait for their memory.
+/// The most calls of an engine whose memory is fetched while other packets are executed. Each call
+/// needs functions and lists. Engines with more calls are compiled without optimisation, and their
+/// calls wait for memory.
 const MOST_PREFETCHED: usize = 256;
 
-/// The most steps in a chain in which none waits. Each is a call of the one before, on the thread's
-/// stack if the C compiler does not optimise.
+/// The longest chain of steps that do not wait. Each step is a call from the previous one, on the
+/// thread's stack if the C compiler does not optimise.
 const LONGEST_CHAIN: u32 = 64;
 
-/// Lets threads wait in long chains of steps in which none waits.
+/// Makes threads wait within long chains of steps that do not wait.
 fn break_chains(engine: &Engine, plans: &mut [StepPlan]) {
     let mut before = vec![0; plans.len()];
     for (from, step) in engine.steps.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! C as a tree. The generator builds it, queries its uses and exits, and prints it once
+//! C as a tree. The generator builds it, searches it for uses and exits, and prints it once
 //! ([`print`](super::print)). It has only the constructs that generated code needs.
 
 use wireloom_ir::Loc;
@@ -22,7 +22,7 @@ pub enum Expr {
     Index(Box<Expr>, Box<Expr>),
     /// `a++`
     Increment(Box<Expr>),
-    /// An operator in front of its operand.
+    /// An operator before its operand.
     Prefix(Prefix, Box<Expr>),
     /// `(type)a`
     Cast(Type, Box<Expr>),
@@ -43,7 +43,7 @@ pub enum Expr {
     SizeOfType(Type),
 }
 
-/// The target of an element of an initialiser.
+/// The target of an initialiser's element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Designator {
     /// `.field`
@@ -52,7 +52,7 @@ pub enum Designator {
     Element(String),
 }
 
-/// An operator in front of its operand.
+/// An operator before its operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefix {
     /// `!a`
@@ -84,14 +84,14 @@ pub enum Binary {
     Either,
 }
 
-/// A type: a name, which may be constant, or a pointer to it, or an array of it without a size.
+/// A type: a name, which may be constant, a pointer to it, or an array of it without a size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// The name, with `struct` in front of a tag.
+    /// The name, including `struct` for a tag.
     pub name: String,
     /// Whether the named type is constant.
     pub is_const: bool,
-    /// The derivation from the named type.
+    /// How the type is derived from the named type.
     pub shape: Shape,
 }
 
@@ -111,13 +111,11 @@ pub enum Shape {
 /// A declaration of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {
-    /// The type, of an element if there are `sizes`.
+    /// The type. For an array, the type of an element.
     pub ty: Type,
-    /// The name.
     pub name: String,
     /// Sizes of an array, outermost first.
     pub sizes: Vec<Expr>,
-    /// The initial value.
     pub value: Option<Expr>,
     /// A comment at the end of the line.
     pub comment: Option<String>,
@@ -139,9 +137,7 @@ pub enum Field {
 pub struct Aggregate {
     /// Whether it is a union.
     pub is_union: bool,
-    /// Its tag, if it has one.
     pub tag: Option<String>,
-    /// Its fields.
     pub fields: Vec<Field>,
 }
 
@@ -195,7 +191,6 @@ pub struct Signature {
     pub storage: &'static str,
     /// The type of the result.
     pub returns: Type,
-    /// The name.
     pub name: String,
     /// Types and names of the parameters.
     pub parameters: Vec<(Type, String)>,
@@ -225,17 +220,17 @@ pub enum Item {
 }
 
 impl Expr {
-    /// A name.
+    /// Creates a name.
     pub fn name(name: impl Into<String>) -> Self {
         Self::Name(name.into())
     }
 
-    /// A number in C notation.
+    /// Creates a number in C notation.
     pub fn number(number: impl ToString) -> Self {
         Self::Number(number.to_string())
     }
 
-    /// A call of a function by name.
+    /// Creates a call of a function by name.
     pub fn call(function: impl Into<String>, arguments: impl IntoIterator<Item = Expr>) -> Self {
         Self::Call(Box::new(Self::name(function)), arguments.into_iter().collect())
     }
@@ -317,7 +312,7 @@ impl Expr {
         Stmt::Expr(self.cast(Type::named("void")))
     }
 
-    /// Whether the expression uses a name. Names of fields do not count.
+    /// Returns whether the expression uses a name. Names of fields do not count.
     pub fn uses(&self, name: &str) -> bool {
         matches!(self, Self::Name(own) if own == name)
             || self.operands().into_iter().any(|operand| operand.uses(name))
@@ -344,7 +339,7 @@ impl Expr {
 }
 
 impl Type {
-    /// A type by name.
+    /// Creates a type by name.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), is_const: false, shape: Shape::Value }
     }
@@ -354,25 +349,25 @@ impl Type {
         Self::named(format!("struct {tag}"))
     }
 
-    /// The type as a constant.
+    /// Returns the type as a constant.
     #[must_use]
     pub fn constant(self) -> Self {
         Self { is_const: true, ..self }
     }
 
-    /// A pointer to the type.
+    /// Returns a pointer to the type.
     #[must_use]
     pub fn pointer(self) -> Self {
         Self { shape: Shape::Pointer, ..self }
     }
 
-    /// A constant pointer to the type.
+    /// Returns a constant pointer to the type.
     #[must_use]
     pub fn const_pointer(self) -> Self {
         Self { shape: Shape::ConstPointer, ..self }
     }
 
-    /// An array of the type.
+    /// Returns an array of the type.
     #[must_use]
     pub fn array(self) -> Self {
         Self { shape: Shape::Array, ..self }
@@ -392,7 +387,7 @@ impl From<String> for Type {
 }
 
 impl Declaration {
-    /// A declaration of an object without a value.
+    /// Declares an object without a value.
     pub fn new(ty: impl Into<Type>, name: impl Into<String>) -> Self {
         Self {
             ty: ty.into(),
@@ -442,7 +437,7 @@ impl From<Declaration> for Field {
 }
 
 impl Stmt {
-    /// A function call as a statement.
+    /// Creates a function call as a statement.
     pub fn call(function: impl Into<String>, arguments: impl IntoIterator<Item = Expr>) -> Self {
         Self::Expr(Expr::call(function, arguments))
     }
@@ -484,7 +479,7 @@ impl Stmt {
     }
 }
 
-/// Whether statements, including nested ones, use a name in an expression.
+/// Returns whether statements, including nested ones, use a name in an expression.
 pub fn uses(statements: &[Stmt], name: &str) -> bool {
     statements.iter().any(|statement| {
         statement.expressions().into_iter().any(|expression| expression.uses(name))
@@ -492,7 +487,7 @@ pub fn uses(statements: &[Stmt], name: &str) -> bool {
     })
 }
 
-/// Whether statements, including nested ones, assign to an object by its name.
+/// Returns whether statements, including nested ones, assign to an object by its name.
 pub fn assigns(statements: &[Stmt], name: &str) -> bool {
     statements.iter().any(|statement| {
         matches!(statement, Stmt::Assign(Expr::Name(own), _) if own == name)
@@ -500,7 +495,7 @@ pub fn assigns(statements: &[Stmt], name: &str) -> bool {
     })
 }
 
-/// Whether statements, including nested ones, jump to a label.
+/// Returns whether statements, including nested ones, jump to a label.
 pub fn jumps_to(statements: &[Stmt], label: &str) -> bool {
     statements.iter().any(|statement| {
         matches!(statement, Stmt::Goto(to) if to == label)
@@ -508,7 +503,7 @@ pub fn jumps_to(statements: &[Stmt], label: &str) -> bool {
     })
 }
 
-/// Whether control never continues after the statements: the last one returns or jumps.
+/// Returns whether control never continues after the statements: the last one returns or jumps.
 pub fn leaves(statements: &[Stmt]) -> bool {
     matches!(statements.last(), Some(Stmt::Return(_) | Stmt::Goto(_)))
 }

@@ -16,7 +16,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// The class of values of `width` bits.
+    /// Returns the class of values of `width` bits.
     pub fn class(self, width: u32) -> Class {
         match (self, width) {
             (_, 0 | 1) => Class::Bool,
@@ -27,7 +27,7 @@ impl Model {
         }
     }
 
-    /// The number of bits of a word of a wide value, which is the size of a register.
+    /// Returns the number of bits of a word of a wide value, which is the size of a register.
     pub fn word_bits(self) -> u32 {
         match self {
             Self::Bits64 => 64,
@@ -35,27 +35,27 @@ impl Model {
         }
     }
 
-    /// The number of bits of the largest scalar.
+    /// Returns the number of bits of the largest scalar.
     pub fn scalar_bits(self) -> u32 {
         2 * self.word_bits()
     }
 
-    /// The number of words of a value of `width` bits.
+    /// Returns the number of words of a value of `width` bits.
     pub fn words(self, width: u32) -> u32 {
         width.div_ceil(self.word_bits())
     }
 
-    /// The C type of values of `width` bits.
+    /// Returns the C type of values of `width` bits.
     pub fn c_type(self, width: u32) -> Type {
         self.class(width).c_type()
     }
 
-    /// A value of `width` bits.
+    /// Creates an operand of `width` bits.
     pub fn operand(self, c: Expr, width: u32) -> Operand {
         Operand { c, width, constant: None, model: self }
     }
 
-    /// A C constant: decimal if it is small, else hexadecimal. Not for wide values.
+    /// Returns a C constant: decimal if it is small, else hexadecimal. Not for wide values.
     pub fn literal(self, value: &Bits) -> Expr {
         let low = value.low_u64();
         let digits = |v: u64| if v < 1024 { format!("{v}") } else { format!("{v:#x}") };
@@ -68,7 +68,7 @@ impl Model {
         }
     }
 
-    /// The initialiser of a wide constant.
+    /// Returns the initialiser of a wide constant.
     pub fn wide_literal(self, value: &Bits) -> Expr {
         let words: Vec<Expr> = match self {
             Self::Bits64 => {
@@ -83,12 +83,12 @@ impl Model {
         Expr::List(vec![Expr::List(words)])
     }
 
-    /// The mask of the low `width` bits, as a constant of the class that holds them.
+    /// Returns the mask of the low `width` bits, as a constant of the class that holds them.
     pub fn mask(self, width: u32) -> Expr {
         self.literal(&Bits::ones(width))
     }
 
-    /// The mask of the used bits of a wide value's most significant word.
+    /// Returns the mask of the used bits of a wide value's most significant word.
     pub fn top_mask(self, width: u32) -> Expr {
         let used = match width % self.word_bits() {
             0 => self.word_bits(),
@@ -102,12 +102,12 @@ impl Model {
     }
 }
 
-/// A constant of 128 bits from its two halves.
+/// Builds a constant of 128 bits from its two halves.
 fn double(high: u64, low: u64) -> Expr {
     Expr::call("WL_U128", [high, low].map(|half| Expr::number(format!("UINT64_C({half:#x})"))))
 }
 
-/// The representation of a value. It is always below `2^width`; bits of the C type above the width
+/// The representation of a value. It is always below `2^width`: bits of the C type above the width
 /// are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -123,7 +123,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// The number of bits of the C type; 1 for `bool`.
+    /// Returns the number of bits of the C type; 1 for `bool`.
     pub fn bits(self) -> u32 {
         match self {
             Self::Bool => 1,
@@ -133,12 +133,12 @@ impl Class {
         }
     }
 
-    /// Whether the value is a structure of words.
+    /// Returns whether the value is a structure of words.
     pub fn is_wide(self) -> bool {
         matches!(self, Self::Wide(_))
     }
 
-    /// The C type.
+    /// Returns the C type.
     pub fn c_type(self) -> Type {
         Type::named(match self {
             Self::Bool => "bool".into(),
@@ -148,7 +148,7 @@ impl Class {
         })
     }
 
-    /// A zero of the type, as an initialiser.
+    /// Returns a zero of the type, as an initialiser.
     pub fn zero(self) -> Expr {
         match self {
             Self::Bool => Expr::name("false"),
@@ -157,12 +157,12 @@ impl Class {
         }
     }
 
-    /// A zero of the type, as an expression.
+    /// Returns a zero of the type, as an expression.
     pub fn zero_value(self) -> Expr {
         self.value_of(self.zero())
     }
 
-    /// An initialiser of the type, as an expression.
+    /// Converts an initialiser of the type to an expression.
     pub fn value_of(self, initialiser: Expr) -> Expr {
         match initialiser {
             Expr::List(items) => Expr::Object(self.c_type(), items),

@@ -1,4 +1,4 @@
-//! Calls of offloads in a BPF program: on maps that the process shares, or computed in place.
+//! Calls of offloads in a BPF program: on maps that the process shares, or computed by the program.
 
 use wireloom_bits::Bits;
 use wireloom_compile::analysis::order;
@@ -40,7 +40,6 @@ impl Maps {
         Self { maps, needs_time }
     }
 
-    /// Returns all maps.
     pub fn all(&self) -> &[Map] {
         &self.maps
     }
@@ -55,10 +54,11 @@ impl Maps {
     }
 }
 
-/// The most elements of a counter that each processor has for itself: 16 MiB.
+/// The most elements of a counter that is kept per processor: 16 MiB.
 const OWN_COUNTERS: u64 = 1 << 20;
 
-/// Returns what the map of an offload holds, which packets change or not; `None` if it has none.
+/// Returns the content of the map of an offload. `is_changed` says whether packets change it.
+/// Returns `None` if the offload has no map.
 fn content(config: &Config, is_changed: bool) -> Option<Content> {
     let size = || config.param("size").low_u64();
     Some(match config.kind.as_str() {
@@ -79,15 +79,17 @@ fn content(config: &Config, is_changed: bool) -> Option<Content> {
     })
 }
 
-/// The binary logarithm of the size of a part of a prefix table: its direct table and as much again,
-/// so that the first part of a small table is all of it; at least a value, and a page.
+/// Returns the binary logarithm of the size in bytes of a part of a prefix table. A part is twice
+/// as large as the direct table, so that a small table fits into its first part. It is at least as
+/// large as a value, and as a page.
 fn part_bits(width: u32, stride: u32) -> u32 {
-    // Entries of tables for keys of 19 to 32 bits have 4 bytes if these consist of blocks, as most do.
+    // Tables for keys of 19 to 32 bits have entries of 4 bytes if they consist of blocks, as most
+    // do.
     let entry_bits = if (19..=32).contains(&width) { 2 } else { 3 };
     (width.min(18) + entry_bits + 1).max(stride.ilog2() + 3).max(12)
 }
 
-/// Writes a call, which is counted.
+/// Writes a call, and counts it.
 pub fn call(
     maps: &Maps,
     counted: &Counted,
@@ -150,8 +152,8 @@ pub fn call(
     body
 }
 
-/// Whether a reply says that an entry was found: by its most significant bit, or of a prefix table
-/// by a value that is not the miss value.
+/// Returns whether a reply reports an entry: by its most significant bit or, for a prefix table, by
+/// a value other than the miss value.
 fn has_found(call: &Call<'_>, reply: &Expr) -> Expr {
     if call.method.tells_found() {
         return found(reply, call.width);
@@ -169,7 +171,7 @@ fn has_found(call: &Call<'_>, reply: &Expr) -> Expr {
     }
 }
 
-/// Whether a call of a method can be written.
+/// Returns whether a BPF program supports calls of a method.
 pub fn is_written(config: &Config, method: &Method) -> bool {
     match config.kind.as_str() {
         "lpm" => method.name == "search",
@@ -274,7 +276,7 @@ fn exact(call: &Call<'_>, offload: usize) -> Option<Vec<Stmt>> {
     })
 }
 
-/// The address of a constant object of a structure.
+/// Returns the address of a constant object of a structure.
 fn object(tag: &str, fields: Vec<Expr>) -> Expr {
     Expr::Object(Type::structure(tag).constant(), fields).address()
 }

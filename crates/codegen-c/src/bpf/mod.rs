@@ -1,13 +1,14 @@
 //! Step IR to C for a BPF program in the kernel's XDP hook.
 //!
-//! Each packet is executed from its first step to its end by the processor that received it. There
-//! is no batch, and steps do not wait. A function calls all steps in their order, each if it is the
-//! next one; the packet thus makes all its jumps forward in one pass, and each jump back begins
-//! another. Compiled with `WL_JOINED`, steps are part of that function. Else a step is a global function
-//! of its own, which the kernel's verifier checks alone, so that its work grows with the length of the
-//! program and not with the number of ways through it.
+//! The processor that received a packet executes it from its first step to its end. There is no
+//! batch, and steps do not wait. A function calls all steps in order, each if it is the next one.
+//! So the packet makes all its jumps forward in one pass, and each jump back begins another pass.
+//! Compiled with `WL_JOINED`, steps are part of that function. Otherwise each step is a separate
+//! global function, which the kernel's verifier checks alone. Then the verifier's work grows with
+//! the length of the program, not with the number of paths through it.
 //!
-//! [`refusal`] names what has no place there; [`calls`] writes calls of offloads.
+//! [`refusal`] names the parts of a program that BPF cannot execute; [`calls`] writes calls of
+//! offloads.
 
 mod calls;
 mod refusal;
@@ -33,7 +34,7 @@ use super::{
     wide_sizes, widths,
 };
 
-/// The runtime: names and texts of its headers.
+/// The names and texts of the runtime's headers.
 pub const RUNTIME: &[(&str, &str)] = &[
     ("base.h", include_str!("../../runtime/bpf/base.h")),
     ("bits.h", include_str!("../../runtime/bpf/bits.h")),
@@ -51,8 +52,8 @@ pub const RUNTIME: &[(&str, &str)] = &[
     ("entry.h", include_str!("../../runtime/bpf/entry.h")),
 ];
 
-/// Flags of the compiler. Version 3 of the instruction set has 32-bit operations and atomic
-/// additions (Linux 5.12).
+/// Compiler flags. Version 3 of the instruction set has 32-bit operations and atomic additions
+/// (Linux 5.12).
 pub const FLAGS: &[&str] = &[
     "-std=gnu11",
     "-O2",
@@ -68,23 +69,24 @@ pub const FLAGS: &[&str] = &[
 /// A program as C for BPF.
 #[derive(Clone, Debug)]
 pub struct BpfProgram {
-    /// The source.
+    /// The C source.
     pub text: String,
-    /// Its functions, in the order of the source. Those of the runtime follow in [`FUNCTIONS`].
+    /// The program's functions, in the order of the source. The runtime's functions follow in
+    /// [`FUNCTIONS`].
     pub functions: Vec<(String, Takes)>,
     /// The maps of the engine's offloads.
     pub maps: Vec<Map>,
-    /// What its threads count.
+    /// The layout of the thread's counts.
     pub counted: Counted,
 }
 
-/// The numbers that a thread counts, in their order: how often it began each step, and for each
-/// method of each offload its calls and those that found an entry.
+/// The layout of a thread's counts: how often it began each step, then for each method of each
+/// offload its calls and the calls that found an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// How many steps there are.
+    /// The number of steps.
     pub steps: usize,
-    /// For each offload where its methods' numbers begin, and at the end how many there are.
+    /// The index at which each offload's counts begin, and finally the number of all counts.
     pub offloads: Vec<usize>,
 }
 
@@ -101,28 +103,28 @@ impl Counted {
         Self { steps: engine.steps.len(), offloads }
     }
 
-    /// How many numbers there are.
+    /// Returns the number of counts.
     pub fn len(&self) -> usize {
         self.offloads.last().copied().unwrap_or_default()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no counts.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The calls of a method of an offload.
+    /// Returns the count of a method's calls.
     fn calls(&self, offload: usize, method: usize) -> Expr {
         counted(self.offloads[offload] + 2 * method)
     }
 
-    /// Those that found an entry.
+    /// Returns the count of a method's calls that found an entry.
     fn found(&self, offload: usize, method: usize) -> Expr {
         counted(self.offloads[offload] + 2 * method + 1)
     }
 }
 
-/// A number that the thread counts.
+/// Returns a count of the thread.
 fn counted(index: usize) -> Expr {
     Expr::name("t").arrow("counted").at(index)
 }
@@ -130,14 +132,13 @@ fn counted(index: usize) -> Expr {
 /// The parameters of a function, for the kernel's verifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// The kernel's description of a frame, and so many numbers.
+    /// The kernel's description of a frame, and this number of integers.
     Frame(u32),
-    /// A thread.
     Thread,
-    /// A packet and so many numbers.
+    /// A packet and this number of integers.
     Packet(u32),
-    /// A number, and where a thread's address is: the body of a loop. It is checked where it is
-    /// called.
+    /// The body of a loop: an integer, and the address of a pointer to a thread. The verifier
+    /// checks it at its call.
     Body,
 }
 
@@ -155,56 +156,56 @@ pub const FUNCTIONS: &[(&str, Takes)] = &[
     (TRIAL, Takes::Frame(0)),
 ];
 
-/// The entry for the frames of a port.
+/// The entry point for the frames of a port.
 pub const LIVE: &str = "wl_live";
-/// The entry for trials.
+/// The entry point for trials.
 pub const TRIAL: &str = "wl_trial";
 
 /// The map of an offload.
 #[derive(Clone, Debug)]
 pub struct Map {
-    /// The symbol in the program.
+    /// The map's symbol in the program.
     pub symbol: String,
     /// The index of the offload in the engine.
     pub offload: usize,
-    /// What it holds.
     pub content: Content,
 }
 
-/// What a map holds.
+/// The content of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Elements of so many words, which packets change: an array map.
+    /// Elements that packets change: an array map.
     Elements {
-        /// How many.
+        /// The number of elements.
         count: u64,
-        /// Words of each.
+        /// Words per element.
         words: u32,
     },
-    /// Counts of packets and bytes, which packets change: an array map with all of them for each
-    /// processor, one after the other.
+    /// Counts of packets and bytes, which packets change: an array map with all counters of each
+    /// processor, one processor after the other.
     Counters {
-        /// How many there are for a processor.
+        /// The number of counters per processor.
         count: u64,
     },
-    /// Elements that packets only read: a map of one array map, which another takes the place of.
+    /// Elements that packets only read: a map that holds one array map, which another array map can
+    /// replace.
     ReadOnly {
-        /// How many.
+        /// The number of elements.
         count: u64,
-        /// Words of each.
+        /// Words per element.
         words: u32,
     },
     /// Values by key, each after two words with its last touch: a hash map, and an array map of one
     /// element with the table's clock.
     Keys {
-        /// The most keys.
+        /// The largest number of keys.
         count: u64,
-        /// Words of a key.
+        /// Words per key.
         key: u32,
-        /// Words of a value.
+        /// Words per value.
         words: u32,
     },
-    /// A prefix table: a map of one array map, whose contents runtime/c/bpf/lpm.h describes.
+    /// A prefix table: a map that holds one array map. runtime/c/bpf/lpm.h describes its contents.
     Prefixes {
         /// The distance of values in words, a power of two.
         stride: u32,
@@ -214,7 +215,7 @@ pub enum Content {
 }
 
 impl Map {
-    /// The symbol of the clock of a table of keys.
+    /// Returns the symbol of the clock of a table of keys.
     pub fn clock(&self) -> String {
         format!("{}_clock", self.symbol)
     }
@@ -222,7 +223,7 @@ impl Map {
 
 const MODEL: Model = Model::Bits64;
 
-/// Returns a program, whose steps are in the form of regions, as C for BPF.
+/// Translates a program, whose steps are in the form of regions, to C for BPF.
 ///
 /// # Errors
 /// The parts of the program that such a program cannot hold.
@@ -233,7 +234,7 @@ pub fn generate(program: &Program) -> Result<BpfProgram, Vec<Refused>> {
     generate_watched(program, None)
 }
 
-/// The same program, which also passes packets on to the process while somebody watches.
+/// As [`generate`], but the program also passes packets on to the process while someone watches.
 ///
 /// # Errors
 /// As [`generate`].
@@ -254,7 +255,6 @@ pub fn generate_watched(
 struct Writer<'a> {
     program: &'a Program,
     prefix: String,
-    /// The names of the steps' functions.
     steps: Vec<String>,
     context: Vec<String>,
     arrays: Vec<String>,
@@ -340,7 +340,7 @@ impl<'a> Writer<'a> {
         ops.any(|op| matches!(op.kind, OpKind::ReadMeta(wireloom_ir::Meta::Arrival)))
     }
 
-    /// The structure of a thread: the packet in hand, the context, and what it counts.
+    /// Writes the structure of a thread: the packet in hand, the context, and the counts.
     fn thread(&self) -> Vec<Item> {
         let engine = self.engine();
         let variables = engine.context.iter().zip(&self.context);
@@ -407,7 +407,7 @@ impl<'a> Writer<'a> {
             statements.push(end("WL_NOTHING", Expr::number(0), Expr::number(0)));
         }
         let thread = || Expr::name("t");
-        // The compiler must not compute addresses before the check.
+        // Keep the compiler from computing addresses before the check.
         let mut body = vec![
             Stmt::If(thread().not(), vec![Stmt::Return(Expr::number(0))]),
             Stmt::call("WL_OPAQUE", [thread()]),
@@ -445,7 +445,7 @@ impl<'a> Writer<'a> {
         ]
     }
 
-    /// The function that executes a packet up to its next jump back.
+    /// Writes the function that executes a packet up to its next jump back.
     fn pass(&self) -> Vec<Item> {
         let (thread, step) = (|| Expr::name("t"), || Expr::name("step"));
         let at = || thread().arrow("packet").member("at");
@@ -477,7 +477,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Ends the packet's way.
+/// Ends the packet's execution.
 fn end(verdict: &str, reasons: Expr, value: Expr) -> Stmt {
     Stmt::Return(Expr::call("wl_end", [Expr::name("p"), Expr::name(verdict), reasons, value]))
 }
@@ -518,12 +518,12 @@ impl StepEffects<'_> {
     }
 }
 
-/// The number of words of an offload's values.
+/// Returns the number of words of an offload's values.
 fn words(config: &Config) -> u32 {
     MODEL.words(config.value.as_ref().map_or(1, wireloom_offloads::Layout::width)).max(1)
 }
 
-/// Makes a refusal of a step.
+/// Builds a refusal of a step.
 fn refused(engine: &str, step: &Step, offload: Option<&str>, why: &str) -> Refused {
     let place = match offload {
         Some(offload) => format!("engine `{engine}`, step `{}`, offload `{offload}`", step.name),

@@ -1,4 +1,4 @@
-//! What a BPF program cannot hold.
+//! Finds the parts of a program that a BPF program cannot execute.
 
 use std::collections::BTreeSet;
 
@@ -9,17 +9,17 @@ use super::super::emitter::proved_room;
 use super::super::plan;
 use super::calls;
 
-/// The widest value in bits. Wide values are on the stack, which has 512 bytes for all functions
-/// under way.
+/// The widest value in bits. Wide values are on the stack, which has 512 bytes for all active
+/// functions together.
 const WIDEST: u32 = 512;
-/// The widest value that is multiplied or divided: BPF has no instructions for more.
+/// The widest operands in bits of a multiplication or division: BPF has no instructions for more.
 const WIDEST_PRODUCT: u32 = 64;
-/// The widest key of a prefix table.
+/// The widest key of a prefix table in bits.
 const WIDEST_PREFIX: u32 = 128;
 /// The largest context in bytes.
 const LARGEST_CONTEXT: u64 = 16 << 10;
 
-/// A part of a program that a BPF program cannot hold.
+/// A part of a program that a BPF program cannot execute.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refused {
@@ -31,7 +31,7 @@ pub struct Refused {
     pub message: String,
 }
 
-/// Returns the parts of a program that a BPF program cannot hold.
+/// Returns the parts of a program that a BPF program cannot execute.
 ///
 /// # Panics
 /// If a step is not in the form of regions, or the program does not verify.
@@ -79,7 +79,7 @@ pub fn refusals(program: &Program) -> Vec<Refused> {
     refused
 }
 
-/// Returns the offload and the reason.
+/// Returns the offload, if one is concerned, and the reason why an operation is refused.
 fn refusal(engine: &Engine, step: &Step, op: &Op) -> Option<(Option<String>, String)> {
     let why = match &op.kind {
         OpKind::Exit(Exit::Emit(_)) => {

@@ -1,17 +1,18 @@
-//! What a program that is watched passes on: the points, and a filter in C over the headers that
-//! runtime/c/bpf/filter.h reads.
+//! The packets that a watched program passes on: the points, and a filter in C over the headers
+//! that runtime/c/bpf/filter.h reads.
 
 use wireloom_bits::Bits;
 
 use super::super::tree::{Binary, Declaration, Expr, Item, Signature, Stmt, Type};
 use super::MODEL;
 
-/// What is passed on.
+/// Selects the packets to pass on.
 #[derive(Clone, Debug)]
 pub struct Watch {
-    /// Where packets are of interest: a bit for each `WL_POINT_...` of runtime/c/bpf/watch.h.
+    /// The points at which packets are passed on: a bit for each `WL_POINT_...` of
+    /// runtime/c/bpf/watch.h.
     pub points: u32,
-    /// Which packets.
+    /// The packets to pass on.
     pub filter: Test,
 }
 
@@ -22,26 +23,26 @@ pub enum Test {
     All,
     /// Packets that have a field.
     Has(Header),
-    /// Packets that have a field that compares so with a number.
+    /// Packets with a field that compares this way with a number.
     Number(Header, Comparison, u64),
     /// Packets of an IP version with an address inside a prefix, or outside it.
     Address {
-        /// The destination, or else the source.
+        /// Whether to test the destination. Otherwise the source is tested.
         is_destination: bool,
         /// 4 or 6.
         version: u8,
         /// The address, right-aligned.
         bits: u128,
-        /// Bits at its end that do not count.
+        /// The number of bits at the end of the address that do not count.
         rest: u32,
-        /// Inside.
+        /// Whether the address must be inside the prefix.
         is_inside: bool,
     },
-    /// Packets that another test does not take.
+    /// Packets that the other test rejects.
     Not(Box<Test>),
-    /// Packets that both take.
+    /// Packets that pass both tests.
     Both(Box<Test>, Box<Test>),
-    /// Packets that one of them takes.
+    /// Packets that pass at least one of the tests.
     Either(Box<Test>, Box<Test>),
 }
 
@@ -63,7 +64,7 @@ pub enum Header {
     L4Dst,
 }
 
-/// How a field compares with a number.
+/// A comparison of a field with a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Comparison {
@@ -76,7 +77,7 @@ pub enum Comparison {
 }
 
 impl Header {
-    /// The member, and the bit that says whether a packet has it.
+    /// Returns the member, and the bit that says whether a packet has the field.
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Port => ("port", "WL_HAS_PORT"),
@@ -128,7 +129,7 @@ impl Test {
             Self::Address { is_destination, version, bits, rest, is_inside } => {
                 let member = if *is_destination { "ip_dst" } else { "ip_src" };
                 let mask = u128::MAX.checked_shl(*rest).unwrap_or(0);
-                // Of IPv4 addresses 32 bits are there.
+                // IPv4 addresses have 32 bits.
                 let mask = if *version == 4 { mask & u128::from(u32::MAX) } else { mask };
                 let words = |value: u128| [number((value >> 64) as u64), number(value as u64)];
                 let arguments = [headers().member(member)];
@@ -147,7 +148,7 @@ impl Test {
 }
 
 impl Watch {
-    /// The definitions that the runtime needs.
+    /// Returns the definitions that the runtime needs.
     pub(super) fn items(&self) -> Vec<Item> {
         let packet = || Expr::name("p");
         let yes = || Stmt::Return(Expr::number(1));
@@ -163,7 +164,7 @@ impl Watch {
                 Declaration::new(Type::structure("wl_headers"), "h")
                     .with(Expr::List(vec![Expr::number(0)]))
                     .into(),
-                // What it does not reach, the process looks at.
+                // If the headers cannot be read, the process decides.
                 Stmt::If(read.not(), vec![yes()]),
                 Stmt::Return(self.filter.expr().nonzero()),
             ]);

@@ -1,4 +1,4 @@
-//! The expressions and statements of operations that are no effects.
+//! The expressions and statements of operations without effects.
 
 use std::sync::Arc;
 
@@ -69,8 +69,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Reads a constant array, which is written in front of everything else. The element after the
-    /// last one is zero, for all indices without an element.
+    /// Reads a constant array, which is written before all steps. The element after the last one is
+    /// zero. All out-of-range indices read it.
     fn table(&mut self, elements: &Arc<[Bits]>, index: Value, width: u32) -> Operand {
         let model = self.scope.model;
         let count = elements.len() as u64;
@@ -97,7 +97,7 @@ impl Emitter<'_> {
         self.element(Expr::name(name), index, count, width)
     }
 
-    /// Reads an element of an array; zero if there is none.
+    /// Reads an element of an array. The result is zero if the index is out of range.
     fn element(&mut self, elements: Expr, index: Value, count: u64, width: u32) -> Operand {
         let model = self.scope.model;
         if !self.scope.proves_indices {
@@ -113,8 +113,8 @@ impl Emitter<'_> {
         model.operand(inside.choose(element, model.class(width).zero_value()), width)
     }
 
-    /// Returns an index that is less than the number of elements, in a form that proves it where the
-    /// code must.
+    /// Returns an index below the number of elements. If the code must prove that, the expression
+    /// proves it.
     pub fn proved_index(&self, index: Expr, count: u64) -> Expr {
         if !self.scope.proves_indices {
             return index;
@@ -122,7 +122,8 @@ impl Emitter<'_> {
         Expr::call("wl_index", [index, Expr::number(proved_room(count) - 1)])
     }
 
-    /// Returns the index of an element of an array, or that of the zero after its last element.
+    /// Returns the index of an element of an array, or the index of the zero after its last
+    /// element.
     fn index(&mut self, index: Value, count: u64) -> Expr {
         let reach = self.width(index);
         let index = self.kept_operand(index);
@@ -146,8 +147,8 @@ impl Emitter<'_> {
         model.operand(c, width)
     }
 
-    /// An upper bound of a value of at most 64 bits, from the operations that it is made of. Looks
-    /// at `depth` of them in a row.
+    /// Returns an upper bound of a value of at most 64 bits, computed from the operations that
+    /// define it. Follows chains of up to `depth` operations.
     fn largest(&self, value: Value, depth: u32) -> u128 {
         let any = 1u128.checked_shl(self.width(value)).map_or(u128::MAX, |end| end - 1);
         let is_scalar = depth > 0 && self.width(value) <= 64;
@@ -164,8 +165,8 @@ impl Emitter<'_> {
         bound.min(any)
     }
 
-    /// An upper bound of a sum, a product or a left shift without overflow, of operands of at most
-    /// 64 bits.
+    /// Returns an upper bound of a sum, a product or a left shift of operands of at most 64 bits,
+    /// without overflow.
     fn exact(&self, op: BinaryOp, a: Value, b: Value, depth: u32) -> Option<u128> {
         if self.width(a) > 64 {
             return None;

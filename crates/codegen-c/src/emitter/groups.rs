@@ -1,5 +1,5 @@
-//! Effects in their order: neighbours with the same guard share one `if`, and what an effect would
-//! change is read before it.
+//! Orders effects. Adjacent effects with the same guard share one `if`, and values that an effect
+//! would change are read before it.
 
 use std::collections::HashSet;
 
@@ -15,8 +15,7 @@ impl Emitter<'_> {
     pub(super) fn effect(&mut self, index: usize, effects: &mut dyn Effects) {
         let op = self.ops[index];
         let guard = op.guard.filter(|g| self.constant(*g).is_none_or(|c| c.is_zero()));
-        // Statements before the `if` may depend on statements in it. In that case the `if` ends
-        // first.
+        // Statements before the `if` may depend on statements in it. Then the `if` ends first.
         if self.group.as_ref().is_some_and(|g| Some(g.guard) != guard)
             || op.kind.operands().iter().any(|v| self.depends_on_group(*v, guard))
         {
@@ -60,7 +59,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Returns the comment `/* file:line */` if an effect is from another line than the one before.
+    /// Returns the comment `/* file:line */` if an effect comes from another line than the previous
+    /// one.
     fn located(&mut self, op: &Op) -> Option<Stmt> {
         if op.loc.line == 0 || self.last_line == Some(op.loc) {
             return None;
@@ -105,9 +105,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether it would be too early to write the value now, before the open `if`: it needs a reply
-    /// of an effect in the `if`, or reads something that such an effect changes. A value that goes
-    /// into the `if` itself is never too early.
+    /// Returns whether writing the value now, before the open `if`, would be too early: it needs a
+    /// reply of an effect in the `if`, or reads something that such an effect changes. A value that
+    /// goes into the `if` itself is never too early.
     fn depends_on_group(&self, value: Value, guard: Option<Value>) -> bool {
         let Some(group) = &self.group else { return false };
         let (mut seen, mut safe) = (HashSet::new(), HashSet::new());
@@ -127,7 +127,8 @@ impl Emitter<'_> {
         false
     }
 
-    /// `safe` are values for which the answer is known to be no.
+    /// Decides [`depends_on_group`](Self::depends_on_group) for one value. `safe` caches the values
+    /// for which the result is false.
     fn unsafe_in_front(&self, value: Value, group: &Group, safe: &mut HashSet<Value>) -> bool {
         let mut open = vec![value];
         while let Some(value) = open.pop() {

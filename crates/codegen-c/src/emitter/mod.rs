@@ -2,11 +2,12 @@
 //!
 //! Step code is straight-line: every effect carries its guard, and values that only a guarded
 //! effect needs are computed unconditionally. C is easier to read, and runs faster, when an `if`
-//! holds everything that belongs to its condition. Effects are therefore written in their order,
-//! and neighbours with the same guard share one `if`. Any other operation is written when the first
-//! effect needs it: inside the `if` if nothing outside needs it, before the `if` if something
-//! outside does, and inline in the expression if it is used once. A read must keep its original
-//! result; it is written at the latest before the effect that would change what it reads.
+//! holds everything that belongs to its condition. Effects are therefore written in order, and
+//! adjacent effects with the same guard share one `if`. Any other operation is written when the
+//! first effect needs it. It goes inside the `if` if nothing outside needs it, before the `if` if
+//! something outside does, and inline in the expression if it is used once. A read must keep its
+//! original result, so it is written at the latest before the effect that would change the resource
+//! it reads.
 
 mod forms;
 mod groups;
@@ -26,25 +27,23 @@ use super::print;
 use super::tree::{Expr, Stmt};
 use super::types::Model;
 
-/// The longest expression, in characters, that is written in place. Longer ones get a name.
+/// The longest expression, in characters, that is written inline. Longer ones get a name.
 const LONGEST: usize = 96;
 
-/// `WL_REACH`: the farthest byte of the window at which a read may begin.
+/// `WL_REACH`: the last byte of the window at which a read may begin.
 pub const REACH: u64 = 560;
 
-/// The most operations in a row that bounds of offsets are computed from.
+/// The longest chain of operations from which bounds of offsets are computed.
 const MOST_LOOKED_AT: u32 = 6;
 
-/// The most operations in a row that have no names.
+/// The longest chain of operations without names.
 const DEEPEST: usize = 64;
 
 /// C expressions for the names that operations refer to, in the function being written.
 pub struct Scope<'a> {
-    /// The program.
     pub program: &'a Program,
     /// The engine that contains the step.
     pub engine: &'a Engine,
-    /// The step.
     pub step: &'a Step,
     /// The expression of each context variable.
     pub context: &'a [Expr],
@@ -52,17 +51,17 @@ pub struct Scope<'a> {
     pub arrays: &'a [Expr],
     /// The current packet, a pointer.
     pub packet: Expr,
-    /// The object in which fields of the packet are read and written: where its window lies, or the
-    /// packet.
+    /// The object through which fields of the packet are read and written: its window's position,
+    /// or the packet.
     pub window: Expr,
     /// The C compiler's types.
     pub model: Model,
-    /// Whether the code itself must prove that elements of arrays are inside: a verifier reads it.
-    /// Arrays then have [`proved_room`].
+    /// Whether the code itself must prove that array indices are in range, since a verifier reads
+    /// it. Arrays then have [`proved_room`].
     pub proves_indices: bool,
 }
 
-/// The room of an array whose indices are masked.
+/// Returns the number of elements of an array whose indices are masked.
 pub fn proved_room(count: u64) -> u64 {
     count.next_power_of_two()
 }
@@ -73,18 +72,18 @@ pub trait Effects {
     /// reply.
     fn effect(&mut self, emitter: &mut Emitter<'_>, op: &Op, result: Option<&Expr>) -> Vec<Stmt>;
 
-    /// Whether no statement may be placed before the `if` that holds this effect.
+    /// Returns whether no statement may be placed before the `if` that holds this effect.
     fn ends_group(&self, _op: &Op) -> bool {
         false
     }
 }
 
-/// The state of a value.
+/// The state of a value during emission.
 #[derive(Clone, Debug)]
 enum Made {
     /// Not written yet.
     No,
-    /// Written, or provided from the beginning, as this expression.
+    /// Written, or provided at the start, as this expression.
     Yes(Operand),
 }
 
@@ -104,7 +103,7 @@ struct Local {
     loc: Loc,
 }
 
-/// The source of a local's value.
+/// The initialisation of a local.
 enum Content {
     Initialiser(Expr),
     Statements(Fill),
@@ -115,33 +114,31 @@ struct Group {
     guard: Value,
     condition: Operand,
     lines: Vec<Line>,
-    /// Indices of the effects in it.
+    /// Indices of the effects in the `if`.
     effects: Vec<usize>,
 }
 
 /// Writes the operations of one function.
 pub struct Emitter<'a> {
-    /// The C expressions of names.
     pub scope: Scope<'a>,
     names: Names,
     ops: Vec<&'a Op>,
-    /// The operation that defines each value, and the one of the whole step that does, if the step
-    /// is in the form of regions.
+    /// The operation that defines each value; and, if the step is in the form of regions, its
+    /// definition in the whole step.
     definition: Vec<Option<usize>>,
     origins: Vec<Option<&'a Op>>,
-    /// The constant arrays that have been written, and their names.
+    /// The constant arrays written so far, with their names.
     tables: HashMap<Arc<[Bits]>, String>,
-    /// The number of uses of each value by live operations, and the number of these uses not yet
-    /// written.
+    /// The number of uses of each value by live operations, and the number of uses not yet written.
     uses: Vec<u32>,
     left: Vec<u32>,
-    /// The only guard under which each value is needed, if there is one.
+    /// The only guard under which each value is needed, if there is just one.
     only: Vec<Option<Value>>,
     made: Vec<Made>,
-    /// The reads that have not been looked at yet, and those whose results are still to be written.
+    /// The reads not yet examined, and the reads whose results are still to be written.
     reads: Peekable<std::vec::IntoIter<usize>>,
     waiting: Vec<usize>,
-    /// Whether an operand is being written, perhaps for another one.
+    /// Whether an operand is being written. Operands nest.
     is_inside: bool,
     written: Vec<bool>,
     top: Vec<Stmt>,
@@ -150,8 +147,8 @@ pub struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    /// Creates an emitter for these operations, in order. `wanted` are the values that are needed
-    /// in addition to those that the effects use.
+    /// Creates an emitter for these operations, in order. `wanted` are values that are needed in
+    /// addition to the operands of effects.
     pub fn new(scope: Scope<'a>, ops: Vec<&'a Op>, wanted: &[Value]) -> Self {
         let count = scope.step.values.len();
         let is_read = |index: &usize| reads(&ops[*index].kind).is_some();
@@ -184,8 +181,8 @@ impl<'a> Emitter<'a> {
     }
 
     fn analyse(&mut self, wanted: &[Value]) {
-        // `None`: not needed yet. `Some(None)`: needed everywhere. `Some(Some(g))`: needed under g
-        // only.
+        // `None`: not needed yet. `Some(None)`: needed everywhere. `Some(Some(g))`: needed only
+        // under g.
         let mut need: Vec<Option<Option<Value>>> = vec![None; self.uses.len()];
         let want = |need: &mut Vec<Option<Option<Value>>>, v: Value, under: Option<Value>| {
             need[v.index()] = match need[v.index()] {
@@ -231,17 +228,17 @@ impl<'a> Emitter<'a> {
         self.made[value.index()] = Made::Yes(self.scope.model.operand(c, width));
     }
 
-    /// The width of a value in bits.
+    /// Returns the width of a value in bits.
     pub fn width(&self, value: Value) -> u32 {
         self.scope.step.values[value.index()].width
     }
 
-    /// Whether a live operation of this function uses the value.
+    /// Returns whether a live operation of this function uses the value.
     pub fn is_used(&self, value: Value) -> bool {
         self.uses[value.index()] > 0
     }
 
-    /// Returns the constant that defines a value, if it is one.
+    /// Returns the constant that defines a value, if it is a constant.
     pub fn constant(&self, value: Value) -> Option<&'a wireloom_bits::Bits> {
         match &self.ops[self.definition[value.index()]?].kind {
             OpKind::Const(bits) => Some(bits),
@@ -249,7 +246,6 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Writes all effects.
     pub fn run(&mut self, effects: &mut dyn Effects) {
         for index in 0..self.ops.len() {
             let op = self.ops[index];
@@ -262,19 +258,18 @@ impl<'a> Emitter<'a> {
         self.close();
     }
 
-    /// Returns the statements that were written.
     pub fn finish(mut self) -> Vec<Stmt> {
         self.close();
         self.top
     }
 
-    /// Adds a statement outside all `if`s.
+    /// Appends a statement outside all `if`s.
     pub fn plain(&mut self, statement: Stmt) {
         self.close();
         self.top.push(statement);
     }
 
-    /// Returns a value that is needed outside all `if`s, never as an expression with operators.
+    /// Returns a value for use outside all `if`s. The result is never an expression with operators.
     pub fn kept_outside(&mut self, value: Value) -> Operand {
         self.close();
         self.kept_operand(value)
@@ -303,8 +298,8 @@ impl<'a> Emitter<'a> {
         self.names.give(&hint)
     }
 
-    /// Gives names to values in the middle of a long computation that is to be written, so that
-    /// neither this program nor the C compiler recurses deeply in it.
+    /// Gives names to values in the middle of a long computation, so that neither this program nor
+    /// the C compiler recurses deeply in it.
     fn shorten(&mut self, value: Value) {
         let mut needed = BTreeSet::new();
         let mut open = vec![value];
@@ -381,7 +376,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Returns the operand as [`operand`](Self::operand) does, but never an expression with
+    /// Returns the operand as [`operand`](Self::operand) does, but never as an expression with
     /// operators: callers may use it twice.
     pub fn kept_operand(&mut self, value: Value) -> Operand {
         let is_literal =

@@ -1,9 +1,9 @@
 //! An engine that takes packets: a structure for its thread and functions for its steps.
 //!
-//! A step that waits becomes two functions. The first computes the requests, prefetches the memory
-//! that they will need, and returns the state in which the thread waits. The second makes the calls
-//! and edits, and jumps: it ends with a call of the first function of the next step. Any other step
-//! is one function.
+//! A step that waits becomes two functions. The first computes the requests, prefetches their
+//! memory, and returns the state in which the thread waits. The second makes the calls and edits,
+//! and jumps: it ends with a call of the first function of the next step. Any other step is one
+//! function.
 
 mod split;
 mod step_effects;
@@ -26,23 +26,21 @@ use super::tree::{self, Binary, Declaration, Expr, Item, Signature, Stmt, Type, 
 use super::types::Model;
 use super::{exits, passing, source_line};
 
-/// The most jumps to a step that each get a copy of the step.
+/// The most jumps to a step that still gets a copy for each jump.
 const MOST_INLINE: usize = 8;
 
-/// The most operations of such a step.
+/// The most operations of a step that gets such copies.
 const LONGEST_INLINE: usize = 200;
 
-/// The parameter with the context that steps pass on to each other, and the object that holds it.
+/// The parameter with the context that steps pass to each other, and the object that holds it.
 const PASSING: &str = "passing";
 const RUN: &str = "run";
 
 /// The properties of an engine that all its functions share.
 pub struct PacketEngine<'a> {
-    /// The program.
     pub program: &'a Program,
-    /// The engine.
     pub engine: &'a Engine,
-    /// Prefix of the engine's own identifiers.
+    /// The prefix of the engine's identifiers.
     pub prefix: String,
     /// The plan of each step.
     pub plans: Vec<StepPlan>,
@@ -52,7 +50,8 @@ pub struct PacketEngine<'a> {
     rest_names: Vec<String>,
     context: Vec<String>,
     arrays: Vec<String>,
-    /// Whether each variable is passed from step to step, since no thread keeps it while it waits.
+    /// For each variable, whether steps pass it to each other. Then no thread keeps it while it
+    /// waits.
     is_passed: Vec<bool>,
     /// The expressions of the context's variables and of its arrays.
     variables: Vec<Expr>,
@@ -64,9 +63,9 @@ pub struct PacketEngine<'a> {
 }
 
 impl<'a> PacketEngine<'a> {
-    /// Plans the engine. `slot_index` gives the first slot of each offload; `functions` gives the C
-    /// function of each offload that is an engine. `counts` is whether steps and calls are counted:
-    /// then nothing happens twice, not even what could.
+    /// Plans the engine. `slot_index` is the first slot of each offload. `functions` is the C
+    /// function of each offload that is an engine. `counts` says whether steps and calls are
+    /// counted. Then no operation happens twice, even if it could.
     pub fn new(
         program: &'a Program,
         engine: &'a Engine,
@@ -129,43 +128,44 @@ impl<'a> PacketEngine<'a> {
         planned
     }
 
-    /// Which steps are executed before a thread's turn.
+    /// Returns the plan for early execution.
     pub fn ahead(&self) -> &Ahead {
         &self.ahead
     }
 
-    /// The slot of an offload that is no engine.
+    /// Returns the slot of an offload that is not an engine.
     pub fn slot(&self, offload: OffloadId) -> usize {
         self.slot_index[offload.index()]
     }
 
-    /// Whether threads keep values from the requests of a step until its replies.
+    /// Returns whether threads keep values from a step's requests until its replies.
     pub fn keeps(&self) -> bool {
         self.splits.iter().any(Split::keeps)
     }
 
-    /// Whether packets must keep their order at some offload.
+    /// Returns whether packets must keep their order at some offload.
     pub fn is_ordered(&self) -> bool {
         self.plans.iter().any(|plan| plan.ordered != 0)
     }
 
-    /// Whether threads keep a context.
+    /// Returns whether threads keep a context.
     pub fn has_context(&self) -> bool {
         self.is_passed.contains(&false) || !self.arrays.is_empty()
     }
 
-    /// Whether steps pass context on to each other.
+    /// Returns whether steps pass context to each other.
     pub fn passes(&self) -> bool {
         self.is_passed.contains(&true)
     }
 
-    /// Declares what the steps of one run of a thread pass on, if they do.
+    /// Declares the object for the context that steps pass to each other in one run of a thread, if
+    /// they do.
     pub fn declare_passing(&self) -> Option<Stmt> {
         let zero = Expr::List(vec![Expr::number(0)]);
         self.passes().then(|| Declaration::new(self.passing_type(), RUN).with(zero).into())
     }
 
-    /// The call that enters a step at the beginning of a run.
+    /// Returns the call that enters a step at the beginning of a run.
     pub fn begin(&self, step: usize, thread: Expr) -> Expr {
         let run = self.passes().then(|| Expr::name(RUN).address());
         Expr::call(self.enter(step), [Expr::name("m"), thread].into_iter().chain(run))
@@ -175,28 +175,28 @@ impl<'a> PacketEngine<'a> {
         Type::structure(&format!("{}_passing", self.prefix))
     }
 
-    /// The steps at which threads wait.
+    /// Returns the steps at which threads wait.
     pub fn waiting(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.plans.len()).filter(|step| self.plans[*step].waits)
     }
 
-    /// The name of the function that enters a step.
+    /// Returns the name of the function that enters a step.
     pub fn enter(&self, step: usize) -> String {
         format!("{}_{}", self.prefix, self.step_names[step])
     }
 
-    /// The name of the function that continues after the replies of a step have arrived.
+    /// Returns the name of the function that continues after the replies of a step have arrived.
     pub fn resume(&self, step: usize) -> String {
         format!("{}_{}_reply", self.prefix, self.step_names[step])
     }
 
-    /// The name of the function with the exits of a step that packets seldom take.
+    /// Returns the name of the function with the exits of a step that packets seldom take.
     fn rest(&self, step: usize) -> String {
         format!("{}_{}", self.prefix, self.rest_names[step])
     }
 
-    /// The names of the functions that take the searches of a step from one memory access to the
-    /// next, in order.
+    /// Returns the names of the functions that advance the searches of a step from one memory
+    /// access to the next, in order.
     pub fn advances(&self, step: usize) -> Vec<String> {
         let ops: Vec<&Op> = plan::ops(&self.engine.steps[step]).collect();
         let searches = self.splits[step].walks.iter();
@@ -206,8 +206,8 @@ impl<'a> PacketEngine<'a> {
             .collect()
     }
 
-    /// The name of the function that says whether a search of a step needs more accesses than it has
-    /// pauses, if one can.
+    /// Returns the name of the function that says whether a search of a step needs more accesses
+    /// than it has pauses, if some search can.
     pub fn further(&self, step: usize) -> Option<String> {
         let ops: Vec<&Op> = plan::ops(&self.engine.steps[step]).collect();
         let mut searches = self.splits[step].walks.iter().map(|(call, ..)| ops[*call]);
@@ -216,8 +216,8 @@ impl<'a> PacketEngine<'a> {
         can.then(|| format!("{}_{}_further", self.prefix, self.step_names[step]))
     }
 
-    /// The condition on which the searches of a step make use of a pause; `None` if one always does.
-    /// It is the same for all threads of a batch.
+    /// Returns the condition under which the searches of a step need a pause. Returns `None` if one
+    /// always does. The condition is the same for all threads of a batch.
     pub fn is_pause_needed(&self, step: usize, pause: usize) -> Option<Expr> {
         let ops: Vec<&Op> = plan::ops(&self.engine.steps[step]).collect();
         let searches = self.splits[step].walks.iter().map(|(call, ..)| ops[*call]);
@@ -229,13 +229,13 @@ impl<'a> PacketEngine<'a> {
         all?.into_iter().reduce(|any, one| any.binary(Binary::Either, one))
     }
 
-    /// The name of the state of a thread that waits at a step.
+    /// Returns the name of the state of a thread that waits at a step.
     pub fn state(&self, step: usize) -> String {
         format!("{}_AT_{}", self.prefix.to_uppercase(), self.step_names[step])
     }
 
-    /// The names of the states of a thread at a step whose calls keep no order: before its searches,
-    /// and after each pause of them.
+    /// Returns the names of the states of a thread at a step whose calls keep no order: before the
+    /// searches, and after each of their pauses.
     pub fn states(&self, step: usize) -> Vec<String> {
         let pauses = if self.plans[step].ordered == 0 { self.advances(step).len() } else { 0 };
         let paused = (1..=pauses).map(|pause| {
@@ -244,7 +244,7 @@ impl<'a> PacketEngine<'a> {
         std::iter::once(self.state(step)).chain(paused).collect()
     }
 
-    /// The name of the state of a thread that has ended.
+    /// Returns the name of the state of a thread that has ended.
     pub fn ended(&self) -> String {
         format!("{}_ENDED", self.prefix.to_uppercase())
     }
@@ -287,7 +287,7 @@ impl<'a> PacketEngine<'a> {
         items
     }
 
-    /// The signature of the function that enters a step.
+    /// Returns the signature of the function that enters a step.
     fn entrance(&self, step: usize) -> Signature {
         let mut signature = self.signature(self.enter(step), self.inline[step]);
         if self.passes() {
@@ -396,7 +396,7 @@ impl<'a> PacketEngine<'a> {
         }
         let around = self.surroundings();
         // A fetch needs no guard: it changes nothing, and a search stays inside its table for every
-        // key. A long search has one, since it would be in vain.
+        // key. A long search has a guard all the same, since it would be wasted.
         for op in fetched {
             let walk = split.walk(&all, op).map(|walk| self.kept(index, walk));
             let statement = match (part, &walk) {
@@ -440,8 +440,8 @@ impl<'a> PacketEngine<'a> {
         self.counts.then(|| Stmt::Expr(count.increment()))
     }
 
-    /// Writes the functions with the rest of the step: one of this signature for the packets that
-    /// the step changes, and perhaps one before it for all others.
+    /// Writes the functions for the rest of the step: one with this signature for the packets that
+    /// the step changes and, if that pays off, a cold one for all other packets.
     fn late_parts(&self, index: usize, comment: String, signature: Signature) -> Vec<Item> {
         let split = &self.splits[index];
         let early: HashSet<usize> = split.early.iter().copied().collect();
@@ -463,8 +463,8 @@ impl<'a> PacketEngine<'a> {
         let mut rest_signature =
             Signature { storage: "WL_COLD", ..self.signature(self.rest(index), false) };
         let mut arguments = vec![Expr::name("m"), Expr::name("t")];
-        // A copy: if the address of what is passed went to a function of its own, it would have to
-        // be in memory.
+        // Pass a copy: if the address of the passed context went to a separate function, the
+        // context would have to be in memory.
         if begins && uses(&rest, PASSING) {
             rest_signature.parameters.push((self.passing_type(), RUN.into()));
             arguments.push(Expr::name(PASSING).target());
@@ -481,7 +481,7 @@ impl<'a> PacketEngine<'a> {
     }
 
     /// Writes operations of the rest of the step. Effects other than exits keep their program
-    /// order. `otherwise` is what happens if no exit is taken.
+    /// order. `otherwise` is executed if no exit is taken.
     fn late_part(&self, index: usize, ops: &[Op], otherwise: Stmt) -> Vec<Stmt> {
         let mut emitter = Emitter::new(self.scope(index), ops.iter().collect(), &[]);
         for (value, name) in &self.splits[index].kept {
@@ -495,8 +495,8 @@ impl<'a> PacketEngine<'a> {
         body
     }
 
-    /// The pointer in the state of a search that says whether it has begun, if a thread may come to
-    /// the call without the pauses before it.
+    /// Returns the pointer in the state of a search that says whether it has begun, if a thread may
+    /// reach the call without its pauses.
     fn begun(&self, step: usize, op: &Op, walk: Option<&Expr>) -> Option<Expr> {
         let skips_pauses = self.plans[step].ordered != 0;
         skips_pauses.then_some(walk?).and_then(|walk| calls::begun(self.engine, op, walk))
@@ -515,12 +515,12 @@ impl<'a> PacketEngine<'a> {
         }
     }
 
-    /// The statement that ends the thread.
+    /// Returns the statement that ends the thread.
     fn end(&self) -> Stmt {
         Stmt::Return(Expr::name(self.ended()))
     }
 
-    /// Statements that continue at step `to`.
+    /// Returns the statements that continue at step `to`.
     fn jump(&self, from: usize, to: StepId) -> Vec<Stmt> {
         let mut statements = Vec::new();
         if to.index() <= from {
@@ -536,14 +536,14 @@ impl<'a> PacketEngine<'a> {
     }
 }
 
-/// Where the window of the packet lies.
+/// Returns the position of the packet's window.
 fn open() -> Expr {
     Expr::call("wl_open", [Expr::name("p")])
 }
 
-/// For each step, whether the function that enters it becomes part of those that jump to it: it never
-/// waits and ends the packet, it is short, and few steps jump to it. Context that is written before
-/// such a jump then stays in registers.
+/// Returns for each step whether the function that enters it is inlined into the steps that jump to
+/// it: it never waits, it ends the packet, it is short, and few steps jump to it. Context written
+/// before such a jump then stays in registers.
 fn inline(engine: &Engine, plans: &[StepPlan]) -> Vec<bool> {
     let mut jumps = vec![0; engine.steps.len()];
     engine.steps.iter().flat_map(plan::successors).for_each(|to| jumps[to] += 1);
@@ -556,28 +556,28 @@ fn inline(engine: &Engine, plans: &[StepPlan]) -> Vec<bool> {
     engine.steps.iter().enumerate().map(is_inline).collect()
 }
 
-/// The machine's common part.
+/// Returns the machine's common part.
 fn machine() -> Expr {
     Expr::name("m").arrow("machine")
 }
 
-/// The thread's packet, as arguments of the runtime's functions that end it.
+/// Returns the thread's packet, as arguments of the runtime's functions that end it.
 fn packet_to_end() -> [Expr; 2] {
     [Expr::name("t").arrow("end"), Expr::name("p")]
 }
 
-/// The arguments for a packet that is not sent: its verdict and the reason for it.
+/// Returns the arguments for a packet that is not sent: its verdict and the reason.
 fn set_aside(verdict: &str, reasons: u32, reason: Expr) -> impl Iterator<Item = Expr> {
     packet_to_end().into_iter().chain([Expr::name(verdict), Expr::number(reasons), reason])
 }
 
-/// A function of the part of a step before its replies.
+/// A function of the part of a step that executes before its replies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Early {
     /// Computes requests and prefetches their data.
     Requests,
-    /// Takes the searches to their next access after a pause.
+    /// Advances the searches to their next access after a pause.
     Pause(usize),
-    /// Says whether a search needs more accesses than it has pauses, and fetches the next.
+    /// Says whether a search needs more accesses than it has pauses, and fetches the next one.
     Further,
 }

@@ -1,4 +1,4 @@
-//! Which part of a step executes before its replies arrive.
+//! Finds the part of a step that executes before its replies arrive.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -20,9 +20,9 @@ pub struct Split {
     pub kept: Vec<(Value, String)>,
     /// Indices of the calls whose memory is prefetched.
     pub fetched: Vec<usize>,
-    /// The calls among these that are searches, each with the name of its state in the thread.
+    /// The fetched calls that are searches, each with the name of its state in the thread.
     pub walks: Vec<(usize, &'static dyn Search, String)>,
-    /// The calls among these that are prefetched only if their condition holds.
+    /// The fetched calls that are prefetched only if their condition holds.
     pub guarded: Vec<usize>,
 }
 
@@ -30,7 +30,7 @@ impl Split {
     pub fn of(engine: &Engine, step: &Step) -> Self {
         let ops: Vec<&Op> = plan::ops(step).collect();
         let requests = plan::regions(step).map_or(0, |[request, ..]| request.ops.len());
-        // Operations after a call must see the call's changes to the packet.
+        // Operations after a call must see its changes to the packet.
         let end = ops[..requests]
             .iter()
             .position(|op| writes_packet(engine, &op.kind))
@@ -88,12 +88,12 @@ impl Split {
         Self { early, kept, fetched, walks, guarded }
     }
 
-    /// Whether the thread keeps any values or search states.
+    /// Returns whether the thread keeps any values or search states.
     pub fn keeps(&self) -> bool {
         !self.kept.is_empty() || !self.walks.is_empty()
     }
 
-    /// The context variables that the step reads after its wait.
+    /// Returns the context variables that the step reads after its wait.
     pub fn reads_late(&self, ops: &[&Op]) -> BTreeSet<usize> {
         let early: HashSet<usize> = self.early.iter().copied().collect();
         let late = || ops.iter().enumerate().filter(|(index, _)| !early.contains(index));
@@ -108,19 +108,19 @@ impl Split {
         passing::reads(ops.iter().enumerate().filter(is_late).map(|(_, op)| *op))
     }
 
-    /// Returns the name of the state of a call's search, if the call is one.
+    /// Returns the name of the state of a call's search, if the call is a search.
     pub fn walk(&self, ops: &[&Op], op: &Op) -> Option<&str> {
         let found = self.walks.iter().find(|(index, ..)| ops[*index].results == op.results);
         found.map(|(.., name)| name.as_str())
     }
 }
 
-/// Whether an operation costs nothing to do twice.
+/// Returns whether an operation costs nothing to execute twice.
 pub fn is_free(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Const(_) | OpKind::ReadContext(_))
 }
 
-/// The values that depend on no effect of these operations.
+/// Returns the values that depend on no effect of these operations.
 fn free_of_effects(ops: &[&Op]) -> HashSet<Value> {
     let mut free = HashSet::new();
     for op in ops {

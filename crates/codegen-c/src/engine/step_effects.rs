@@ -1,4 +1,4 @@
-//! The effects of a step as statements: calls, edits and exits.
+//! Writes the effects of a step as statements: calls, edits and exits.
 
 use wireloom_codegen::resources::{Resource, changes};
 use wireloom_ir::{Exit, Meta, Op, OpKind, Value};
@@ -42,7 +42,8 @@ impl Effects for StepEffects<'_> {
 }
 
 impl StepEffects<'_> {
-    /// Whether an operation moves the window, and a later one of the step reads or writes it.
+    /// Returns whether an operation moves the window, and a later operation of the step reads or
+    /// writes the window.
     fn opens_again(&self, op: &Op) -> bool {
         let moves = changes(self.engine.engine, &op.kind)
             .iter()

@@ -1,4 +1,4 @@
-//! What a thread keeps, and how it begins.
+//! The state of a thread, and its initialisation.
 
 use super::super::ahead;
 use super::super::called::{array_fields, variable_field};
@@ -7,17 +7,19 @@ use super::super::types::Model;
 use super::super::{passing, plan};
 use super::{PacketEngine, Split};
 
-/// The most variables that are cleared one by one as a packet arrives. Others are cleared with all.
+/// The most variables that are cleared one by one when a packet arrives. With more, the whole
+/// context is cleared.
 const MOST_CLEARED_ALONE: usize = 4;
 
 impl PacketEngine<'_> {
-    /// Whether threads may jump to their step or an earlier one.
+    /// Returns whether some step can jump to itself or to an earlier step.
     pub fn jumps_back(&self) -> bool {
         let steps = self.engine.steps.iter().enumerate();
         steps.clone().any(|(from, step)| plan::successors(step).any(|to| to <= from))
     }
 
-    /// Statements that clear the context of a thread `t` as far as its packet may see it.
+    /// Returns the statements that clear the context of a thread `t`, as far as its packet may read
+    /// it.
     pub fn clear(&self) -> Vec<Stmt> {
         let context = Expr::name("t").arrow("context");
         let zeros = |object: Expr| {
@@ -87,7 +89,7 @@ impl PacketEngine<'_> {
         ]
     }
 
-    /// Writes the structure of the context that steps pass on to each other.
+    /// Writes the structure of the context that steps pass to each other.
     pub fn passing(&self) -> Vec<Item> {
         if !self.passes() {
             return Vec::new();
@@ -102,7 +104,8 @@ impl PacketEngine<'_> {
         ]
     }
 
-    /// The fields of the variables that are passed on, or those of the context that threads keep.
+    /// Returns the fields of the variables that steps pass to each other, or of the context that
+    /// threads keep.
     fn context_fields(&self, is_passed: bool) -> Vec<Field> {
         let variables = self.engine.context.iter().zip(&self.context).zip(&self.is_passed);
         let mut fields: Vec<Field> = variables

@@ -16,7 +16,7 @@ pub const KIND: KindInC = KindInC {
     ..KindInC::PLAIN
 };
 
-/// The number of words of an element.
+/// Returns the number of words of an element.
 fn words(config: &Config) -> u32 {
     Model::Bits64.words(config.value.as_ref().map_or(1, Layout::width))
 }

@@ -15,7 +15,7 @@ pub const KIND: KindInC = KindInC {
     call: |call| Some(self::call(call)),
     split_phase: |config| is_far(config, words(config)).then_some(&Table as &dyn SplitPhase),
     // A touch changes no reply of `lookup`: an entry that was found stays until a change removes
-    // it, and a lookup that meets an expired entry counts as a change.
+    // it, and a lookup that finds an expired entry counts as a change.
     version: |method, slot| {
         let table = Expr::call("wl_exact_table", [slot]);
         (method.name == "lookup").then(|| table.arrow("changes"))
@@ -23,10 +23,10 @@ pub const KIND: KindInC = KindInC {
     ..KindInC::PLAIN
 };
 
-/// The words of an entry in front of its key.
+/// Words of an entry before its key.
 const HEAD: u32 = 2;
 
-/// The number of words of an entry.
+/// Returns the number of words of an entry.
 fn words(config: &Config) -> u32 {
     HEAD + key_words(config) + Model::Bits64.words(value_width(config))
 }
@@ -39,7 +39,7 @@ fn value_width(config: &Config) -> u32 {
     config.value.as_ref().map_or(0, Layout::width)
 }
 
-/// The table's `struct wl_exact_type`.
+/// Returns the table's `struct wl_exact_type`.
 fn table_type(config: &Config) -> Expr {
     let width = value_width(config);
     let numbers = [key_words(config), Model::Bits64.words(width), width].map(Expr::number);
@@ -59,7 +59,7 @@ impl SplitPhase for Table {
         Some(&Self)
     }
 
-    /// A search takes three accesses.
+    /// A search makes three accesses, which is worth a branch.
     fn is_guarded(&self) -> bool {
         true
     }
@@ -69,7 +69,7 @@ impl SplitPhase for Table {
     }
 }
 
-/// Fetches the bucket, and returns the key's hash.
+/// Fetches the bucket and returns the key's hash.
 fn begin(access: &Access<'_>) -> Expr {
     let words = Expr::number(key_words(access.config));
     Expr::call("wl_exact_begin", [access.slot.clone(), as_words(&access.key), words])
@@ -84,8 +84,8 @@ impl Search for Table {
         Some(Stmt::Assign(state.clone().member("hash"), begin(access)))
     }
 
-    /// A search pauses for the bucket and, if a list links the entries, for the entry: then the
-    /// neighbours in the list are fetched.
+    /// A search pauses for the bucket. If a list links the entries, it also pauses for the entry;
+    /// after that pause the entry's neighbours in the list are fetched.
     fn pauses(&self, config: &Config) -> usize {
         if config.param("age").is_zero() { 1 } else { 2 }
     }

@@ -1,4 +1,4 @@
-//! What the C code of an offload kind consists of.
+//! The interface of the C code of an offload kind.
 
 use wireloom_offloads::{Config, Method};
 
@@ -8,13 +8,12 @@ use crate::tree::{Expr, Stmt, Type};
 
 /// The C implementation of an offload kind.
 pub struct KindInC {
-    /// The kind's name.
     pub name: &'static str,
     /// The runtime header with the kind's functions: its name and its text. Programs that use the
     /// kind include it.
     pub header: Option<(&'static str, &'static str)>,
-    /// Returns how the host evaluates a method that is a function, if the kind has any. The
-    /// arguments are no expressions with operators.
+    /// Returns the expression with which the host evaluates a method that is a function, if the
+    /// kind has one. Arguments are never expressions with operators.
     pub function: fn(&Config, &Method, &[Operand]) -> Option<Expr>,
     /// Writes a call for the host. Returns `None` for calls that the host's instance executes.
     pub call: fn(&Call<'_>) -> Option<Vec<Stmt>>,
@@ -22,20 +21,20 @@ pub struct KindInC {
     /// splitting does not pay off.
     pub split_phase: fn(&Config) -> Option<&'static dyn SplitPhase>,
     /// Returns an expression that changes whenever a call by another packet may have changed the
-    /// reply of the method. The second argument is the address of the offload's slot. `None` if
-    /// there is none.
+    /// reply of the method. The second argument is the address of the offload's slot. Returns
+    /// `None` if there is no such expression.
     pub version: fn(&Method, Expr) -> Option<Expr>,
     /// Returns how a hardware thread of a 32-bit processor executes a method itself, or `None` if
     /// it sends a call.
     pub by_thread: fn(&Method) -> Option<ByThread>,
 }
 
-/// Makes the expression of a call that a hardware thread executes itself, from the current packet
+/// Builds the expression of a call that a hardware thread executes itself, from the current packet
 /// (a pointer) and the arguments.
 pub type ByThread = fn(Expr, Vec<Expr>) -> Expr;
 
 impl KindInC {
-    /// A kind without any C code of its own.
+    /// A kind without C code.
     pub(super) const PLAIN: Self = Self {
         name: "",
         header: None,
@@ -57,13 +56,13 @@ pub trait SplitPhase {
         None
     }
 
-    /// Whether the memory is only fetched if the call's condition holds, if that is known. A fetch
-    /// changes nothing, so it need not be, and one access does not pay for a branch.
+    /// Returns whether to fetch the memory only if the call's condition is known to hold. A fetch
+    /// changes nothing, so that is optional, and one access is not worth a branch.
     fn is_guarded(&self) -> bool {
         false
     }
 
-    /// Whether this is how calls of a method split; other methods do not split.
+    /// Returns whether calls of this method split. Other methods do not.
     fn suits(&self, _method: &Method) -> bool {
         true
     }
@@ -71,26 +70,26 @@ pub trait SplitPhase {
 
 /// A call that reads memory several times and can pause before each access.
 pub trait Search {
-    /// The type of the state of a search.
+    /// Returns the type of a search's state.
     fn state(&self) -> Type;
 
-    /// The number of pauses of a search after the first fetch.
+    /// Returns the number of pauses of a search after the first fetch.
     fn pauses(&self, config: &Config) -> usize;
 
-    /// Fetches the first memory and notes something in the state. `None`: [`SplitPhase::fetch`] is
-    /// all.
+    /// Fetches the first memory and initialises the state. `None`: [`SplitPhase::fetch`] does
+    /// everything.
     fn begin(&self, _access: &Access<'_>, _state: &Expr) -> Option<Stmt> {
         None
     }
 
-    /// Returns the pointer in the state that is set at pause 0, if the call cannot do without that
-    /// pause. Threads that pass through ordered steps in their turn skip pauses.
+    /// Returns the pointer in the state that pause 0 sets, if the call depends on that pause.
+    /// Threads that pass through ordered steps in their turn skip pauses.
     fn begun(&self, _state: &Expr) -> Option<Expr> {
         None
     }
 
-    /// Returns a condition that says at run time whether a search makes use of pause number
-    /// `pause`; `None` if it always does. `slot` is the address of the offload's slot.
+    /// Returns the run-time condition under which a search needs pause number `pause`. Returns
+    /// `None` if it always does. `slot` is the address of the offload's slot.
     fn is_needed(&self, _slot: &Expr, _config: &Config, _pause: usize) -> Option<Expr> {
         None
     }
@@ -98,14 +97,15 @@ pub trait Search {
     /// Continues after pause number `pause`, counted from 0, up to the next fetch, if there is one.
     fn advance(&self, access: &Access<'_>, pause: usize, state: &Expr) -> Option<Stmt>;
 
-    /// Whether some searches need more accesses than there are pauses. Threads whose search does wait
-    /// for another round before each.
+    /// Returns whether some searches need more accesses than there are pauses. Threads with such a
+    /// search wait for another round before each.
     fn may_go_further(&self, _config: &Config) -> bool {
         false
     }
 
     /// Returns an expression that says whether a search that has made all its pauses needs another
-    /// access, and then fetches it. Only of searches that [may go further](Self::may_go_further).
+    /// access, and that fetches the access then. Only called for searches that [may go
+    /// further](Self::may_go_further).
     fn further(&self, _access: &Access<'_>, _state: &Expr) -> Expr {
         unreachable!("the search goes no further")
     }
@@ -115,11 +115,9 @@ pub trait Search {
 pub struct Access<'a> {
     /// The address of the offload's slot.
     pub slot: Expr,
-    /// The offload's configuration.
     pub config: &'a Config,
-    /// The method.
     pub method: &'static Method,
-    /// The first argument.
+    /// The first argument: the key.
     pub key: Operand,
 }
 
@@ -127,7 +125,7 @@ pub struct Access<'a> {
 /// waiting for them would cost more than it hides.
 const NEAR_BYTES: u64 = 8 << 10;
 
-/// Whether an offload with elements of this many words is likely to be far away in memory.
+/// Returns whether an offload with elements of this many words is likely to be far away in memory.
 pub(super) fn is_far(config: &Config, words: u32) -> bool {
     config.param("size").low_u64() * 8 * u64::from(words) > NEAR_BYTES
 }

@@ -38,9 +38,9 @@ impl Search for Table {
         Type::structure("wl_lpm_walk")
     }
 
-    /// A search pauses once for the direct entry, then once for each node. Searches that go deeper
-    /// finish without a pause: IPv4 tables seldom need a second node; deeper nodes of IPv6 tables
-    /// are few and are likely to be in the cache.
+    /// A search pauses once for the direct entry, then once for each node. Deeper searches finish
+    /// without a pause: IPv4 tables seldom need a second node, and the deeper nodes of IPv6 tables
+    /// are few and likely to be in the cache.
     fn pauses(&self, config: &Config) -> usize {
         if config.key.as_ref().map_or(0, Layout::width) <= 32 { 2 } else { 3 }
     }
@@ -49,8 +49,8 @@ impl Search for Table {
         Some(state.clone().member("leaf"))
     }
 
-    /// Tables of blocks for short keys, which IPv4 tables are unless they have very many values, need no
-    /// more than the first pause.
+    /// Tables of blocks for short keys need only the first pause. IPv4 tables consist of blocks
+    /// unless they have very many values.
     fn is_needed(&self, slot: &Expr, config: &Config, pause: usize) -> Option<Expr> {
         let width = config.key.as_ref().map_or(0, Layout::width);
         (pause > 0 && SHORT_KEYS.contains(&width))
@@ -64,8 +64,8 @@ impl Search for Table {
         Some(Stmt::Expr(function(name, &access.slot, key, [Expr::number(at), state])))
     }
 
-    /// In tables of blocks, few searches need a second block. One that does would hold the whole
-    /// batch up until the block arrives.
+    /// In tables of blocks, few searches need a second block. Such a search would stall the whole
+    /// batch until the block arrives.
     fn may_go_further(&self, config: &Config) -> bool {
         SHORT_KEYS.contains(&config.key.as_ref().map_or(0, Layout::width))
     }
@@ -128,7 +128,7 @@ fn search_key(key: &Operand) -> (&'static str, Vec<Expr>) {
     }
 }
 
-/// The number of bits of a key that index the direct table.
+/// Returns the number of key bits that index the direct table.
 fn direct_bits(key: &Operand) -> Expr {
     Expr::number(direct_width(key))
 }

@@ -1,5 +1,5 @@
-//! `match` walks the host's automaton over the current packet. The host has one unless the patterns
-//! are too many.
+//! `match` walks the host's automaton over the current packet. The host has no automaton if there
+//! are too many patterns.
 
 use super::kind::KindInC;
 use crate::call::Call;

@@ -1,5 +1,5 @@
-//! The end of a way: each packet that came this far gets its thread's place, its changes are made
-//! there, and it is sent.
+//! The end of a way: each packet that reaches it gets its thread's place, is changed there, and is
+//! sent.
 
 use super::vector::{self, Lane};
 use super::writer::{Effect, EffectKind, Writer, slots};
@@ -8,7 +8,7 @@ use crate::ops::{Operand, Place, write_packet};
 use crate::tree::{Binary, Declaration, Expr, Stmt, Type};
 use crate::types::Model;
 
-/// Values of lanes in memory, where packets find them one by one.
+/// Lane values stored in memory, from which packets read them one by one.
 #[derive(Default)]
 struct Stored {
     arrays: Vec<(Expr, Expr)>,
@@ -16,7 +16,7 @@ struct Stored {
 }
 
 impl Stored {
-    /// The element of the current packet, of a value of up to 64 bits.
+    /// Returns the current packet's element of a value of up to 64 bits.
     fn element(&mut self, value: &Expr, is_long: bool) -> Expr {
         if let Some((_, array)) = self.arrays.iter().find(|(own, _)| own == value) {
             return array.clone().index(name("i"));
@@ -51,13 +51,13 @@ impl Stored {
     }
 }
 
-/// The bit of the current packet.
+/// Returns the current packet's bit of a mask.
 fn of_lane(mask: &Expr) -> Expr {
     mask.clone().binary(Binary::Shr, name("i")).binary(Binary::And, Expr::number(1))
 }
 
-/// Writes the code that ends the packets of all lanes that are alive: the changes that a way makes,
-/// without another test of what the packet has room for. In lanes in which that is not certain, the
+/// Writes the code that ends the packets of all live lanes. It makes the changes of the way without
+/// testing again that the packet has room for them. In lanes where room is not certain, the
 /// runtime's functions make the changes.
 pub fn statements(way: &Writer<'_>) -> Vec<Stmt> {
     let mut stored = Stored::default();
@@ -115,7 +115,7 @@ pub fn statements(way: &Writer<'_>) -> Vec<Stmt> {
     stored.before.into_iter().chain(statements).collect()
 }
 
-/// Statements of effects; neighbours with the same guard share a test.
+/// Statements of effects. Adjacent statements with the same guard share a test.
 #[derive(Default)]
 struct Guarded {
     statements: Vec<Stmt>,
@@ -138,18 +138,18 @@ impl Guarded {
     }
 }
 
-/// The changes of packets where they lie.
+/// Changes that are made in the packet's place, without moving its bytes.
 struct InPlace {
     changes: Guarded,
-    /// Lanes in which they cannot be made like this.
+    /// Conditions for lanes in which the changes cannot be made this way.
     conditions: Vec<Expr>,
-    /// The bytes that are copied.
+    /// The number of bytes that are copied.
     cut: Expr,
     port: Expr,
 }
 
 impl InPlace {
-    /// `None` if bytes move inside packets.
+    /// Returns the changes. Returns `None` if bytes move inside packets.
     fn of(way: &Writer<'_>, stored: &mut Stored) -> Option<Self> {
         let mut place = Self {
             changes: Guarded::default(),
@@ -186,7 +186,7 @@ impl InPlace {
                     }
                     vec![Stmt::call(function.replace("wl_put", "wl_lanes_put"), arguments)]
                 }
-                // Where the packet is cut off is known before it is copied.
+                // A truncation must be known before the packet is copied.
                 EffectKind::Truncate { .. } if is_changed => return None,
                 EffectKind::Truncate { .. } => continue,
                 EffectKind::Insert { offset, .. } | EffectKind::Remove { offset, .. }
@@ -219,8 +219,8 @@ impl InPlace {
         Some(place)
     }
 
-    /// Clears bytes in front of the window; returns how many. Lanes whose window is too long for that
-    /// cannot be changed in place, whether they insert bytes there or not.
+    /// Clears bytes before the window, and returns their number. Lanes whose window is too long for
+    /// that cannot be changed in place, whether or not they insert bytes there.
     fn room(&mut self, window: &Expr) -> Expr {
         let most = Expr::call("wl_v_set", [name("WL_LANES_LARGEST")]);
         self.require(Expr::call("wl_v_less", [most, window.clone()]), None);
@@ -228,12 +228,12 @@ impl InPlace {
         name("WL_LANES_MOVE")
     }
 
-    /// Moves the beginning of the window.
+    /// Moves the start of the window.
     fn advance(&mut self, operator: Binary, by: Expr) {
         self.changes.always(Stmt::Assign(name("to"), name("to").binary(operator, by)));
     }
 
-    /// Notes lanes in which a change cannot be made, if its guard holds.
+    /// Records the lanes in which a change cannot be made, if its guard holds.
     fn require(&mut self, fails: Expr, guard: Option<&Expr>) {
         let condition = match guard {
             Some(guard) => Expr::call("wl_m_and", [guard.clone(), fails]),
@@ -249,9 +249,10 @@ fn is_front(offset: &Lane) -> bool {
     matches!(offset, Lane::Same(offset) if offset.is_zero())
 }
 
-/// How many bytes at the beginning of each packet these effects write for certain, so that it does not
-/// matter what was inserted there. A removal moves the byte from which writes count: those before it
-/// and those after it cover what was inserted if either do so alone. None count after an insertion.
+/// Returns the number of bytes at the beginning of each packet that these effects certainly
+/// overwrite: inserted bytes there need no clearing. A removal restarts the count, since it moves
+/// the origin of later writes. Either the writes before it or the writes after it must cover the
+/// inserted bytes alone. Writes after an insertion do not count.
 fn covered(effects: &[Effect]) -> u32 {
     let (mut most, mut covered) = (0, 0);
     for effect in effects {
@@ -273,7 +274,7 @@ fn covered(effects: &[Effect]) -> u32 {
     most
 }
 
-/// Effects in which writes to neighbouring bits are one.
+/// Merges writes to adjacent bits into one effect.
 fn merged(effects: &[Effect]) -> Vec<Effect> {
     let mut merged: Vec<Effect> = Vec::new();
     for effect in effects {

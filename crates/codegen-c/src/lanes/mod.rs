@@ -1,10 +1,10 @@
-//! Lanes: most packets of a program take one of few ways through it. For some of these the code here
-//! executes sixteen packets at a time, one in each lane of a vector (runtime/c/lanes.h). A way is a
-//! path of steps from the first to one that sends the packet. Its code computes everything without
-//! branches, and notes which lanes are still on the way; memory that is likely to be far is fetched,
-//! and while it arrives, other packets are executed. At the end of the way the packets that are on it
-//! are changed, counted and sent, one by one. All others have not been touched, and threads execute
-//! them from the beginning.
+//! Lanes: most packets of a program take one of a few ways through it. For some of these ways, the
+//! code here executes sixteen packets at a time, one in each lane of a vector (runtime/c/lanes.h).
+//! A way is a path of steps from the first to one that sends the packet. Its code computes
+//! everything without branches, and records which lanes are still on the way. Memory that is likely
+//! to be far away is fetched; while it arrives, other packets are executed. At the end of the way,
+//! the packets that are still on it are changed, counted and sent, one by one. All other packets
+//! are untouched, and threads execute them from the beginning.
 
 mod commit;
 mod vector;
@@ -18,10 +18,10 @@ use super::engine::PacketEngine;
 use super::plan;
 use super::tree::{Aggregate, Binary, Declaration, Expr, Field, Item, Signature, Stmt, Type, uses};
 
-/// The most ways of an engine: each makes the C compiler work longer.
+/// The most ways of an engine. Each increases the C compiler's run time.
 const MOST_WAYS: usize = 4;
 
-/// The most paths that are looked at, and the most steps of one.
+/// The most paths that are examined, and the most steps of one.
 const MOST_PATHS: usize = 256;
 const LONGEST_PATH: usize = 32;
 
@@ -30,17 +30,17 @@ pub struct Lanes<'a> {
     ways: Vec<Writer<'a>>,
 }
 
-/// Steps, each with the index of the exit by which packets leave it.
+/// Steps, each with the index of the exit that packets take.
 type Path = Vec<(usize, usize)>;
 
 impl<'a> Lanes<'a> {
-    /// Finds the ways of an engine; `None` if it has none.
+    /// Finds the ways of an engine. Returns `None` if it has none.
     pub fn of(engine: &'a PacketEngine<'a>) -> Option<Self> {
         if engine.is_ordered() {
             return None;
         }
         let mut paths = paths(engine);
-        // Short ways first: detours are for exceptions.
+        // Prefer short ways: long ones are for exceptions.
         paths.sort_by_key(Vec::len);
         let mut ways = Vec::new();
         for path in paths {
@@ -76,7 +76,7 @@ impl<'a> Lanes<'a> {
         let last = phases.len() - 1;
         phases[last].extend(commit::statements(way));
         phases[last].push(Stmt::Assign(name("l").arrow("alive"), name("alive")));
-        // What a later phase needs.
+        // Collects the values that a later phase needs.
         let mut fields: Vec<Field> = vec![Declaration::new("wl_m", "alive").into()];
         let mut saved = vec![Vec::new(); phases.len()];
         let mut loaded = vec![Vec::new(); phases.len()];
@@ -150,7 +150,8 @@ impl<'a> Lanes<'a> {
         items
     }
 
-    /// Writes the loop over the groups of a batch, in which each phase has another group.
+    /// Writes the loop over the groups of a batch. In each iteration every phase processes a
+    /// different group.
     fn drive(&self, engine: &PacketEngine<'_>, prefix: &str, phases: usize) -> Vec<Item> {
         let groups = || name("groups");
         let turn = || name("turn");
@@ -179,7 +180,7 @@ impl<'a> Lanes<'a> {
                     first,
                 ],
             );
-            // Below zero is far above: the group does not exist.
+            // A negative number wraps to a large one: that group does not exist.
             each.push(Stmt::If(own.binary(Binary::Less, groups()), vec![call]));
         }
         let turns = groups().binary(Binary::Add, Expr::number(phases - 1));
@@ -339,7 +340,7 @@ fn all_left() -> Expr {
     Expr::call("wl_lanes_leave", all)
 }
 
-/// Paths from the first step to one that sends the packet.
+/// Returns paths from the first step to one that sends the packet.
 fn paths(engine: &PacketEngine<'_>) -> Vec<Path> {
     let mut search =
         Search { engine, left: steps_left(engine), path: Path::new(), found: Vec::new() };
@@ -347,8 +348,8 @@ fn paths(engine: &PacketEngine<'_>) -> Vec<Path> {
     search.found
 }
 
-/// For each step, the number of steps on the shortest path from it to one that sends the packet, both
-/// included; `None` if there is no such path.
+/// Returns for each step the number of steps on the shortest path from it to one that sends the
+/// packet, both included. Returns `None` for a step without such a path.
 fn steps_left(engine: &PacketEngine<'_>) -> Vec<Option<usize>> {
     let steps = &engine.engine.steps;
     let mut left: Vec<Option<usize>> = vec![None; steps.len()];
@@ -362,8 +363,8 @@ fn steps_left(engine: &PacketEngine<'_>) -> Vec<Option<usize>> {
     left
 }
 
-/// A search for paths that only takes steps from which there is one, so that it ends soon after it has
-/// found enough of them, or all.
+/// A search for paths. It only enters steps from which such a path exists, so that it ends soon
+/// after it has found enough paths, or all.
 struct Search<'a> {
     engine: &'a PacketEngine<'a>,
     left: Vec<Option<usize>>,

@@ -5,28 +5,28 @@ use wireloom_ir::{BinaryOp, UnaryOp};
 
 use crate::tree::{Binary, Expr};
 
-/// A value of each lane.
+/// A value in each lane.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lane {
-    /// The same in all of them.
+    /// One constant for all lanes.
     Same(Bits),
-    /// A condition: a bit for each lane.
+    /// A condition: one bit per lane.
     Mask(Expr),
-    /// Up to 32 bits: a vector.
+    /// Values of up to 32 bits: a vector.
     Word(Expr),
-    /// More: vectors of words of 64 bits, the least significant first.
+    /// Wider values: vectors of 64-bit words, the least significant first.
     Quads(Vec<Expr>),
 }
 
-/// What the value of an operation is like, and how it is computed.
+/// The result of an operation. `None` if vector code cannot compute it.
 pub type Computed = Option<Lane>;
 
-/// The number of words of 64 bits of a value.
+/// Returns the number of 64-bit words of a value.
 pub fn quads(width: u32) -> usize {
     width.div_ceil(64) as usize
 }
 
-/// Whether values of so many bits are vectors of 32 bits.
+/// Returns whether values of this width are vectors of 32 bits.
 fn is_word(width: u32) -> bool {
     (2..=32).contains(&width)
 }
@@ -43,7 +43,7 @@ fn ones(width: u32) -> u64 {
     u64::MAX >> (64 - width)
 }
 
-/// The low bits of a vector of 32 bits.
+/// Returns the low bits of a vector of 32-bit elements.
 fn masked(value: Expr, width: u32) -> Expr {
     match width {
         32 => value,
@@ -58,7 +58,7 @@ fn masked_quad(value: Expr, width: u32) -> Expr {
     }
 }
 
-/// A vector with the same value in each lane.
+/// Returns a vector with the same value in each lane.
 fn vector(value: u64) -> Expr {
     Expr::call("wl_v_set", [short(value)])
 }
@@ -68,7 +68,7 @@ fn quad(value: u64) -> Expr {
 }
 
 impl Lane {
-    /// The condition; of one-bit values.
+    /// Returns the condition. Only for one-bit values.
     pub fn mask(&self) -> Expr {
         match self {
             Self::Same(bits) => Expr::number(if bits.is_zero() { "0" } else { "0xffff" }),
@@ -77,7 +77,7 @@ impl Lane {
         }
     }
 
-    /// The vector; of values of up to 32 bits.
+    /// Returns the vector. Only for values of up to 32 bits.
     pub fn word(&self) -> Expr {
         match self {
             Self::Same(bits) => vector(bits.low_u64()),
@@ -87,7 +87,7 @@ impl Lane {
         }
     }
 
-    /// Its words of 64 bits, `count` of them.
+    /// Returns the value as `count` 64-bit words.
     pub fn quads(&self, count: usize) -> Vec<Expr> {
         let mut words = match self {
             Self::Same(bits) => (0..count).map(|at| quad(word_of(bits, at))).collect(),
@@ -98,7 +98,7 @@ impl Lane {
         words
     }
 
-    /// The value where a condition holds, zero elsewhere.
+    /// Returns the value where a condition holds, and zero elsewhere.
     pub fn under(&self, condition: &Expr, width: u32) -> Self {
         let one = |function: &str, value: Expr| Expr::call(function, [condition.clone(), value]);
         match width {
@@ -112,7 +112,7 @@ impl Lane {
     }
 }
 
-/// A word of 64 bits of a constant.
+/// Returns a 64-bit word of a constant.
 fn word_of(bits: &Bits, at: usize) -> u64 {
     let lo = 64 * at as u32;
     if lo >= bits.width() {
@@ -134,7 +134,8 @@ pub fn unary(op: UnaryOp, a: &Lane, width: u32) -> Computed {
     }
 }
 
-/// `width` is that of the first operand, `count` that of the second one of a shift.
+/// Computes a binary operation. `width` is the width of the first operand. `count` is the width of
+/// the second operand, for shifts.
 pub fn binary(op: BinaryOp, a: &Lane, b: &Lane, width: u32, count: u32) -> Computed {
     if let (Lane::Same(a), Lane::Same(b)) = (a, b) {
         return Some(Lane::Same(op.apply(a, b)));
@@ -153,7 +154,7 @@ pub fn binary(op: BinaryOp, a: &Lane, b: &Lane, width: u32, count: u32) -> Compu
     }
 }
 
-/// The lanes in which two conditions hold.
+/// Returns the lanes in which two conditions hold.
 pub fn both(a: &Lane, b: &Lane) -> Lane {
     match (a, b) {
         (Lane::Same(known), other) | (other, Lane::Same(known)) => {
@@ -275,7 +276,7 @@ pub fn select(c: &Lane, a: &Lane, b: &Lane, width: u32) -> Lane {
     }
 }
 
-/// A value with zeros in front, of `width` bits.
+/// Extends a value with zeros to `width` bits.
 pub fn extend(a: &Lane, width: u32) -> Lane {
     match a {
         Lane::Same(bits) => Lane::Same(bits.resize(width)),
@@ -285,7 +286,7 @@ pub fn extend(a: &Lane, width: u32) -> Lane {
     }
 }
 
-/// Bits `lo .. lo + width` of a value of `from` bits.
+/// Returns bits `lo .. lo + width` of a value of `from` bits.
 pub fn slice(a: &Lane, from: u32, lo: u32, width: u32) -> Computed {
     if width == from {
         return Some(a.clone());
@@ -347,7 +348,7 @@ pub fn slice(a: &Lane, from: u32, lo: u32, width: u32) -> Computed {
     Some(Lane::Quads(sliced.collect()))
 }
 
-/// Parts with their widths, the most significant first. Empty parts are left out.
+/// Concatenates parts with their widths, the most significant first. Empty parts are left out.
 pub fn concat(parts: &[(Lane, u32)]) -> Computed {
     let parts: Vec<&(Lane, u32)> = parts.iter().filter(|(_, width)| *width > 0).collect();
     let width: u32 = parts.iter().map(|(_, width)| width).sum();

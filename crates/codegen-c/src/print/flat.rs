@@ -71,7 +71,7 @@ fn family(operator: Binary) -> Family {
     }
 }
 
-/// Whether an operand of a binary operator needs parentheses.
+/// Returns whether an operand of a binary operator needs parentheses.
 fn is_enclosed(outer: Binary, operand: &Expr, is_right: bool) -> bool {
     let Expr::Binary(inner, ..) = operand else {
         let is_negated = matches!(operand, Expr::Prefix(Prefix::Not, _));
@@ -95,8 +95,8 @@ fn is_enclosed(outer: Binary, operand: &Expr, is_right: bool) -> bool {
     }
 }
 
-/// The number of characters of an expression on one line, with parentheses around every operand
-/// that has an operator of its own. The result does not depend on the parentheses that the printer
+/// Returns the number of characters of an expression on one line, with parentheses around every
+/// operand that has an operator. The result does not depend on the parentheses that the printer
 /// leaves out.
 pub fn width(expression: &Expr) -> usize {
     let mut flat = Flat { is_measure: true, ..Flat::default() };
@@ -279,7 +279,7 @@ impl Flat {
     }
 
     /// Splits the text into lines of at most `room` characters, broken at the outermost possible
-    /// places. Lines after the first have `less` characters less.
+    /// places. Lines after the first are `less` characters shorter.
     pub(super) fn lines(&self, room: usize, less: usize) -> Vec<String> {
         let mut lines = Vec::new();
         let (mut start, mut room) = (0, room);
@@ -297,7 +297,7 @@ impl Flat {
     }
 }
 
-/// A type without a declared name.
+/// Returns a type without a declared name.
 fn type_name(ty: &Type) -> String {
     let constant = if ty.is_const { "const " } else { "" };
     let shape = match ty.shape {
@@ -309,7 +309,7 @@ fn type_name(ty: &Type) -> String {
     format!("{constant}{}{shape}", ty.name)
 }
 
-/// A type with the name that it declares.
+/// Returns a type with the name that it declares.
 pub(super) fn declared(ty: &Type, name: &str) -> String {
     match ty.shape {
         Shape::Pointer => format!("{}{name}", type_name(ty)),

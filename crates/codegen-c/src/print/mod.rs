@@ -17,7 +17,7 @@ use flat::{Flat, declared, designator_text};
 /// The line length at which lines break if possible.
 const COLUMNS: usize = 100;
 
-/// The text of a file.
+/// Returns the text of a file.
 pub fn file(items: &[Item]) -> String {
     located(items).text
 }
@@ -37,7 +37,7 @@ pub fn located(items: &[Item]) -> Located {
     Located { text: out.text, lines: out.lines }
 }
 
-/// Returns the text with all ends of comments broken up.
+/// Breaks up all ends of comments in a text.
 fn harmless(text: &str) -> String {
     text.replace("*/", "* /")
 }
@@ -78,7 +78,7 @@ impl Writer {
         self.flat(&flat);
     }
 
-    /// Writes a comment, broken into lines.
+    /// Writes a comment, split into lines.
     fn comment(&mut self, text: &str) {
         let room = COLUMNS.saturating_sub(4 * self.level + 3);
         let mut lines = vec![String::from("/*")];

@@ -1,7 +1,7 @@
-//! Called engines that are hardware elements of their own: objects like those of a kind, with one
-//! method.
+//! Called engines that are separate hardware elements. They are objects with one method, like the
+//! objects of a kind.
 //!
-//! A call of any other engine is a call of a C function; its offloads are objects of the caller.
+//! A call of any other engine is a call of a C function. Its offloads are objects of the caller.
 
 use std::collections::BTreeSet;
 
@@ -17,12 +17,13 @@ use super::{Refused, is_local};
 pub struct Elements(BTreeSet<(usize, usize)>);
 
 impl Elements {
-    /// No elements: every called engine is a function of its caller.
+    /// Creates the empty set: every called engine is a function of its caller.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Returns the engines with these names, or those that implement offloads with these names.
+    /// Returns the engines with these names, or the engines that implement offloads with these
+    /// names.
     ///
     /// # Errors
     /// If the program calls no such engine.
@@ -52,12 +53,13 @@ impl Elements {
         Ok(Self(elements))
     }
 
-    /// Whether an offload of an engine is a hardware element.
+    /// Returns whether an offload of an engine is a hardware element.
     pub fn contains(&self, engine: EngineId, offload: usize) -> bool {
         self.0.contains(&(engine.index(), offload))
     }
 
-    /// The engines that threads execute as functions, called by the main engine directly or not.
+    /// Returns the engines that threads execute as functions. The main engine calls them directly
+    /// or not.
     pub(super) fn functions(&self, program: &Program) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();
         let mut open = vec![program.main];
@@ -108,7 +110,7 @@ fn calls(program: &Program) -> impl Iterator<Item = EngineCall<'_>> {
     })
 }
 
-/// The offloads of an engine that are engines.
+/// Returns the offloads of an engine that are engines.
 fn called(program: &Program, engine: EngineId) -> impl Iterator<Item = (usize, EngineId)> + '_ {
     let offloads = program.engines[engine.index()].offloads.iter().enumerate();
     offloads.filter_map(|(index, offload)| match offload.target {
@@ -140,7 +142,7 @@ impl Messages {
     }
 }
 
-/// An engine together with what is needed to resolve its calls.
+/// An engine with the context to resolve its calls.
 #[derive(Clone, Copy)]
 pub struct Caller<'a> {
     pub program: &'a Program,
@@ -149,7 +151,6 @@ pub struct Caller<'a> {
 }
 
 impl<'a> Caller<'a> {
-    /// The engine.
     pub fn engine(&self) -> &'a Engine {
         &self.program.engines[self.id.index()]
     }

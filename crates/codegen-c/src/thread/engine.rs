@@ -74,7 +74,7 @@ impl<'a> EngineFunction<'a> {
         let local = |name: &str, names: &mut Names| Expr::name(format!("c_{}", names.give(name)));
         let mut context: Vec<Expr> =
             engine.context.iter().map(|var| local(&var.name, &mut names)).collect();
-        // The context of a packet that is handed over takes the place of replies.
+        // With handovers, the context of a packet that is handed over would overwrite replies.
         if matches!(engine.kind, EngineKind::Packet) && handovers.is_none() {
             let homes = resident::resolve(&mut split, context.len());
             for (variable, home) in context.iter_mut().zip(homes) {
@@ -144,7 +144,7 @@ impl<'a> EngineFunction<'a> {
     }
 
     /// Writes a function that executes a range of steps for one packet after another. `entry` jumps
-    /// to the step at which to begin, unless that is the first one.
+    /// to the step at which to begin. It is empty if that is the first step.
     fn packets(&self, function: String, steps: Range<usize>, entry: Vec<Stmt>) -> Vec<Item> {
         let names: Vec<&str> =
             [steps.start, steps.end - 1].map(|step| self.engine.steps[step].name.as_str()).into();
@@ -192,7 +192,7 @@ impl<'a> EngineFunction<'a> {
         ]
     }
 
-    /// Writes the function that each thread starts with: it executes the thread's part.
+    /// Writes the function that each thread starts with. It executes the thread's part.
     fn parts(&self, parts: usize) -> Vec<Item> {
         let execute = |part| Stmt::call(part_function(part), []);
         let is = |part: usize| Expr::name("part").binary(Binary::Equal, Expr::number(part));
@@ -252,7 +252,7 @@ impl<'a> EngineFunction<'a> {
             engine,
             step: &engine.steps[index],
             context: &self.context,
-            // Passes make variables of them for threads.
+            // Earlier passes turn arrays into variables for threads.
             arrays: &[],
             window: packet.clone(),
             packet,
@@ -284,7 +284,7 @@ impl<'a> EngineFunction<'a> {
         statements
     }
 
-    /// Statements that end the thread of a packet. A called engine replies zero.
+    /// Returns the statements that end the thread of a packet. A called engine replies zero.
     fn end(&self, verdict: Expr) -> Vec<Stmt> {
         match &self.engine.kind {
             EngineKind::Packet => {
@@ -294,7 +294,7 @@ impl<'a> EngineFunction<'a> {
         }
     }
 
-    /// Statements that continue at a step.
+    /// Returns the statements that continue at a step.
     fn jump(&self, from: usize, to: StepId) -> Vec<Stmt> {
         let mut statements = Vec::new();
         if to.index() <= from {
@@ -312,7 +312,7 @@ impl<'a> EngineFunction<'a> {
         statements
     }
 
-    /// The number of an offload's first object.
+    /// Returns the number of an offload's first object.
     fn object(&self, offload: usize) -> Expr {
         let first = Expr::number(self.objects[offload]);
         match self.engine.kind {
@@ -330,7 +330,7 @@ fn main_parameters() -> Vec<(Type, String)> {
     ["thread", "part"].map(|name| (Type::named("uint32_t"), name.to_owned())).into()
 }
 
-/// The statement that tells the runtime that the packet makes no more calls of an object.
+/// Returns the statement that tells the runtime that the packet makes no more calls of an object.
 fn release(object: usize) -> Stmt {
     Stmt::call("wl_release", [Expr::number(object)])
 }
@@ -345,9 +345,9 @@ fn part_function(part: usize) -> String {
     format!("wl_part_{part}")
 }
 
-/// Tells the compiler that packets are seldom dropped or sent to the control processor: it places
-/// such statements after all others. The path of a forwarded packet is then nearly contiguous, and
-/// takes few cache lines.
+/// Tells the compiler that packets are seldom dropped or sent to the control processor, so that it
+/// places such statements after all others. The path of a forwarded packet is then nearly
+/// contiguous, and takes few cache lines.
 fn expect_no_refusal(statements: &mut [Stmt]) {
     for statement in statements {
         match statement {
@@ -361,7 +361,7 @@ fn expect_no_refusal(statements: &mut [Stmt]) {
     }
 }
 
-/// Whether statements end in the verdict that the packet is dropped or goes to the control
+/// Returns whether statements end with a verdict that drops the packet or sends it to the control
 /// processor.
 fn is_refusal(statements: &[Stmt]) -> bool {
     let [.., Stmt::Assign(Expr::Name(place), verdict), Stmt::Goto(to)] = statements else {
@@ -381,7 +381,7 @@ struct StepEffects<'a> {
 }
 
 impl<'a> StepEffects<'a> {
-    /// Writes a call, and releases the objects that the packet no longer needs after it.
+    /// Writes a call. Then releases the objects that the packet no longer needs.
     fn call_and_release(
         &mut self,
         emitter: &mut Emitter<'_>,
@@ -523,7 +523,7 @@ impl Effects for StepEffects<'_> {
     }
 }
 
-/// The words of a value, lowest first.
+/// Returns the words of a value, lowest first.
 pub(super) fn words_of(value: &Operand) -> Vec<Expr> {
     match value.class() {
         Class::Wide(n) => (0..n).map(|i| value.words().at(i)).collect(),

@@ -84,7 +84,7 @@ impl<'a> Handovers<'a> {
         self.partition
     }
 
-    /// The variables that travel with a packet to a step.
+    /// Returns the variables that travel with a packet to a step.
     fn variables(&self, step: usize) -> impl Iterator<Item = ContextId> + '_ {
         self.live.kept_in[step].iter()
     }
@@ -93,14 +93,14 @@ impl<'a> Handovers<'a> {
         self.engine.context[variable.index()].width
     }
 
-    /// The number of words that travel with a packet to a step.
+    /// Returns the number of words that travel with a packet to a step.
     fn words(&self, step: usize) -> u32 {
         let context: u32 = self.variables(step).map(|variable| words(self.width(variable))).sum();
         context + u32::from(self.counts[step])
     }
 
-    /// Statements that hand the packet over to a step of another part. `context` holds the C
-    /// expressions of the variables.
+    /// Returns the statements that hand the packet over to a step of another part. `context` holds
+    /// the C expressions of the variables.
     pub fn leave(&self, to: usize, context: &[Expr]) -> Vec<Stmt> {
         let value = |variable: ContextId| {
             MODEL.operand(context[variable.index()].clone(), self.width(variable))
@@ -120,9 +120,9 @@ impl<'a> Handovers<'a> {
         stored.chain([Stmt::call("wl_hand_over", target), Stmt::Goto(NEXT.into())]).collect()
     }
 
-    /// The steps at which a part is entered, indexed by entry number. `None` is the entry of
-    /// packets that have just arrived: they enter the first part at its first step, with a context
-    /// of zeros.
+    /// Returns the steps at which a part is entered, indexed by entry number. `None` is the entry
+    /// of packets that have just arrived: they enter the first part at its first step, with a
+    /// context of zeros.
     fn entries(&self, part: usize) -> Vec<Option<usize>> {
         let arrival = (part == 0).then_some(None);
         arrival
@@ -131,8 +131,8 @@ impl<'a> Handovers<'a> {
             .collect()
     }
 
-    /// Statements that receive a packet for a part and continue at the step to which it was handed
-    /// over.
+    /// Returns the statements that receive a packet for a part and continue at the step to which it
+    /// was handed over.
     pub fn entry(&self, part: usize, context: &[Expr], labels: &[String]) -> Vec<Stmt> {
         let entries = self.entries(part);
         let last = entries.len() - 1;
@@ -173,8 +173,9 @@ impl<'a> Handovers<'a> {
         statements
     }
 
-    /// Loads a word that travels with a packet. It tells the compiler the known values of the two
-    /// lowest bits: whether a header begins at a multiple of 4 decides how its fields are loaded.
+    /// Loads a word that travels with a packet. The expression tells the compiler the known values
+    /// of the two lowest bits: whether a header begins at a multiple of 4 decides how its fields
+    /// are loaded.
     fn aligned(&self, step: usize, variable: ContextId, at: u32) -> Expr {
         let known = &self.known.at(step)[variable.index()];
         let low = Bits::ones(2).resize(known.width());
@@ -188,7 +189,7 @@ impl<'a> Handovers<'a> {
     }
 }
 
-/// A word that travels with a packet.
+/// Returns a word that travels with a packet.
 fn context_word(at: u32) -> Expr {
     Expr::name("WL_CONTEXT").at(at)
 }

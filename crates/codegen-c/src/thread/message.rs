@@ -10,15 +10,14 @@ use wireloom_offloads::{Config, Layout, Method, ReplyType, ValueType, registry};
 
 use super::elements::{Elements, Messages};
 
-/// The number of bits of a word.
 const WORD: u32 = 32;
-/// The longest field, in bits, that a call can pass by its position: as far past the window as the
-/// runtime reads without leaving its area.
+/// The longest field, in bits, that a call can pass by its position. This is as far past the window
+/// as the runtime can read within its area.
 const LONGEST_FIELD: u32 = 8 * 40;
 
-/// Whether a call passes its only argument by position in the window, if the argument is a field
-/// that begins at a byte and has `width` bits. Reading and sending a field of a single word takes
-/// as many instructions.
+/// Returns whether a call passes its only argument by position in the window, if the argument is a
+/// field that begins at a byte and has `width` bits. For a field of a single word, reading and
+/// sending take as many instructions.
 pub fn goes_by_place(width: u32) -> bool {
     width.is_multiple_of(8) && width > WORD && width <= LONGEST_FIELD
 }
@@ -26,7 +25,7 @@ pub fn goes_by_place(width: u32) -> bool {
 /// A target of calls, identified by its index in the list of [`objects`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Names of the offloads that lead to it, joined by dots, as in `Store::find`.
+    /// The names of the offloads that lead to the object, joined by dots, as in `Store::find`.
     pub path: String,
     /// The kind of target.
     pub is: ObjectIs,
@@ -42,7 +41,7 @@ pub enum ObjectIs {
 }
 
 impl Object {
-    /// The messages of its methods, in the order in which calls number them.
+    /// Returns the messages of the object's methods, in the order in which calls number them.
     pub fn methods(&self, program: &Program) -> Vec<Messages> {
         match &self.is {
             ObjectIs::Element(id) => vec![Messages::of_engine(&program.engines[id.index()])],
@@ -59,8 +58,8 @@ impl Object {
 }
 
 /// Returns all objects that a program's main engine reaches: offloads of kinds in the order of
-/// `Store::paths`, and engines that are hardware elements in their own places. Objects of any other
-/// called engine come where that engine is declared.
+/// `Store::paths`, and engines that are hardware elements at their own positions. The objects of
+/// any other called engine are at the position where that engine is declared.
 pub fn objects(program: &Program, elements: &Elements) -> Vec<Object> {
     let mut objects = Vec::new();
     collect(program, elements, program.main, "", &mut objects);
@@ -132,9 +131,9 @@ impl Arguments {
 /// A field of a reply and its position in the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf {
-    /// Its least significant bit in the packed reply.
+    /// The least significant bit of the field in the packed reply.
     pub lo: u32,
-    /// Its width in bits.
+    /// The width in bits.
     pub width: u32,
     /// The word of the message that contains its least significant bit.
     pub word: u32,

@@ -2,11 +2,11 @@
 //! another, each from its first step to its end, and makes calls through a message passing engine.
 //!
 //! There is no batch and no prefetch: while a thread waits for a reply, the processor runs others.
-//! An engine is therefore one C function with steps as labels: the compiler keeps values that pass
-//! from one step to the next in registers. [`replies`] splits a call into a launch and a wait;
+//! An engine is therefore one C function with steps as labels, and the compiler keeps values that
+//! pass from one step to the next in registers. [`replies`] splits a call into a launch and a wait;
 //! [`engine`] writes the function; [`message`] defines the format of calls on the network. An
-//! engine that is cut ([`partition`]) has one function for each part, and jumps between the parts
-//! are messages ([`handover`]).
+//! engine that is cut ([`partition`]) has one function for each part. Jumps between the parts are
+//! messages ([`handover`]).
 
 mod elements;
 mod engine;
@@ -37,7 +37,7 @@ pub use self::order::ordered_objects;
 pub use self::partition::{PARTS, Partition};
 pub use super::print::Located;
 
-/// The runtime: names and texts of its headers and of the linker script.
+/// The names and texts of the runtime's headers and of the linker script.
 pub const RUNTIME: &[(&str, &str)] = &[
     ("thread.h", include_str!("../../runtime/thread/thread.h")),
     ("bits.h", include_str!("../../runtime/bits.h")),
@@ -54,7 +54,7 @@ pub const RUNTIME: &[(&str, &str)] = &[
 /// The name of the linker script in [`RUNTIME`].
 pub const LINKER_SCRIPT: &str = "program.ld";
 
-/// The number of words in a thread's local memory for a call's arguments, all words but the last.
+/// The number of words in a thread's local memory for a call's arguments: all words but the last.
 const ARGUMENT_WORDS: u32 = 36;
 /// The number of objects that the address of a call can name. The platform uses three more numbers.
 const OBJECTS: usize = 125;
@@ -74,12 +74,12 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// A reason that concerns a whole engine.
+    /// Builds a reason that concerns a whole engine.
     fn engine(engine: &Engine, why: &str) -> Self {
         Self { step: None, offload: None, message: format!("engine `{}` {why}", engine.name) }
     }
 
-    /// A reason that concerns a step.
+    /// Builds a reason that concerns a step.
     fn step(engine: &Engine, step: &Step, why: &str) -> Self {
         Self {
             step: Some(step.name.clone()),
@@ -88,7 +88,7 @@ impl Refused {
         }
     }
 
-    /// A reason that concerns an offload in a step.
+    /// Builds a reason that concerns an offload in a step.
     fn offload(engine: &Engine, step: &Step, offload: &str, why: &str) -> Self {
         Self {
             step: Some(step.name.clone()),
@@ -102,9 +102,9 @@ impl Refused {
 }
 
 /// Returns one C file for a program whose steps are in the form of regions. The file
-/// includes `thread.h` of [`RUNTIME`]. The main engine is cut according to `partition`, and calls
-/// of `elements` are messages; both must belong to this program. The result depends on the
-/// arguments alone.
+/// includes `thread.h` of [`RUNTIME`]. The main engine is cut according to `partition`. Calls of
+/// `elements` are messages. Both must belong to this program. The result depends only on the
+/// arguments.
 ///
 /// # Errors
 /// If the program does something that such threads cannot execute.
@@ -146,7 +146,7 @@ pub fn generate(
     Ok(print::located(&items))
 }
 
-/// Whether the thread executes a call itself.
+/// Returns whether the thread executes a call itself.
 fn is_local(config: &Config, method: &Method) -> bool {
     kinds::by_thread(config, method).is_some()
 }
@@ -212,11 +212,11 @@ fn check_function(
     Err(Refused::offload(caller.engine(), step, &offload.name, &why))
 }
 
-/// Returns the first ticket of each engine: it follows all tickets that may wait for replies while
-/// the engine runs.
+/// Returns the first ticket of each engine. It follows all tickets that may be in use while the
+/// engine runs.
 fn first_tickets(program: &Program, elements: &Elements) -> Vec<u32> {
     let mut first = vec![0; program.engines.len()];
-    // Engines come after those that they call.
+    // Called engines precede their callers in this list.
     for (index, engine) in program.engines.iter().enumerate().rev() {
         let caller = Caller { program, id: EngineId(index as u32), elements };
         let behind = first[index] + replies::tickets_used(&caller);
@@ -231,7 +231,8 @@ fn first_tickets(program: &Program, elements: &Elements) -> Vec<u32> {
     first
 }
 
-/// Sizes in words of all values that are not scalars, including fields of keys and replies.
+/// Returns the sizes in words of all values that are not scalars, including fields of keys and
+/// replies.
 fn wide_sizes_with_messages(program: &Program) -> BTreeSet<u32> {
     let mut widths = widths(program);
     for offload in program.engines.iter().flat_map(|engine| &engine.offloads) {

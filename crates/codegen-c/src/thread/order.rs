@@ -1,11 +1,11 @@
-//! Objects that must see packets in order of arrival: finds the last call of such an object that a
-//! packet makes.
+//! Objects that must see packets in order of arrival. This module finds the last call that a packet
+//! makes of such an object.
 //!
 //! The message passing engine numbers the calls that a packet makes of such an object, and the
-//! object executes them packet by packet. To let the next packet start as early as possible, the
-//! program releases an object when a packet has finished with it: after the last possible call, and
-//! on entry to a step from which no call can be reached. The end of the packet releases all other
-//! objects.
+//! object executes them packet by packet. So that the next packet can start as early as possible,
+//! the program releases an object when a packet has finished with it: after the last possible call,
+//! and on entry to a step from which no call can be reached. The end of the packet releases all
+//! other objects.
 
 use std::collections::BTreeSet;
 

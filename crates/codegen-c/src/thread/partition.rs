@@ -1,4 +1,4 @@
-//! Partition of an engine into parts: it decides which steps of the main engine a thread executes
+//! Partitions an engine into parts: it decides which steps of the main engine a thread executes
 //! before it hands the packet over (the StepNP paper, sections 5.1 and 5.3: the processing graph is
 //! cut).
 
@@ -21,7 +21,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// A single part: each thread executes all steps of a packet.
+    /// Returns a single part: each thread executes all steps of a packet.
     pub fn whole() -> Self {
         Self { begins: vec![0] }
     }
@@ -120,25 +120,25 @@ impl Partition {
         self.begins.len()
     }
 
-    /// The steps of a part.
+    /// Returns the steps of a part.
     pub fn steps(&self, engine: &Engine, part: usize) -> std::ops::Range<usize> {
         self.begins[part]..self.begins.get(part + 1).copied().unwrap_or(engine.steps.len())
     }
 
-    /// The names of the first steps of the parts.
+    /// Returns the names of the first steps of the parts.
     pub fn names(&self, program: &Program) -> Vec<String> {
         let steps = &program.engines[program.main.index()].steps;
         self.begins.iter().map(|begin| steps[*begin].name.clone()).collect()
     }
 
-    /// Whether packets can return to a part from a later one.
+    /// Returns whether packets can return from a part to an earlier one.
     pub fn goes_back(&self, engine: &Engine) -> bool {
         let goes_back =
             |from: usize| successors(&engine.steps[from]).any(|to| self.part(to) < self.part(from));
         (0..engine.steps.len()).any(goes_back)
     }
 
-    /// The part that contains a step.
+    /// Returns the part that contains a step.
     pub fn part(&self, step: usize) -> usize {
         self.begins.partition_point(|begin| *begin <= step) - 1
     }
@@ -157,7 +157,7 @@ impl Partition {
         (0..self.parts()).map(of_part).collect()
     }
 
-    /// The steps of a part at which packets are handed over to it, in order.
+    /// Returns the steps of a part at which packets are handed over to it, in order.
     pub(super) fn entries(&self, engine: &Engine, part: usize) -> Vec<usize> {
         let own = self.steps(engine, part);
         let outside = engine.steps.iter().enumerate().filter(|(step, _)| !own.contains(step));
@@ -214,7 +214,7 @@ mod tests {
     use wireloom_ir::builder::{EngineBuilder, program_of};
     use wireloom_ir::{BinaryOp, Exit, StepId};
 
-    /// A program of four steps in sequence, with the given numbers of additions.
+    /// Builds a program of four steps in sequence, with the given numbers of additions.
     fn program(additions: [usize; 4]) -> Program {
         let mut engine = EngineBuilder::packet("chain");
         for (index, count) in additions.into_iter().enumerate() {

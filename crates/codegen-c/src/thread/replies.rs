@@ -1,11 +1,11 @@
 //! Rewrites calls as a thread executes them: it launches the calls of a step, then waits for each,
 //! then reads the replies in place.
 //!
-//! A reply becomes variables, one for each of its leaves; a slice of the reply that lies in a leaf
+//! A reply becomes variables, one for each of its leaves. A slice of the reply that lies in a leaf
 //! reads only that leaf. A call becomes two effects: the launch, and the wait, which is written as
-//! if it set a variable of its own. Exits come first ([`early`](super::super::early)), so that no
-//! unnecessary call is made. The thread waits at once for a call that may change the packet: it has
-//! no packet until the call returns.
+//! if it set a variable. Exits come first ([`early`](super::super::early)), so that no unnecessary
+//! call is made. The thread waits at once for a call that may change the packet: it has no packet
+//! until the call returns.
 //!
 //! ```text
 //! %2:u49 = call ports.read(%1)           call ports.read(%1)
@@ -35,7 +35,7 @@ pub const TICKET_WORDS: u32 = 8;
 
 /// An engine with its calls rewritten.
 pub struct Split {
-    /// The engine, with the additional variables after its own.
+    /// The engine. The additional variables follow its own.
     pub engine: Engine,
     /// The operations of each step, in order.
     pub ops: Vec<Vec<Op>>,
@@ -43,7 +43,8 @@ pub struct Split {
     pub variables: Vec<Variable>,
     /// The waits of each step, in the order of the calls that have replies.
     pub waits: Vec<Vec<Wait>>,
-    /// The words that replies to each step's calls may take, by their numbers among all replies.
+    /// The range of words that replies to each step's calls may occupy, numbered among the words of
+    /// all replies.
     pub launched: Vec<Range<u32>>,
 }
 
@@ -52,15 +53,15 @@ pub struct Split {
 pub enum Variable {
     /// Setting it waits for the reply of a ticket.
     Wait(Wait),
-    /// A leaf of a reply: a C expression. If it only reads words in their place, with the numbers
-    /// of these words among those of all replies.
+    /// A leaf of a reply: a C expression. If it only reads words in place, also their range,
+    /// numbered among the words of all replies.
     Leaf(Expr, Option<Range<u32>>),
 }
 
 /// A wait for a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// The reply of this ticket.
+    /// The ticket of the reply.
     pub ticket: u32,
     /// The words, except the first, that hold several leaves. They are read once: otherwise the C
     /// compiler would read them again after the step's writes to the packet.
@@ -70,7 +71,7 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// The variables for words of the reply, and the contents of each.
+    /// Returns the variables for words of the reply, and the contents of each.
     pub fn words(&self) -> impl Iterator<Item = (String, Expr)> + '_ {
         let wait = Expr::call("wl_wait", [Expr::number(self.ticket)]);
         let shared = self
@@ -145,7 +146,7 @@ struct Rewriter<'a> {
     next_ticket: u32,
     waits: Vec<Wait>,
     waiting: Vec<Pending>,
-    /// The leaves of each reply that was waited for, with their values.
+    /// The leaves of each reply received so far, with their values.
     replies: HashMap<Value, Vec<(Leaf, Value)>>,
     ops: Vec<Op>,
 }
@@ -208,9 +209,9 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// Returns the call with a separate read as its only argument, if that is a field of the window
-    /// that can be passed by position and the window has not changed since the field was read.
-    /// Nothing else uses the separate read, so the call need not carry the field.
+    /// Returns the call with a separate read as its only argument, if the argument is a window
+    /// field that can be passed by position and the window has not changed since the field was
+    /// read. No other operation uses the separate read, so the call need not carry the field.
     fn read_for_call(&mut self, engine: &Engine, op: &Op) -> Op {
         let mut op = op.clone();
         if let OpKind::Call { args, .. } = &mut op.kind
@@ -301,7 +302,7 @@ impl Rewriter<'_> {
     }
 }
 
-/// The name of the variable into which a wait stores the first word of a ticket's reply.
+/// Returns the name of the variable into which a wait stores the first word of a ticket's reply.
 pub fn first_word(ticket: u32) -> String {
     format!("reply_{ticket}")
 }
@@ -315,8 +316,8 @@ fn place(ticket: u32, word: u32) -> Expr {
     Expr::name("WL_REPLIES").at(ticket * TICKET_WORDS + word)
 }
 
-/// The words of a leaf, by their numbers among those of all replies, if it is read in its place
-/// alone.
+/// Returns the range of words of a leaf, numbered among the words of all replies, if the leaf is
+/// read only in place.
 fn leaf_words(leaf: &Leaf, wait: &Wait) -> Option<Range<u32>> {
     let own = leaf.word..leaf.word + words(leaf.bit + leaf.width);
     let is_variable = |word: u32| word == 0 || wait.shared_words.contains(&word);
@@ -324,7 +325,7 @@ fn leaf_words(leaf: &Leaf, wait: &Wait) -> Option<Range<u32>> {
     (!own.clone().any(is_variable)).then(|| first + own.start..first + own.end)
 }
 
-/// The C expression of a leaf.
+/// Returns the C expression of a leaf.
 fn leaf_expression(leaf: &Leaf, wait: &Wait) -> Expr {
     let ticket = wait.ticket;
     let word = |index: u32| match index {

@@ -1,10 +1,10 @@
-//! Finds context variables that need no place of their own: wherever they are read, they equal a
-//! part of a reply that is still in its place.
+//! Finds context variables that need no storage: wherever they are read, they equal a part of a
+//! reply that is still in place.
 //!
-//! A step often puts a reply into the context for a later step: the next hop that a route names,
-//! say, for the step that writes the link header. The reply stays in the thread's local memory
-//! until a call uses its ticket again, so the later step can read it there; a copy would only cost
-//! a load, a store and a register, and there are few registers.
+//! A step often puts a reply into the context for a later step: for example, the next hop that a
+//! route names, for the step that writes the link header. The reply stays in the thread's local
+//! memory until a call uses its ticket again, so the later step can read it there. A copy would
+//! only cost a load, a store and a register, and there are few registers.
 //!
 //! ```text
 //! step look                                      step look
@@ -21,17 +21,17 @@ use wireloom_ir::{ContextId, Exit, Op, OpKind, Value};
 use super::super::tree::Expr;
 use super::replies::{Split, Variable};
 
-/// The words of a reply, and the expression that reads them.
+/// The home of a variable: the words of a reply, and the expression that reads them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Home {
-    /// The words' numbers among those of all replies.
+    /// The range of the words, numbered among the words of all replies.
     pub words: Range<u32>,
     /// The C expression of the value.
     pub c: Expr,
 }
 
-/// What a variable may be at a place of the program: the zero that it begins with, or another value
-/// than its home; or its home.
+/// The possible contents of a variable at a point of the program: the value of its home, another
+/// value such as the initial zero, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct State {
     is_other: bool,
@@ -47,7 +47,7 @@ impl State {
     }
 }
 
-/// Makes such variables of an engine for packets expressions: removes the writes to them and
+/// Replaces such variables of an engine for packets by expressions. Removes the writes to them and
 /// returns the expression of each. `count` is the number of the engine's own context variables.
 pub fn resolve(split: &mut Split, count: usize) -> Vec<Option<Expr>> {
     let variables = (0..count as u32).map(ContextId);
@@ -62,7 +62,7 @@ pub fn resolve(split: &mut Split, count: usize) -> Vec<Option<Expr>> {
     homes
 }
 
-/// The home of a variable, if it has one wherever it is read.
+/// Returns the home of a variable, if the variable equals it wherever it is read.
 fn home(split: &Split, variable: ContextId, count: usize) -> Option<Home> {
     let mut home: Option<Home> = None;
     for ops in &split.ops {
@@ -87,7 +87,7 @@ fn home(split: &Split, variable: ContextId, count: usize) -> Option<Home> {
     all_find.then_some(home)
 }
 
-/// The home of a value, if it is a part of a reply.
+/// Returns the home of a value, if the value is a part of a reply.
 fn origin(split: &Split, ops: &[Op], value: Value, count: usize) -> Option<Home> {
     let definition = ops.iter().find(|op| op.results.contains(&value))?;
     match &definition.kind {
@@ -100,13 +100,14 @@ fn origin(split: &Split, ops: &[Op], value: Value, count: usize) -> Option<Home>
     }
 }
 
-/// Whether replies of a step's calls take the place of a home.
+/// Returns whether replies to a step's calls overwrite a home.
 fn calls_over(split: &Split, step: usize, home: &Home) -> bool {
     let launched = &split.launched[step];
     launched.start < home.words.end && home.words.start < launched.end
 }
 
-/// What the variable may be on entry to each step; nothing for a step that is never entered.
+/// Returns the possible contents of the variable on entry to each step. A step that is never
+/// entered has the default state.
 fn states(split: &Split, variable: ContextId, home: &Home) -> Vec<State> {
     let mut entries = vec![State::default(); split.ops.len()];
     if let Some(first) = entries.first_mut() {
@@ -125,7 +126,7 @@ fn states(split: &Split, variable: ContextId, home: &Home) -> Vec<State> {
     entries
 }
 
-/// The successors of a step, and what the variable may be there.
+/// Returns the successors of a step, and the possible contents of the variable there.
 fn exits(
     split: &Split,
     step: usize,
@@ -137,7 +138,7 @@ fn exits(
         return Vec::new();
     }
     let mut state = if calls_over(split, step, home) { OTHER } else { entry };
-    // Writes under a guard.
+    // Guards of writes so far.
     let mut under: Vec<Value> = Vec::new();
     let mut exits = Vec::new();
     for op in &split.ops[step] {
@@ -169,7 +170,7 @@ mod tests {
     use super::super::replies::split;
     use super::*;
 
-    /// Adds a call whose reply has a word for `port` and one for `next`; returns both.
+    /// Adds a call whose reply has a word for `port` and one for `next`. Returns both.
     fn look(s: &mut StepBuilder<'_>, hops: OffloadId) -> (Value, Value) {
         let index = s.constant(32, 1);
         let reply = s.call(hops, "read", &[index]).expect("a reply");
@@ -191,8 +192,8 @@ mod tests {
         homes
     }
 
-    /// An engine whose first step keeps two words of a reply, and whose last one reads them.
-    /// `between` is the step between them.
+    /// Builds an engine whose first step keeps two words of a reply, and whose last one reads them.
+    /// `between` builds the step between them.
     fn engine(
         between: impl FnOnce(&mut StepBuilder<'_>, OffloadId, [ContextId; 2]),
     ) -> EngineBuilder {

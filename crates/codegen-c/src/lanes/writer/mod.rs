@@ -1,5 +1,5 @@
-//! One way through an engine as vector code: what each step on it computes, up to the effects that are
-//! left to the end.
+//! Writes one way through an engine as vector code: the computations of each step on it, up to the
+//! effects that are left to the end.
 
 mod packet;
 mod requests;
@@ -19,7 +19,7 @@ use crate::names::Names;
 use crate::plan;
 use crate::tree::{Declaration, Expr, Stmt, Type};
 
-/// The bytes of a packet in its window as it arrives, the longest window, and the longest packet.
+/// The bytes of a packet in its window at arrival, the longest window, and the longest packet.
 const WINDOW: u32 = packet_in_hand::WINDOW as u32;
 const LONGEST_WINDOW: u32 = (packet_in_hand::WINDOW + packet_in_hand::HEADROOM) as u32;
 const LONGEST: u32 = packet_in_hand::MAX_LENGTH as u32;
@@ -27,16 +27,16 @@ const LONGEST: u32 = packet_in_hand::MAX_LENGTH as u32;
 /// The most statements of a way.
 const MOST: usize = 1_000;
 
-/// A statement, and what it declares.
+/// A statement and its declaration, if it has one.
 pub struct Line {
     pub declared: Option<(&'static str, String)>,
     pub statement: Stmt,
 }
 
-/// What a packet changes, in order.
+/// A change of a packet.
 #[derive(Clone)]
 pub struct Effect {
-    /// The lanes to which it applies; `None`: all that come to the end.
+    /// The lanes to which the effect applies. `None`: all lanes that reach the end.
     pub guard: Option<Expr>,
     pub kind: EffectKind,
 }
@@ -53,8 +53,8 @@ pub enum EffectKind {
     Truncate {
         length: Lane,
     },
-    /// Writes a field. `window` is the length of the packet's window at that point; the field may lie
-    /// outside it.
+    /// Writes a field. `window` is the length of the packet's window at that point. The field may
+    /// lie outside the window.
     Write {
         base: Lane,
         bit: u32,
@@ -65,8 +65,8 @@ pub enum EffectKind {
     Egress {
         port: Lane,
     },
-    /// Inserts bytes; `moved` is how many, zero where the guard does not hold, and `window` the length
-    /// of the window before.
+    /// Inserts bytes. `moved` is their number, or zero where the guard does not hold. `window` is
+    /// the length of the window before.
     Insert {
         offset: Lane,
         count: Lane,
@@ -80,22 +80,23 @@ pub enum EffectKind {
     },
 }
 
-/// Writes a way.
+/// The writer of a way.
 pub struct Writer<'a> {
     engine: &'a PacketEngine<'a>,
     names: Names,
-    /// The code between two waits.
+    /// The code between two waits, for each phase.
     pub phases: Vec<Vec<Line>>,
-    /// What has to hold of the offloads for lanes to go this way.
+    /// Conditions on the offloads that must hold before lanes go this way.
     pub ready: Vec<Expr>,
     pub effects: Vec<Effect>,
     context: Vec<Lane>,
-    /// The bytes of the packet as it arrived that may be read, and its window and length now.
+    /// The number of bytes of the arriving packet that may be read, and the packet's present window
+    /// and length.
     pub limit: Expr,
     pub window: Expr,
     pub length: Expr,
     egress: Option<Lane>,
-    /// Whether the packet's bytes differ from those that arrived.
+    /// Whether the packet's bytes differ from the bytes at arrival.
     is_changed: bool,
     loads: Vec<(Expr, u32, u32, Expr)>,
     addresses: Vec<(Expr, Expr)>,
@@ -163,7 +164,7 @@ impl<'a> Writer<'a> {
         self.phases.last_mut().expect("there is one").push(Line { declared, statement });
     }
 
-    /// Gives a value names, so that it is computed once.
+    /// Names a value, so that it is computed once.
     fn named(&mut self, lane: Lane, hint: &str) -> Lane {
         match lane {
             Lane::Same(_) => lane,
@@ -176,13 +177,13 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Only lanes in which the condition holds stay on the way.
+    /// Keeps only the lanes in which the condition holds on the way.
     fn require(&mut self, condition: Expr) {
         let both = Expr::call("wl_m_and", [alive(), condition]);
         self.line(None, Stmt::Assign(alive(), both));
     }
 
-    /// Writes what a step does for packets that leave it by an exit. `None` if that is not possible.
+    /// Writes a step for packets that leave it by an exit. Returns `None` if that is not possible.
     pub fn step(&mut self, index: usize, exit: usize) -> Option<()> {
         let step = &self.engine.engine.steps[index];
         let [request, ..] = plan::regions(step)?;
@@ -225,7 +226,7 @@ impl<'a> Writer<'a> {
         (written <= MOST).then_some(())
     }
 
-    /// Leaves only the lanes in which a guard of the exit holds.
+    /// Keeps only the lanes in which a guard of the exit holds.
     fn narrow(&mut self, state: &mut StepState<'a>, guard: Value) -> Option<()> {
         let known = state.literals(guard, None);
         for (value, holds) in known.unwrap_or_else(|| vec![(guard, true)]) {
@@ -234,7 +235,7 @@ impl<'a> Writer<'a> {
             }
             state.narrowed.push((value, holds));
             match self.make(state, value)? {
-                // The lanes would never come this way.
+                // No lane would ever take this way.
                 Lane::Same(bits) if bits.is_zero() == holds => return None,
                 Lane::Same(_) => {}
                 lane => {
@@ -247,7 +248,7 @@ impl<'a> Writer<'a> {
         Some(())
     }
 
-    /// The lanes in which a guard holds, of those that stay on the way.
+    /// Returns the lanes in which a guard holds, among the lanes that stay on the way.
     fn mask(&mut self, state: &mut StepState<'a>, guard: Value) -> Option<Lane> {
         if let Some(known) = state.masks.get(&guard) {
             return Some(known.clone());
@@ -270,7 +271,7 @@ impl<'a> Writer<'a> {
 
     /// Writes an operation other than a call.
     fn edit(&mut self, state: &mut StepState<'a>, op: &'a Op) -> Option<()> {
-        // Lanes read the packet as it arrived: no field after a change of it has a value.
+        // Lanes read the packet as it arrived. So after a change, no field has a value.
         if !(self.is_changed && matches!(op.kind, OpKind::ReadPacket { .. })) {
             state.definitions.extend(op.results.iter().map(|result| (*result, op)));
         }
@@ -325,14 +326,14 @@ impl<'a> Writer<'a> {
         Some(())
     }
 
-    /// Notes an effect, whose operands are computed here.
+    /// Records an effect and computes its operands here.
     fn effect(&mut self, state: &mut StepState<'a>, op: &Op, kind: EffectKind) -> Option<()> {
         let guard = self.condition(state, op)?;
         self.effects.push(Effect { guard, kind });
         Some(())
     }
 
-    /// The lanes to which an operation applies; `None` inside: to all.
+    /// Returns the lanes to which an operation applies. The inner `None` means all lanes.
     fn condition(&mut self, state: &mut StepState<'a>, op: &Op) -> Option<Option<Expr>> {
         match (state.holds(op.guard), op.guard) {
             (Holds::Sometimes, Some(guard)) => Some(Some(self.mask(state, guard)?.mask())),
@@ -340,7 +341,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Returns a value, and writes what computes it if that is not done yet.
+    /// Returns a value. Writes its computation, unless that has been written.
     fn make(&mut self, state: &mut StepState<'a>, value: Value) -> Option<Lane> {
         if let Some(known) = state.values.get(&value) {
             return Some(known.clone());
@@ -385,12 +386,12 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The offloads' slots.
+/// Returns the offloads' slots.
 pub fn slots() -> Expr {
     name("m").arrow("machine").member("slots")
 }
 
-/// Whether an exit leads to another step, further on.
+/// Returns the target of an exit to a later step.
 pub fn leads_on(op: &Op, from: usize) -> Option<usize> {
     match &op.kind {
         OpKind::Exit(Exit::Next(to)) if to.index() > from => Some(to.index()),

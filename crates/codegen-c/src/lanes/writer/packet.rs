@@ -1,4 +1,5 @@
-//! The packet: its fields as it arrived, its length, and what makes it longer or shorter.
+//! The packet in lanes: its fields as it arrived, its length, and the operations that change the
+//! length.
 
 use wireloom_bits::Bits;
 use wireloom_ir::{Meta, Op, Value};
@@ -9,7 +10,7 @@ use crate::lanes::vector::{self, Lane};
 use crate::tree::{Binary, Expr};
 
 impl<'a> Writer<'a> {
-    /// Metadata; `None` if it is not known to the lanes.
+    /// Returns metadata. Returns `None` for metadata that lanes do not know.
     pub(super) fn meta(&self, meta: Meta) -> Option<Lane> {
         match meta {
             Meta::Ingress => Some(Lane::Word(name("arrived").member("ingress"))),
@@ -20,7 +21,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Cuts a packet off, which never makes it longer.
+    /// Truncates a packet. That never makes it longer.
     pub(super) fn truncate(
         &mut self,
         state: &mut StepState<'a>,
@@ -48,7 +49,7 @@ impl<'a> Writer<'a> {
         Some(())
     }
 
-    /// Writes an insertion or a removal. Lanes in which it would fail leave.
+    /// Writes an insertion or a removal. Lanes in which it would fail leave the way.
     pub(super) fn resize(
         &mut self,
         state: &mut StepState<'a>,
@@ -101,10 +102,11 @@ impl<'a> Writer<'a> {
         Some(())
     }
 
-    /// Reads a field of the packet as it arrived. A lane leaves if its window has fewer than `end` bytes
-    /// from the base on (from the beginning of the packet, if the base is a constant).
+    /// Reads a field of the packet as it arrived. A lane leaves the way if its window has fewer
+    /// than `end` bytes from the base on (from the beginning of the packet, if the base is a
+    /// constant).
     pub(super) fn field(&mut self, base: &Lane, bit: u32, width: u32, end: u32) -> Option<Lane> {
-        // A constant base is added to the byte.
+        // A constant base is added to the byte offset.
         let (key, offset) = match base {
             Lane::Same(at) => (Expr::number(0), at.low_u64() as u32),
             _ => (base.word(), 0),
@@ -113,7 +115,7 @@ impl<'a> Writer<'a> {
     }
 
     fn field_behind(&mut self, base: &Expr, bit: u32, width: u32, end: u32) -> Option<Lane> {
-        // Wide fields consist of parts that one load has, found from the least significant on.
+        // Wide fields are split, from the least significant end, into parts that one load covers.
         let mut parts = Vec::new();
         let mut high = width;
         while (bit + high).div_ceil(8) - bit / 8 > 8 {
@@ -127,10 +129,11 @@ impl<'a> Writer<'a> {
         vector::concat(&parts)
     }
 
-    /// Reads a field that lies in eight bytes.
+    /// Reads a field that lies within eight bytes.
     fn part(&mut self, base: &Expr, bit: u32, width: u32, end: u32) -> Option<Lane> {
         let (from, to) = (bit / 8, (bit + width).div_ceil(8));
-        // A load of eight bytes costs as much as one of four, and its other half may be needed too.
+        // A load of eight bytes costs as much as a load of four, and its other half may be needed
+        // too.
         let covers = |size: u32| {
             let aligned = from & !(size - 1);
             (aligned + size >= to && aligned + size <= end).then_some((aligned, size))

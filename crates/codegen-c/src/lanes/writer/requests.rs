@@ -1,4 +1,4 @@
-//! The calls of a step: what is fetched, the waits, and the replies.
+//! Writes the calls of a step: the fetches, the waits, and the replies.
 
 use wireloom_bits::Bits;
 use wireloom_ir::{OffloadId, OffloadTarget, Op, OpKind};
@@ -21,7 +21,7 @@ struct Search<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Writes the calls of a step: what is fetched, the waits, and the replies.
+    /// Writes the calls of a step: the fetches, the waits, and the replies.
     pub(super) fn requests(&mut self, state: &mut StepState<'a>, ops: &'a [Op]) -> Option<()> {
         let mut searches = Vec::new();
         let mut reads = Vec::new();
@@ -99,7 +99,7 @@ impl<'a> Writer<'a> {
         Some(())
     }
 
-    /// Notes the reply of a call, which is zero where its guard does not hold.
+    /// Records the reply of a call, which is zero where its guard does not hold.
     fn reply(&mut self, state: &mut StepState<'a>, op: &Op, reply: Lane) -> Option<()> {
         let [result] = op.results[..] else { return Some(()) };
         let reply = match (state.holds(op.guard), op.guard) {
@@ -141,7 +141,7 @@ impl<'a> Writer<'a> {
         Some(search)
     }
 
-    /// Takes a search from one access to the next.
+    /// Advances a search from one access to the next.
     fn walk(&mut self, search: &mut Search<'_>, pause: usize) {
         if pause >= search.walks() {
             return;
@@ -165,7 +165,7 @@ impl<'a> Writer<'a> {
         search.state = name;
     }
 
-    /// What a search found.
+    /// Returns the value that a search found.
     fn found(&mut self, state: &StepState<'a>, search: &Search<'_>) -> Option<Lane> {
         let width = state.width(*search.op.results.first()?);
         let (slot, walk) = (search.slot.clone().address(), Expr::name(&search.state));
@@ -216,7 +216,7 @@ impl<'a> Writer<'a> {
         self.named(lane, "reply")
     }
 
-    /// Reads an element of an array; zero if there is none.
+    /// Reads an element of an array. The result is zero if the index is out of range.
     fn element(
         &mut self,
         state: &StepState<'a>,
@@ -238,13 +238,13 @@ impl Search<'_> {
         SHORT_KEYS.contains(&self.key_width)
     }
 
-    /// The number of accesses that have a wait of their own after that of the direct entry. For IPv6 these
-    /// are enough for prefixes of 48 bits.
+    /// Returns the number of accesses with a separate wait, after the direct entry's. For IPv6
+    /// these suffice for prefixes of 48 bits.
     fn walks(&self) -> usize {
         if self.is_short() { 2 } else { 5 }
     }
 
-    /// Bits of the key, which is aligned to the upper end, as an index.
+    /// Returns bits of the key, which is aligned to the upper end, as an index.
     fn chunk(&self, at: u32, count: u32) -> Option<Expr> {
         let (key, width) = (&self.key, self.key_width);
         let chunk = if at + count <= width {

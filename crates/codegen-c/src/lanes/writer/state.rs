@@ -1,4 +1,4 @@
-//! What is known of the step that is written.
+//! The state of the step that is being written.
 
 use std::collections::HashMap;
 
@@ -8,34 +8,34 @@ use wireloom_ir::{Op, Value, ValueInfo};
 use crate::exits::Tables;
 use crate::lanes::vector::Lane;
 
-/// What is always so of a guard in the lanes that stay on the way.
+/// Whether a guard holds in the lanes that stay on the way.
 pub(super) enum Holds {
     Always,
     Never,
     Sometimes,
 }
 
-/// What is known of the step that is written.
+/// The state of the step that is being written.
 pub(super) struct StepState<'a> {
     pub(super) values: HashMap<Value, Lane>,
-    /// The operations up to the current one that values can be computed with.
+    /// The operations up to the current one, by the values that they compute.
     pub(super) definitions: HashMap<Value, &'a Op>,
     pub(super) ops: Vec<&'a Op>,
     pub(super) infos: &'a [ValueInfo],
-    /// For each base that is no constant: how far the step reads from there on, in bytes.
+    /// For each base that is not a constant, the number of bytes from there that the step reads.
     pub(super) ends: HashMap<Value, u32>,
-    /// How far it reads from the beginning of the packet on, at bases that are constants.
+    /// The number of bytes from the beginning of the packet that the step reads at constant bases.
     pub(super) end: u32,
     pub(super) exit: Option<Value>,
     pub(super) truths: Option<Tables>,
-    /// What holds in all lanes that are alive.
+    /// Conditions that have the given value in all live lanes.
     pub(super) narrowed: Vec<(Value, bool)>,
     /// The lanes in which guards hold.
     pub(super) masks: HashMap<Value, Lane>,
 }
 
 impl StepState<'_> {
-    /// Notes that an operation does not happen: its results are zero.
+    /// Records that an operation does not happen: its results are zero.
     pub(super) fn never(&mut self, op: &Op) {
         for value in &op.results {
             self.values.insert(*value, Lane::Same(Bits::zero(self.width(*value))));
@@ -46,14 +46,14 @@ impl StepState<'_> {
         self.infos[value.index()].width
     }
 
-    /// Whether an operation uses a value.
+    /// Returns whether an operation uses a value.
     pub(super) fn is_used(&self, value: Value) -> bool {
         self.ops.iter().any(|op| op.guard == Some(value) || op.kind.operands().contains(&value))
     }
 
-    /// The conditions that a guard asks for, each with its answer, if it asks for nothing else; those
-    /// that another guard implies are left out. Conditions of later operations are left out too, since
-    /// they would read the packet before it changes.
+    /// Returns the conditions that a guard consists of, each with its required value, if the guard
+    /// is a conjunction of conditions. Conditions that the guard `known` implies are left out. So
+    /// are conditions of later operations, since they would read the packet before it changes.
     pub(super) fn literals(
         &self,
         guard: Value,
