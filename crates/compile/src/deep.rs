@@ -1,17 +1,18 @@
 //! A thread with a stack for deep nesting.
 //!
 //! Choices nest as deeply as a step has conditions that can leave it: unrolled loops with `break`
-//! reach tens of thousands. Lowering, and the passes before if-conversion, recur as deeply.
+//! reach tens of thousands. Lowering, and the passes before if-conversion, recurse as deeply.
 
 use wireloom_ir::{Block, OpKind, Program};
 
-/// Bytes of a large stack. Only the part that is used takes memory.
+/// Bytes of a large stack. Only the used part takes memory.
 const STACK: usize = 1 << 29;
 
-/// The depth up to which any thread's stack suffices.
+/// The depth for which any thread's stack suffices.
 const SHALLOW: usize = 64;
 
-/// Calls a function on a thread with a large stack. If there is no memory for one, on this thread.
+/// Calls a function on a thread with a large stack, or on this thread if there is no memory for
+/// one.
 pub fn call<T: Send>(function: impl FnOnce() -> T + Send) -> T {
     let mut function = Some(function);
     let taken = &mut function;
@@ -26,7 +27,7 @@ pub fn call<T: Send>(function: impl FnOnce() -> T + Send) -> T {
     .unwrap_or_else(|| function.take().expect("no thread has called it")())
 }
 
-/// Whether choices nest deeply in a program.
+/// Returns whether choices nest deeply in a program.
 pub fn is_deep(program: &Program) -> bool {
     let steps = program.engines.iter().flat_map(|engine| &engine.steps);
     let mut open: Vec<(&Block, usize)> =

@@ -3,8 +3,8 @@
 use wireloom_bits::Bits;
 use wireloom_ir::{OpKind, Value};
 
-/// The result, of `width` bits, of a pure operation, if `constant` knows its operands. A select
-/// needs only the condition and the side that it chooses.
+/// Returns the result, of `width` bits, of a pure operation, if `constant` knows its operands. A
+/// select needs only the condition and the chosen side.
 pub fn pure<'a>(
     kind: &OpKind,
     width: u32,

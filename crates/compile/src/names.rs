@@ -1,5 +1,5 @@
-//! The names and types that the source gives to values, header fields and calls: the step IR keeps
-//! names of values only.
+//! The names and types that the source gives to values, header fields and calls. The step IR keeps
+//! only the names of values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use wireloom_offloads::registry::kind;
 
 use crate::lower::Lines;
 
-/// The form in which a value is written.
+/// The notation of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A number.
@@ -28,11 +28,11 @@ pub enum Form {
 /// A scalar: a variable, a field, or a part of a request or a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
-    /// Its name, such as `key.protocol`; empty for a reply that is a scalar.
+    /// The name, such as `key.protocol`. Empty for a reply that is a scalar.
     pub name: String,
-    /// Its width in bits.
+    /// The width in bits.
     pub width: u32,
-    /// How its value is written.
+    /// The notation of its value.
     pub form: Form,
 }
 
@@ -89,13 +89,13 @@ impl Names {
         forms.get(&(name.to_owned(), width)).unwrap_or(&Form::Number)
     }
 
-    /// Returns the header field that the statement at a position assigns by a write at this bit
+    /// Returns the header field that the statement at a position assigns with a write at this bit
     /// offset.
     pub fn written(&self, engine: EngineId, loc: Loc, bit: u32, width: u32) -> Option<&Leaf> {
         self.engines[engine.index()].written.get(&(loc, bit, width))
     }
 
-    /// Returns the parts of the arguments and the reply of a method that the engine calls.
+    /// Returns the parts of the arguments and of the reply of a method that the engine calls.
     pub fn call(&self, engine: EngineId, offload: OffloadId, method: usize) -> Option<&Call> {
         self.engines[engine.index()].calls.get(&(offload.0, method))
     }
@@ -125,7 +125,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Notes the forms of a variable or a header.
+    /// Records the forms of a variable or a header.
     fn named(&mut self, name: &str, ty: &Type) {
         for leaf in self.leaves(name, ty) {
             let form = leaf.form.clone();
@@ -277,7 +277,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// The name and type of the header in which a place is.
+    /// Returns the name and type of the header that contains a place.
     fn header(&self, root: &Root) -> Option<(&'a str, hir::StructId)> {
         match root {
             Root::View(id) => {
@@ -289,8 +289,8 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Notes the fields that an assignment to a part of a header writes. The part of type `ty`,
-    /// which begins at `bit`, contains it; `path` leads on from there.
+    /// Records the fields that an assignment to a part of a header writes. The value of type `ty`,
+    /// which begins at `bit`, contains the part. `path` selects the part in it.
     fn assigned(&mut self, loc: Loc, ty: &Type, bit: u32, path: &[Projection], name: String) {
         let Some((first, rest)) = path.split_first() else {
             let mut at = bit;

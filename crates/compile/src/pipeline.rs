@@ -53,7 +53,7 @@ pub fn optimise(program: &mut Program, options: &PassOptions) {
 /// time taken.
 ///
 /// # Panics
-/// If there is no pass of that name; in debug builds, if a pass leaves a program that does not
+/// If there is no pass of a name. In debug builds, also if a pass leaves a program that does not
 /// verify.
 pub fn run(
     program: &mut Program,
@@ -68,7 +68,7 @@ pub fn run(
     }
 }
 
-/// Runs one pass; returns `false` if there is none of that name.
+/// Runs one pass. Returns `false` if there is none of this name.
 ///
 /// # Panics
 /// In debug builds, if the pass leaves a program that does not verify.

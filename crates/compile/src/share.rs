@@ -1,9 +1,9 @@
-//! One program for several virtual routers: each packet carries its router's number, and every
-//! table has a part for each router.
+//! Makes one program serve several virtual routers. Each packet carries its router's number, and
+//! every table has a part for each router.
 //!
-//! The upper byte of a port is then a router's number, and the lower byte one of its own 256 ports.
-//! The program reads the router's own port; packets that it sends carry the router's number. The
-//! tables of all routers become one table with the number in every key:
+//! The upper byte of a port is then a router's number, and the lower byte one of the router's own
+//! 256 ports. The program reads the router's own port. Packets that it sends carry the router's
+//! number. The tables of all routers become one table with the number in every key:
 //!
 //! ```text
 //! %2:u16 = meta.read ingress                      %7:u16 = meta.read ingress
@@ -16,9 +16,9 @@
 //!                                                 finish
 //! ```
 //!
-//! The key of an `lpm` has four bits of the number in front, so that a prefix of one router never
-//! matches an address of another. The index of an `array` or a `counter` has the number after it,
-//! in as many bits as the routers need, so that an index out of range stays out of range.
+//! The key of an `lpm` begins with four bits of the number, so that a prefix of one router never
+//! matches an address of another. The index of an `array` or a `counter` ends with the number, in
+//! as many bits as the routers need, so that an index out of range stays out of range.
 //! [`Sharing::load`] copies a router's own tables into its part.
 
 use wireloom_bits::Bits;
@@ -29,14 +29,14 @@ use wireloom_ir::{
 use wireloom_offloads::registry::MOST_ENTRIES;
 use wireloom_offloads::{Config, Content, Entry, EntryKey, Layout, Row, Store};
 
-/// Lowest bit of the router's number in a port; the bits below it are the router's own port.
+/// Lowest bit of the router's number in a port. The bits below it are the router's own port.
 pub const PORT_BITS: u32 = 8;
 /// Number of bits of the router's number in the key of an `lpm`.
 pub const PREFIX_BITS: u32 = 4;
-/// Maximum routers that can share a program.
+/// Maximum number of routers that can share a program.
 pub const MOST_ROUTERS: usize = 1 << PREFIX_BITS;
 
-/// Why a program cannot be shared, as a sentence.
+/// A sentence that says why a program cannot be shared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotShareable(pub String);
@@ -65,7 +65,7 @@ impl Sharing {
     /// Makes the main engine of a lowered program serve all routers.
     ///
     /// # Errors
-    /// If it has an offload that routers cannot share.
+    /// If the engine has an offload that routers cannot share.
     ///
     /// # Panics
     /// If the program is already optimised.
@@ -116,13 +116,13 @@ impl Sharing {
         }
     }
 
-    /// Copies the tables of one router into its part of the shared ones.
+    /// Copies the tables of one router into its part of the shared tables.
     ///
     /// # Errors
-    /// If there is no room for them, as a sentence.
+    /// A sentence, if there is no room for them.
     ///
     /// # Panics
-    /// If the stores are not those of the program alone and of the same program shared.
+    /// If the stores do not belong to the program alone and to the same program shared.
     pub fn load(
         self,
         shared: &mut Store,
@@ -148,7 +148,7 @@ impl Sharing {
         Ok(())
     }
 
-    /// Converts a row of a router's table to an entry of the shared one.
+    /// Converts a row of a router's table to an entry of the shared table.
     fn entry(self, router: usize, row: Row) -> Entry {
         let tag = |width| Bits::new(width, router as u128);
         let key = match row.key {
@@ -166,14 +166,14 @@ impl Sharing {
     }
 }
 
-/// How an offload is divided.
+/// How an offload is divided among routers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// The number goes before the key.
     Prefix,
     /// The number goes after the index.
     Index,
-    /// The offload has no memory of earlier packets, so all routers share it.
+    /// The offload keeps no state of earlier packets, so all routers share it.
     Alike,
 }
 
@@ -231,13 +231,13 @@ impl Writer<'_> {
         value
     }
 
-    /// The lowest bits of the number of the packet's router.
+    /// Returns the lowest bits of the number of the packet's router.
     fn number(&mut self, bits: u32, loc: Loc, out: &mut Vec<Op>) -> Value {
         let ingress = self.value(16, OpKind::ReadMeta(Meta::Ingress), loc, out);
         self.value(bits, OpKind::Slice(ingress, PORT_BITS), loc, out)
     }
 
-    /// The router's own number of a port.
+    /// Returns the router's own number of a port.
     fn own_port(&mut self, meta: Meta, loc: Loc, out: &mut Vec<Op>) -> Value {
         let port = self.value(16, OpKind::ReadMeta(meta), loc, out);
         self.value(PORT_BITS, OpKind::Slice(port, 0), loc, out)
@@ -249,7 +249,7 @@ impl Writer<'_> {
         self.value(width, OpKind::Concat(vec![number, key]), loc, out)
     }
 
-    /// Converts an index to the router's part; an index out of range of the part is out of range of
+    /// Converts an index to the router's part. An index out of range of the part is out of range of
     /// the whole.
     fn indexed(&mut self, index: Value, loc: Loc, out: &mut Vec<Op>) -> Value {
         let bits = self.sharing.index_bits;

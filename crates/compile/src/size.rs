@@ -1,29 +1,28 @@
-//! The size of a lowered program, which bounds the time and the memory of everything that follows.
+//! The size of a lowered program. It bounds the time and the memory of all later phases.
 //!
-//! The checker bounds what inlining and unrolling make of the source text. But a statement becomes
-//! few operations or many, and an operation little C or much, depending on what is around it: here
-//! they are counted. The weights were fitted to the processor time of whole builds for the machine
-//! `native`, of some sixty kinds of programs at the largest size that the checker accepts
-//! (`cargo run --release -p wireloom-native --example build_times`).
+//! The checker bounds the result of inlining and unrolling the source text. But a statement can
+//! become few operations or many, and an operation little C or much, depending on its context. So
+//! the operations are weighed here. The weights were fitted to the processor time of whole builds
+//! for the machine `native`, of some sixty kinds of programs at the largest size that the checker
+//! accepts (`cargo run --release -p wireloom-native --example build_times`).
 
 use wireloom_ir::{Exit, Offload, OpKind, Program, Step, Value};
 
-/// The most that the steps of a program weigh together.
+/// The largest total weight of the steps of a program.
 pub const MOST: u64 = 1 << 16;
 
-/// A step weighs this, whatever is in it.
+/// The weight of a step itself, without its operations.
 const STEP: u64 = 10;
 
-/// A program that is too large.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TooLarge {
     /// The index of the engine whose step is the largest of the program.
     pub engine: usize,
-    /// The index of that step.
+    /// The index of the largest step.
     pub step: usize,
-    /// What that step weighs.
+    /// The weight of that step.
     pub largest: u64,
-    /// What all steps weigh.
+    /// The weight of all steps.
     pub whole: u64,
 }
 
@@ -45,7 +44,7 @@ pub fn check(program: &Program) -> Result<(), TooLarge> {
     if found.whole > MOST { Err(found) } else { Ok(()) }
 }
 
-/// Weighs a step of an engine with these offloads.
+/// Returns the weight of a step of an engine with these offloads.
 fn weight(offloads: &[Offload], step: &Step) -> u64 {
     let width = |value: Value| step.values[value.index()].width;
     let mut weight = STEP;
@@ -55,12 +54,12 @@ fn weight(offloads: &[Offload], step: &Step) -> u64 {
         let own = match &op.kind {
             OpKind::Const(_) => 0,
             OpKind::Concat(parts) => 2 * parts.len() as u64,
-            // A choice for each result, and the conditions of what is inside.
+            // A choice for each result, and the conditions of the operations inside.
             OpKind::If { .. } => 2 + op.results.len() as u64,
             OpKind::ReadPacket { .. } => 2,
             OpKind::WritePacket { .. } => 5,
             OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => 3,
-            // What is needed later is stored for the thread, and the way back follows.
+            // The thread stores the values needed later, and restores them afterwards.
             OpKind::Call { offload, method, .. }
                 if !offloads[offload.index()].is_function(*method) =>
             {
@@ -89,7 +88,7 @@ mod tests {
         crate::lower(checked.program.as_ref().unwrap_or_else(|| panic!("{}", refused())))
     }
 
-    /// What a round of a loop with this body weighs.
+    /// Returns the weight of a round of a loop with this body.
     fn round(body: &str) -> u64 {
         let step = |count: u32| {
             let program = lowered(&format!(

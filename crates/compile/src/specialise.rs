@@ -1,11 +1,12 @@
-//! Specialises a program to what its tables hold at present.
+//! Specialises a program to the present contents of its tables.
 //!
-//! A control plane knows more than a program says: that no next hop has a tag, that a table of labels
-//! is empty, that all routes lead to one of four ports. [`specialise`] replaces the bits of replies
-//! that are certain by constants and lets the passes do the rest, so that checks and edits that cannot
-//! matter disappear. Steps, context and offloads stay those of the program, in number and order. The
-//! result is right for as long as the facts hold. (The idea is that of Morpheus: Miano et al.,
-//! "Domain Specific Run Time Optimization for Software Data Planes", ASPLOS 2022.)
+//! A control plane knows more than a program says: that no next hop has a tag, that a table of
+//! labels is empty, that all routes lead to one of four ports. [`specialise`] replaces the certain
+//! bits of replies by constants and lets the passes do the rest, so that checks and edits that
+//! cannot matter disappear. The specialised program keeps the steps, context and offloads of the
+//! program, in number and order. The result is right as long as the facts hold. (The idea is that
+//! of Morpheus: Miano et al., "Domain Specific Run Time Optimization for Software Data Planes",
+//! ASPLOS 2022.)
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,18 +20,17 @@ use crate::analysis::order;
 use crate::passes::PassOptions;
 use crate::pipeline;
 
-/// What is certain of the replies of methods: of offloads of the engine that takes packets, by offload
-/// and method.
+/// The certain bits of replies, by offload of the engine that takes packets and by method.
 pub type Facts = BTreeMap<(OffloadId, usize), Known>;
 
 /// The passes over the specialised program. None of them adds or removes steps.
 const PASSES: [&str; 5] = ["fold", "cse", "narrow", "fold", "cse"];
 
-/// Removes what is no longer used, calls included.
+/// Removes unused operations, including calls.
 const DEAD: &str = "dce";
 
-/// The methods that the engine calls of offloads that no packet changes, whose replies therefore change
-/// with the tables only.
+/// Returns the methods that the engine calls of offloads that no packet changes. Their replies
+/// therefore change only with the tables.
 pub fn methods(program: &Program) -> Vec<(OffloadId, usize)> {
     let changed = order::changed(program, program.main);
     let mut methods = Vec::new();
@@ -47,7 +47,7 @@ pub fn methods(program: &Program) -> Vec<(OffloadId, usize)> {
     methods
 }
 
-/// Everything that is certain now of the replies of these [`methods`].
+/// Returns the bits of the replies of these [`methods`] that are certain now.
 pub fn facts(methods: &[(OffloadId, usize)], store: &mut Store) -> Facts {
     let mut facts = Facts::new();
     for (offload, method) in methods {
@@ -62,7 +62,7 @@ pub fn facts(methods: &[(OffloadId, usize)], store: &mut Store) -> Facts {
     facts
 }
 
-/// The first offload whose replies are no longer as certain as that.
+/// Returns the first offload whose replies are no longer as certain as `facts`.
 pub fn broken(facts: &Facts, store: &mut Store) -> Option<OffloadId> {
     let mut holds = |offload, method: usize, known: &Known| {
         let now = instance(store, offload).and_then(|instance| instance.certain(method));
@@ -72,7 +72,8 @@ pub fn broken(facts: &Facts, store: &mut Store) -> Option<OffloadId> {
     broken.map(|((offload, _), _)| *offload)
 }
 
-/// The instance of an offload of the engine that takes packets; `None` if it is an engine.
+/// Returns the instance of an offload of the engine that takes packets. Returns `None` if the
+/// offload is an engine.
 fn instance(store: &mut Store, offload: OffloadId) -> Option<&mut (dyn Instance + 'static)> {
     match &mut store.slots[offload.index()].content {
         Content::Kind { instance, .. } => Some(&mut **instance),
@@ -80,8 +81,9 @@ fn instance(store: &mut Store, offload: OffloadId) -> Option<&mut (dyn Instance 
     }
 }
 
-/// Returns the program for as long as these facts hold. Its steps are in the form of regions. If
-/// `keeps_calls`, it makes every call that the program makes, which matters where calls are counted.
+/// Returns the program specialised to these facts. It is valid while they hold. Its steps are in
+/// the form of regions. With `keeps_calls` it makes every call that the program makes, which
+/// matters where calls are counted.
 pub fn specialise(program: &Program, facts: &Facts, keeps_calls: bool) -> Program {
     let mut special = program.clone();
     let engine = &mut special.engines[program.main.index()];
@@ -100,16 +102,16 @@ pub fn specialise(program: &Program, facts: &Facts, keeps_calls: bool) -> Progra
     special
 }
 
-/// A reply of which something is certain.
+/// A reply with certain bits.
 struct Certain<'a> {
     known: &'a Known,
-    /// The guard of its call. The reply of a call that does not happen is zero.
+    /// The guard of the call. The reply of a call that does not happen is zero.
     guard: Option<Value>,
 }
 
-/// Replaces fields of replies that are certain by constants, and those whose upper bits are certainly
-/// zero by their lower ones. Other bits stay as they are: a field put together from constants and
-/// single bits takes longer than one that is read whole.
+/// Replaces certain fields of replies by constants, and fields whose upper bits are certainly zero
+/// by their lower bits. Other bits stay unchanged: a field composed of constants and single bits
+/// takes longer than one that is read as a whole.
 fn state_facts(step: &mut Step, facts: &Facts) {
     let Step { values, code: Code::Regions { request, edit, jump }, .. } = step else { return };
     let mut certain = HashMap::new();
@@ -123,7 +125,7 @@ fn state_facts(step: &mut Step, facts: &Facts) {
     if certain.is_empty() {
         return;
     }
-    // Replies that are used whole.
+    // Replies that are used as a whole.
     let mut whole = HashMap::new();
     for block in [edit, jump] {
         let mut stated = Stated { values, ops: Vec::with_capacity(block.ops.len()) };
@@ -154,7 +156,7 @@ fn state_facts(step: &mut Step, facts: &Facts) {
     }
 }
 
-/// The operations of a block, with those that state facts among them.
+/// The operations of a block, including those that state facts.
 struct Stated<'a> {
     values: &'a mut Vec<ValueInfo>,
     ops: Vec<Op>,
@@ -168,7 +170,7 @@ impl Stated<'_> {
         value
     }
 
-    /// The operation that gives `width` bits of a reply, from bit `low` on, if less is to be computed
+    /// Returns the operation for `width` bits of a reply, from bit `low` on, if it computes less
     /// than a slice of the reply.
     fn field(
         &mut self,
@@ -195,7 +197,7 @@ impl Stated<'_> {
     }
 }
 
-/// Takes the code out of steps that no step jumps to any more, so that nothing waits there.
+/// Removes the code of steps that no step jumps to any more, so that no thread waits there.
 fn empty_unreachable(steps: &mut [Step]) {
     let mut reached = vec![false; steps.len()];
     let mut open = vec![0];
@@ -229,7 +231,7 @@ fn empty_unreachable(steps: &mut [Step]) {
 mod tests {
     use super::*;
 
-    /// An engine with a table of routes: to a port, or nowhere; behind a tag, or not.
+    /// An engine with a table of routes. A route leads to a port or nowhere, with or without a tag.
     const TEXT: &str = "loom_ir 1
 reasons Reason { NO_ROUTE = 0 }
 engine example {

@@ -26,7 +26,7 @@ fn the_drawing_is_the_same_from_run_to_run() {
     }
 }
 
-/// An attribute of the first element that begins with `start`.
+/// Returns an attribute of the first element that begins with `start`.
 fn attribute(drawing: &str, start: &str, name: &str) -> f64 {
     let (_, element) = drawing.split_once(start).expect("the element");
     let (_, value) = element.split_once(&format!(" {name}=\"")).expect("the attribute");

@@ -1,4 +1,5 @@
-//! The meaning of Loom C, construct by construct: source, a packet, and the expected output bytes.
+//! Tests the meaning of Loom C, construct by construct: source, a packet, and the expected output
+//! bytes.
 //!
 //! All other tests compare machines with each other, and all machines build on the same lowering.
 //! Here its results are compared with values worked out by hand.
@@ -7,8 +8,8 @@ use wireloom_compile::passes::PassOptions;
 use wireloom_ir::{Execute, Golden, Verdict};
 use wireloom_net::Packet;
 
-/// Runs an engine on one packet, as sequential and as optimised code; returns the verdicts and
-/// bytes of what leaves.
+/// Runs an engine on one packet, as sequential and as optimised code. Returns the verdicts and the
+/// bytes of the packets that leave.
 fn run(source: &str, packet: &[u8]) -> Vec<(Verdict, Vec<u8>)> {
     let checked =
         wireloom_lang::check_source("test.loom", source, &wireloom_lang::Options::default());
@@ -252,7 +253,7 @@ fn context_lives_across_steps_and_locals_do_not() {
          step t { h.a = kept; h.b = round; finish; }",
     );
     assert_eq!(run(&source, &[0, 0]), [(Verdict::Sent { port: 0 }, vec![4, 4])]);
-    // No state survives into the next packet either: a second run starts from zero.
+    // No state survives into the next packet: a second run starts from zero.
     assert_eq!(run(&source, &[0, 0]), [(Verdict::Sent { port: 0 }, vec![4, 4])]);
 }
 
@@ -283,7 +284,7 @@ fn a_place_is_read_after_its_indices_are_evaluated() {
     };
     assert_eq!(result("bits[seven()]"), [1, 0x80]);
     assert_eq!(result("list[set()]"), [9, 0x81]);
-    // What is not a place is evaluated before the index.
+    // An expression that is not a place is evaluated before the index.
     assert_eq!(result("whole()[set() - 1]"), [0, 0x82]);
     assert_eq!(result("bits + seven()"), [7, 0x80]);
 }
@@ -358,7 +359,8 @@ engine test() {
             lines.push(op.loc.line);
         }
     });
-    // 0: whether the second `if` has dropped the packet, which no statement asks.
+    // Line 0 stands for the test whether the second `if` has dropped the packet, which no statement
+    // makes.
     assert_eq!(lines, [6, 7, 0, 9, 9]);
 }
 
@@ -436,7 +438,7 @@ fn functions_split_no_step_unless_a_service_computes_them() {
     assert_eq!(steps(&["hash", "random"]), 4);
 }
 
-/// The statements that the arrays of a program are read and written in.
+/// Returns a program whose statements read and write arrays.
 fn with_arrays(body: &str) -> String {
     format!(
         "struct Pair {{ u4 a; u3 b[2]; }};
@@ -458,17 +460,17 @@ fn long_arrays_indexed_at_run_time_are_memory_with_the_meaning_of_choices() {
     // i = 3, j = 41, wide = 0x1_02 (258), v = 9.
     let packet = [3, 41, 1, 2, 9];
     let cases = [
-        // Elements of scalars; nothing outside is written, and it reads zero.
+        // Elements of scalars: writes out of range have no effect, and reads there return zero.
         ("bytes[in.i] = in.v; bytes[in.j] = 7; x[0] = bytes[in.i]; x[1] = bytes[in.j];", [9, 0]),
-        // A wide index is not cut: 258 is outside, although its low byte is 2.
+        // A wide index is not truncated: 258 is out of range, although its low byte is 2.
         ("bytes[2] = 5; bytes[in.wide] = 6; x[0] = bytes[2]; x[1] = bytes[in.wide];", [5, 0]),
-        // Structures of arrays; a row of 7 does not reach into the next one.
+        // Structures of arrays: an index past the end of a row does not reach the next row.
         ("pairs[in.i].b[in.i - 2] = 5; x[0] = pairs[3].b[1]; x[1] = pairs[in.i].b[in.i];", [5, 0]),
         (
             "grid[in.i][in.v] = 5; grid[in.i - 1][6] = 8; x[0] = grid[3][2]; x[1] = grid[2][in.i + 3];",
             [0, 8],
         ),
-        // A part of an element, and bits outside of it.
+        // A part of an element, and bits out of its range.
         (
             "bytes[in.i] = 0xf0; bytes[in.i][1:0] = 2; bytes[in.i][in.v] = 1; x[0] = bytes[3];",
             [0xf2, 0],
@@ -478,13 +480,14 @@ fn long_arrays_indexed_at_run_time_are_memory_with_the_meaning_of_choices() {
             "if (in.v == 9) bytes[in.i] = 1; else bytes[in.i] = 2; x[0] = bytes[in.i]; x[1] = bytes[0];",
             [1, 0],
         ),
-        // A value that was read before a write keeps it; a copy is one.
+        // A value that was read before a write does not change. A copy of an array does not change
+        // either.
         ("u8 old = bytes[in.i]; bytes[in.i] = 4; x[0] = old; x[1] = bytes[in.i];", [0, 4]),
         (
             "bytes[in.i] = 4; Pair all[20] = pairs; all[in.i].a = 3; x[0] = all[3].a; x[1] = pairs[in.i].a;",
             [3, 0],
         ),
-        // A local array is zero, or what it is set to, wherever its declaration is reached.
+        // Whenever its declaration is reached, a local array is set to zero or to its initialiser.
         (
             "for (u8 k = 0; k < 2; k++) { u8 t[33]; x[k] = t[in.i]; t[in.i] = 6 + k; x[k] += t[3]; }",
             [6, 7],

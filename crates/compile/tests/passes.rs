@@ -1,5 +1,6 @@
-//! Each pass alone: a small program in, its textual form out. `tests/passes/PASS.NAME.ir` holds the
-//! programs, `tests/snapshots` the output of the pass; their meaning must not change.
+//! Tests each pass alone: a small program in, its textual form out. `tests/passes/PASS.NAME.ir`
+//! holds the programs, `tests/snapshots` the output of the pass. The meaning of the programs must
+//! not change.
 
 mod support;
 
@@ -10,7 +11,7 @@ use wireloom_compile::passes::{HeaderPorts, PassOptions, pass};
 use wireloom_compile::pipeline;
 use wireloom_ir::{Program, parse, print, verify};
 
-/// The programs by file name without extension, sorted.
+/// Returns the programs by file name without extension, sorted.
 fn programs() -> Vec<(String, Program)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/passes");
     let mut found: Vec<_> = fs::read_dir(folder)
@@ -33,7 +34,7 @@ fn pass_of(name: &str) -> &str {
     name.split('.').next().expect("a pass")
 }
 
-/// Passes for hardware run with few header ports; `split` runs with and without.
+/// Passes for hardware run with few header ports. `split` runs with and without.
 fn options_of(name: &str) -> PassOptions {
     let for_hardware = ["fields", "fuse", "resize", "scatter", "ungate", "window", "split.ports"]
         .iter()

@@ -1,4 +1,4 @@
-//! Random programs: every pass alone, and all in order, preserve their meaning.
+//! Tests random programs: every pass alone, and all in order, preserve their meaning.
 
 #[path = "../../ir/tests/support/mod.rs"]
 mod generate;
@@ -9,7 +9,7 @@ use wireloom_compile::passes::{HeaderPorts, PASSES, PassOptions};
 use wireloom_compile::pipeline;
 use wireloom_ir::{Block, Code, Program, print, verify};
 
-/// Makes steps that have regions sequential, since only sequential steps are split.
+/// Makes steps with regions sequential, since only sequential steps are split.
 fn sequential(mut program: Program) -> Program {
     for step in program.engines.iter_mut().flat_map(|e| &mut e.steps) {
         if let Code::Regions { .. } = &step.code {

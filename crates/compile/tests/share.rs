@@ -1,4 +1,4 @@
-//! Programs shared by virtual routers: each router's packets leave as from the program alone,
+//! Tests programs shared by virtual routers: each router's packets leave as from the program alone,
 //! whatever the tables of other routers hold.
 
 use wireloom_bits::Bits;
@@ -55,7 +55,8 @@ fn random(state: &mut u64) -> u64 {
     *state >> 33
 }
 
-/// Tables of a router: prefixes and indices are those of the other routers, values differ.
+/// Creates the tables of a router. Every router has the same prefixes and indices, but other
+/// values.
 fn tables(program: &Program, router: u64) -> Store {
     let mut store = wireloom_ir::store(program).expect("the offloads can be made");
     let mut state = 77 + router;
@@ -83,7 +84,8 @@ fn tables(program: &Program, router: u64) -> Store {
     store
 }
 
-/// Returns what leaves: the router, then verdict and bytes as the router alone would have them.
+/// Returns the packets that leave: the router, then verdict and bytes as the router alone would
+/// have them.
 fn leave(
     program: &Program,
     store: Store,
@@ -130,7 +132,7 @@ fn each_router_forwards_as_if_it_were_alone() {
                 .load(&mut store, router as usize, &tables(&alone, router))
                 .expect("there is room");
         }
-        // Slots past the tables, where another router's part would begin if they were in range.
+        // Slots past the tables. If they were in range, another router's part would begin there.
         let mut state = routers;
         let packets: Vec<Packet> = (0..600)
             .map(|_| {

@@ -1,5 +1,5 @@
-//! Context variables that share bits do not disturb each other: if every thread's context is kept
-//! in one vector, as in hardware, nothing changes.
+//! Tests that context variables that share bits do not disturb each other: if every thread's
+//! context is kept in one vector, as in hardware, nothing changes.
 
 #[path = "../../ir/tests/support/mod.rs"]
 mod generate;
@@ -15,8 +15,8 @@ use wireloom_ir::{
     ValueInfo, parse, print, verify,
 };
 
-/// Keeps the context of each engine in a vector. It is read into the variables when a step begins,
-/// and assembled from the writes of the step when it ends. An extra first step stores the
+/// Keeps the context of each engine in a vector. The vector is read into the variables when a step
+/// begins, and assembled from the writes of the step when it ends. An extra first step stores the
 /// parameters.
 fn stored(mut program: Program) -> Option<Program> {
     for engine in &mut program.engines {
@@ -100,8 +100,8 @@ fn width(body: &str) -> (u32, u32) {
     (Storage::of(engine).bits, engine.context.iter().map(|c| c.width).sum())
 }
 
-/// Writes a variable in step `a`, reads it in `b`, writes another one there and reads that one in
-/// `c`.
+/// Writes a variable in step `a`, reads it in `b`, where it writes another one, and reads that one
+/// in `c`.
 const ONE_AFTER_THE_OTHER: &str = "engine e {\n context x : u8\n context y : u8\n step a {\n %0:u16 = const 0\n \
     %1:u8 = packet.read %0 + 0\n context.write x, %1\n next b\n }\n step b {\n %0:u8 = context.read x\n \
     context.write y, %0\n next c\n }\n step c {\n %0:u8 = context.read y\n %1:u16 = extend %0\n \

@@ -1,7 +1,7 @@
 //! The positions of header accesses: a run-time value, the *root*, plus a constant number of bytes.
 //!
 //! Offsets in the packet have 16 bits and wrap. Here the sum of root and offset is exact: an
-//! addition is followed only if the known bits of its operands exclude that it wraps. So the
+//! addition is followed only if the known bits of its operands prove that it does not wrap. So the
 //! distance between two accesses of one root is always the difference of their offsets.
 
 use wireloom_ir::{BinaryOp, OpKind, Step, Value};
@@ -9,7 +9,7 @@ use wireloom_ir::{BinaryOp, OpKind, Step, Value};
 use super::known_bits::Known;
 use super::{Definitions, is_pure};
 
-/// A number of bytes: the value of `root`, zero-extended, or 0 if there is none, plus `offset`. It
+/// A number of bytes: the zero-extended value of `root`, or 0 if there is none, plus `offset`. It
 /// is never negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
@@ -45,7 +45,8 @@ impl Addresses {
         Self(addresses)
     }
 
-    /// The address of a value. A value added to the step since the analysis is its own root.
+    /// Returns the address of a value. A value added to the step since the analysis is its own
+    /// root.
     pub fn of(&self, value: Value) -> Address {
         self.0.get(value.index()).copied().unwrap_or(Address { root: Some(value), offset: 0 })
     }
@@ -82,8 +83,8 @@ fn address(
     }
     let (min, max) =
         (known[a.index()].min().low_u64() as i64, known[a.index()].max().low_u64() as i64);
-    // Either the sum never leaves the range of the width, or it always wraps: 4 is subtracted by
-    // adding 2^16 - 4.
+    // Either the sum never leaves the range of the width, or it always wraps. For example,
+    // subtracting 4 adds 2^16 - 4.
     let range = 1i64 << width;
     let turns = (min + moved).div_euclid(range);
     let same = turns == (max + moved).div_euclid(range);

@@ -1,8 +1,8 @@
-//! Finds what is certain of the context variables when each step begins.
+//! Finds the certain bits of the context variables at the beginning of each step.
 //!
-//! A forward analysis over the step graph that begins with zero. A step leaves in a variable the
-//! value that it wrote or found there; the exit that is taken says more about that value. A step
-//! that jumps on only `if (at <= 84)` passes on an `at` of at most seven bits.
+//! A forward analysis over the step graph. All variables begin as zero. A step leaves in a variable
+//! the value that it wrote or found there, and the exit that is taken tells more about that value.
+//! A step that jumps on only `if (at <= 84)` passes on an `at` of at most seven bits.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
@@ -20,22 +20,22 @@ use super::{Definitions, is_pure};
 pub struct KnownContext {
     /// By step and variable; zero in unreachable steps.
     at: Vec<Rc<Vec<Known>>>,
-    /// The known bits of each variable at any time of a thread's life, parameters included.
+    /// The known bits of each variable at any time in a thread's life, including parameters.
     ever: Vec<Known>,
 }
 
-/// The most variables, counted for each step, of engines that are analysed.
+/// The most pairs of a step and a variable in an engine that is analysed.
 const MOST_TRACKED: usize = 1 << 22;
 
-/// The most pairs of an operation of a step and a guard, for which what follows from the guard is
-/// used. In larger steps the values themselves say what is known.
+/// The most pairs of an operation and a guard in a step for which the implications of guards are
+/// used. In larger steps only the values themselves count.
 const MOST_PAIRS: usize = 1 << 20;
 
-/// How deeply the operands of a value are searched for what a guard says.
+/// The depth to which the operands of a value are searched for implications of a guard.
 const MAX_DEPTH: u32 = 100;
 
-/// After this many visits of a step, bits that still change are given up, since a loop may count
-/// bit by bit.
+/// After this many visits of a step, bits that still change are given up: a loop may count bit by
+/// bit.
 const MOST_VISITS: u32 = 40;
 
 impl KnownContext {
@@ -51,7 +51,7 @@ impl KnownContext {
         if engine.steps.len().saturating_mul(engine.context.len()) > MOST_TRACKED {
             return Self::nothing(engine);
         }
-        // Steps share what is known until they differ.
+        // Steps share one set of known bits until they differ.
         let shared = Rc::new(first.clone());
         let at = vec![shared; engine.steps.len()];
         let mut found = Self { at, ever: first };
@@ -83,30 +83,30 @@ impl KnownContext {
         found
     }
 
-    /// Nothing is known of any variable.
+    /// Returns a result that knows nothing about any variable.
     fn nothing(engine: &Engine) -> Self {
         let ever: Vec<Known> = engine.context.iter().map(|c| Known::nothing(c.width)).collect();
         let shared = Rc::new(ever.clone());
         Self { at: vec![shared; engine.steps.len()], ever }
     }
 
-    /// The known bits of each variable when a step begins.
+    /// Returns the known bits of each variable at the beginning of a step.
     pub fn at(&self, step: usize) -> &[Known] {
         &self.at[step]
     }
 
-    /// The known bits of each variable at any time.
+    /// Returns the known bits of each variable at any time.
     pub fn ever(&self) -> &[Known] {
         &self.ever
     }
 
-    /// The known bits of each value of each step.
+    /// Returns the known bits of each value of each step.
     pub fn values(&self, engine: &Engine) -> Vec<Vec<Known>> {
         engine.steps.iter().zip(&self.at).map(|(step, at)| known_bits::of_step(step, at)).collect()
     }
 }
 
-/// Merges `other` into `context`; returns whether less is known of some variable than before.
+/// Merges `other` into `context`. Returns whether less is known about some variable than before.
 fn join(context: &mut [Known], other: &[Known], give_up: bool) -> bool {
     let mut changed = false;
     for (known, other) in context.iter_mut().zip(other) {
@@ -167,7 +167,7 @@ fn is_large(step: &Step) -> bool {
     ops.saturating_mul(guards) > MOST_PAIRS
 }
 
-/// The same for a large step: each of its writes may have happened at each exit.
+/// Does the same for a large step: each of its writes may have happened at each exit.
 fn leave_large(
     step: &Step,
     at: &Rc<Vec<Known>>,
@@ -189,7 +189,7 @@ fn leave_large(
     successors.into_iter().map(|next| (next.index(), Rc::clone(&context))).collect()
 }
 
-/// The context at an exit that follows some operations.
+/// Returns the context at an exit that follows some operations.
 fn at_exit(before: &[&Op], at: &[Known], mut facts: Facts<'_>, any: bool) -> Vec<Known> {
     let mut context = at.to_vec();
     let write = |op: &&Op| match op.kind {
@@ -199,7 +199,7 @@ fn at_exit(before: &[&Op], at: &[Known], mut facts: Facts<'_>, any: bool) -> Vec
     let written: HashSet<ContextId> = before.iter().filter_map(write).collect();
     for op in before {
         match op.kind {
-            // A value that was read and not yet overwritten is still there.
+            // A variable that was read and not yet overwritten still has that value.
             OpKind::ReadContext(id) if !written.contains(&id) => {
                 context[id.index()] = facts.of(op.results[0])
             }
@@ -226,7 +226,7 @@ struct Facts<'a> {
     definitions: &'a Definitions<'a>,
     known: &'a [Known],
     holds: Holds<'a>,
-    /// What the guard says about operands.
+    /// The bits of operands that the guard determines.
     said: HashMap<Value, Known>,
     found: HashMap<Value, Known>,
 }
@@ -245,7 +245,8 @@ impl<'a> Facts<'a> {
         facts
     }
 
-    /// What a comparison with a constant says about its other operand.
+    /// Returns the other operand of a comparison with a constant, and the bits that the comparison
+    /// determines.
     fn bound(&self, comparison: Value, holds: bool) -> Option<(Value, Known)> {
         let OpKind::Binary(op, a, b) = *self.definitions.kind(comparison)? else { return None };
         let (value, constant, value_is_left) =
@@ -297,7 +298,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The known bits of a value.
+    /// Returns the known bits of a value.
     fn of(&mut self, value: Value) -> Known {
         self.of_at(value, MAX_DEPTH)
     }
@@ -307,7 +308,7 @@ impl<'a> Facts<'a> {
             return found.clone();
         }
         let mut known = self.known[value.index()].clone();
-        // Without a fact nothing follows.
+        // Without facts nothing more follows.
         if let Some(kind) =
             self.definitions.kind(value).filter(|kind| is_pure(kind) && !self.said.is_empty())
             && depth > 0

@@ -1,8 +1,8 @@
 //! A model of logic depth: the number of levels of six-input look-up tables (LUT6) between
 //! registers.
 //!
-//! The model compares steps and finds slow ones before synthesis; it does not serve timing closure.
-//! It counts as follows:
+//! The model compares steps and finds slow ones before synthesis. It is not meant for timing
+//! closure. It counts as follows:
 //! - wires are free: constants, slices, concatenations, extensions, shifts by a constant, and
 //!   complements, which the next table absorbs;
 //! - a gate of two inputs or a two-way multiplexer is half a level, because one LUT6 holds two of
@@ -19,8 +19,8 @@
 //! - a header field at a constant offset is a wire. At a variable offset it is a byte multiplexer
 //!   over the window ([`WINDOW_BYTES`] bytes: eight two-way levels); writing it adds the
 //!   multiplexer that merges it. With header ports a field is a wire at any offset, since the
-//!   memory has rotated what it read, and will rotate what is written; a resize is then a sum and a
-//!   comparison of pointers;
+//!   memory rotates the bytes that it reads and writes; a resize is then a sum and a comparison of
+//!   pointers;
 //! - a guard on an effect is the enable input of the register: half a level.
 
 use wireloom_ir::{BinaryOp, Block, OpKind, Step, UnaryOp, Value};
@@ -41,12 +41,12 @@ impl Depth {
     /// A two-input gate or two-way multiplexer.
     pub const GATE: Self = Self(1);
 
-    /// Half levels.
+    /// Returns the depth in half levels.
     pub fn half_levels(self) -> u32 {
         self.0
     }
 
-    /// Whole LUT6 levels, rounded up.
+    /// Returns whole LUT6 levels, rounded up.
     pub fn levels(self) -> u32 {
         self.0.div_ceil(2)
     }
@@ -63,7 +63,7 @@ fn levels(count: u32) -> Depth {
     Depth(2 * count)
 }
 
-/// Levels of a tree of gates with `fan_in` inputs over `leaves` leaves.
+/// Returns the levels of a tree of gates with `fan_in` inputs over `leaves` leaves.
 fn tree(leaves: u32, fan_in: u32) -> Depth {
     let (mut count, mut width) = (0, leaves);
     while width > 1 {
@@ -73,12 +73,12 @@ fn tree(leaves: u32, fan_in: u32) -> Depth {
     levels(count)
 }
 
-/// Number of bits that numbers below `n` need.
+/// Returns the number of bits that numbers below `n` need.
 fn log2(n: u32) -> u32 {
     n.max(1).next_power_of_two().trailing_zeros()
 }
 
-/// Depth of a carry chain of `width` bits.
+/// Returns the depth of a carry chain of `width` bits.
 pub fn carry_chain(width: u32) -> Depth {
     levels(1 + width.div_ceil(16))
 }
@@ -99,7 +99,7 @@ pub fn binary(op: BinaryOp, width: u32, constant: bool, count_width: u32) -> Dep
         }
         BinaryOp::Shl | BinaryOp::Lshr if constant => Depth::WIRE,
         BinaryOp::Shl | BinaryOp::Lshr => Depth(log2(width + 1).min(count_width)),
-        // A comparison, and a choice.
+        // A comparison, then a choice.
         BinaryOp::Umin | BinaryOp::Umax => carry_chain(width) + Depth::GATE,
     }
 }
@@ -109,19 +109,19 @@ fn unary(op: UnaryOp, width: u32) -> Depth {
     match op {
         UnaryOp::Not => Depth::WIRE,
         UnaryOp::Neg => carry_chain(width),
-        // Sums of pairs, of these, and so on: each a bit wider.
+        // Sums of pairs, then sums of these sums, and so on. Each level is one bit wider.
         UnaryOp::Popcount => {
             (1..=log2(width)).fold(Depth::GATE, |sum, bits| sum + carry_chain(bits))
         }
-        // Whether the upper half is zero decides on which half the rest looks.
+        // Whether the upper half is zero decides which half the remaining logic examines.
         UnaryOp::Clz => {
             (0..log2(width)).fold(Depth::GATE, |sum, level| sum + tree(width >> (level + 1), 6))
         }
     }
 }
 
-/// Depth of an operation alone, without that of its operands. `ports` says whether the header is
-/// reached through ports.
+/// Returns the depth of an operation without the depth of its operands. `ports` says whether the
+/// header is accessed through ports.
 pub fn operation(
     kind: &OpKind,
     ports: bool,
@@ -139,7 +139,7 @@ pub fn operation(
             binary(*op, width(*a), constant(*b) || constant(*a) && !op.is_shift(), width(*b))
         }
         OpKind::Select(..) => Depth::GATE,
-        // A tree of selections, four to one in a table of the fabric.
+        // A tree of selections. One LUT selects among four.
         OpKind::Table { elements, .. } => Depth(log2(elements.len() as u32)),
         // A hash is a parity of about half of its argument's bits for each bit of the result.
         OpKind::Evaluate { args, .. } => tree(args.iter().map(|v| width(*v).div_ceil(2)).sum(), 6),
@@ -158,10 +158,10 @@ pub fn operation(
     }
 }
 
-/// Depth of each region of a step: request, edit and jump. All sequential code counts as request.
-/// Replies, context and header come out of registers. A value of an earlier region counts from
-/// where it was computed, since regions that need no reply are logic on the same registers. `ports`
-/// says whether the header is reached through ports.
+/// Returns the depth of each region of a step: request, edit and jump. All sequential code counts
+/// as request. Replies, context and header come from registers. A value of an earlier region counts
+/// from where it was computed, since regions that need no reply are logic on the same registers.
+/// `ports` says whether the header is accessed through ports.
 pub fn regions(step: &Step, ports: bool) -> [Depth; 3] {
     let definitions = Definitions::of(step);
     let mut at = vec![Depth::WIRE; step.values.len()];

@@ -1,5 +1,5 @@
 //! The effects of the calls of a program: a table over every method of every offload of every
-//! engine. The effects of an engine offload summarise those of the called engine.
+//! engine. The effects of an engine offload summarise the effects of the called engine.
 
 use wireloom_ir::{
     Engine, EngineId, Exit, OffloadId, OffloadTarget, OpKind, Program, Step, StepId,
@@ -11,22 +11,20 @@ use super::loops::Loops;
 /// The effects of a call of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallEffects {
-    /// The call matters even if its reply is not used.
+    /// Whether the call matters even if its reply is not used.
     pub has_effect: bool,
-    /// The reply depends only on the arguments (and the packet, if the call reads it).
+    /// Whether the reply depends only on the arguments (and on the packet, if the call reads it).
     pub is_pure: bool,
-    /// The call reads the packet.
     pub reads_packet: bool,
-    /// The call changes the packet.
     pub writes_packet: bool,
-    /// The call stores or exchanges the packet as a whole, including ports and arrival time. This
-    /// holds for the packet methods of a kind with state (park).
+    /// Whether the call stores or exchanges the whole packet, including ports and arrival time.
+    /// This holds for the packet methods of a kind with state (park).
     pub whole_packet: bool,
     /// The delay of the reply.
     pub delay: Delay,
 }
 
-/// The table.
+/// The effects of all calls of a program.
 pub struct Effects {
     /// By engine, offload and method.
     calls: Vec<Vec<Vec<CallEffects>>>,
@@ -52,7 +50,7 @@ impl Effects {
         effects
     }
 
-    /// The effects of a call of a method of an engine's offload.
+    /// Returns the effects of a call of a method of an engine's offload.
     ///
     /// # Panics
     /// If there is no such engine, offload or method. A verified program calls none.
@@ -60,8 +58,8 @@ impl Effects {
         self.calls[engine.index()][offload.index()][method]
     }
 
-    /// The effects of a call of this engine. A called engine has no packet, so it neither reads nor
-    /// changes one.
+    /// Returns the effects of a call of this engine. A called engine has no packet, so it neither
+    /// reads nor changes one.
     fn summary(&self, id: EngineId, engine: &Engine) -> CallEffects {
         let mut sum = CallEffects {
             has_effect: false,
@@ -98,7 +96,7 @@ fn of_method(method: &registry::Method) -> CallEffects {
     }
 }
 
-/// The step at which an exit continues, if it does.
+/// Returns the step at which an exit continues, if it does.
 pub fn successor(exit: &Exit) -> Option<StepId> {
     match exit {
         Exit::Next(step) | Exit::Emit(step) => Some(*step),
@@ -106,7 +104,7 @@ pub fn successor(exit: &Exit) -> Option<StepId> {
     }
 }
 
-/// The numbers of the steps at which a step may continue, each once, in order.
+/// Returns the indices of the steps at which a step may continue, each once, in order.
 pub fn successors(step: &Step) -> Vec<usize> {
     let mut found = Vec::new();
     step.for_each_op(|op| {

@@ -4,8 +4,8 @@
 //! values, each of which must be 1 or must be 0. Two guards exclude each other if their literals
 //! contradict: one value must be both 1 and 0, one value equals two constants, or comparisons of
 //! two values allow no order of them. A literal that is a disjunction contradicts if both of its
-//! sides do. A result of "no" means "not known". So that large steps take no more than linear time
-//! for each question, only so many literals and disjunctions are considered.
+//! sides do. The result "no" means "unknown". The number of literals and disjunctions considered is
+//! limited, so that each query takes at most linear time even in large steps.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -17,15 +17,15 @@ use wireloom_ir::{BinaryOp, OpKind, UnaryOp, Value};
 use super::Definitions;
 use super::holds::Holds;
 
-/// How deeply disjunctions are split; a switch over a few labels needs 1.
+/// The depth to which disjunctions are split. A switch over a few labels needs 1.
 const MAX_DEPTH: u32 = 4;
 
-/// The most literals of a guard that are compared, those nearest to it. Guards after thousands of
-/// exits have as many, and fewer show less, but nothing wrong.
+/// The most literals of a guard that are compared, starting with the nearest ones. Guards after
+/// thousands of exits have this many. Fewer literals prove less, but nothing wrong.
 const MOST_LITERALS: usize = 256;
 
-/// The most literals that are kept for all guards of a step. Once there are as many, further guards
-/// are compared by [`FEW_LITERALS`].
+/// The most literals that are kept for all guards of a step. Beyond that, further guards are
+/// compared by [`FEW_LITERALS`].
 const MOST_KEPT: usize = 1 << 20;
 
 const FEW_LITERALS: usize = 8;
@@ -33,19 +33,19 @@ const FEW_LITERALS: usize = 8;
 /// The most comparisons of sides of disjunctions for two guards.
 const MOST_CHOICES: u32 = 256;
 
-/// Values, and what each of them must be.
+/// Values, and the bit that each of them must have.
 pub type Literals = HashMap<Value, bool>;
 
-/// The guards of one step, with what is known about them.
+/// The guards of one step, with cached facts about them.
 pub struct Guards<'a> {
     definitions: &'a Definitions<'a>,
-    /// What was found about values and their bits.
+    /// The demands of each value and bit, cached.
     demands: RefCell<HashMap<(Value, bool), Rc<Demands<'a>>>>,
     /// The number of literals in `demands`.
     kept: Cell<usize>,
 }
 
-/// What must hold for a value to have a certain bit.
+/// The conditions that must hold for a value to have a certain bit.
 struct Demands<'a> {
     literals: Literals,
     /// The values that must equal a constant.
@@ -70,7 +70,7 @@ impl<'a> Demands<'a> {
             choices: Vec::new(),
             never: false,
         };
-        // In order, so that the same program always gives the same result.
+        // Visit in order, so that the same program always gives the same result.
         let mut sorted: Vec<(Value, bool)> =
             demands.literals.iter().map(|(value, bit)| (*value, *bit)).collect();
         sorted.sort_unstable();
@@ -86,7 +86,7 @@ impl<'a> Demands<'a> {
         demands
     }
 
-    /// Adds what a comparison says that must have the given bit.
+    /// Adds the demands of a comparison that must have the given bit.
     fn compare(
         &mut self,
         definitions: &'a Definitions<'a>,
@@ -107,7 +107,7 @@ impl<'a> Demands<'a> {
                 self.never = true;
             }
         }
-        // The order of the first to the second, sorted by their numbers.
+        // The possible orders of the first operand to the second, sorted by their numbers.
         let (less, equal, greater) = if x < y { (1, 2, 4) } else { (4, 2, 1) };
         let holds = match op {
             BinaryOp::Ult => less,
@@ -121,7 +121,7 @@ impl<'a> Demands<'a> {
         self.never |= *left == 0;
     }
 
-    /// Whether these demands and others contradict each other, disjunctions not counted.
+    /// Returns whether these demands contradict others, without regard to disjunctions.
     fn contradict(&self, other: &Self) -> bool {
         if self.literals.len() > other.literals.len() {
             return other.contradict(self);
@@ -148,7 +148,7 @@ impl<'a> Guards<'a> {
         Self { definitions, demands: RefCell::default(), kept: Cell::new(0) }
     }
 
-    /// Whether the two guards are certainly never both true. `None` stands for a guard that is
+    /// Returns whether the two guards are certainly never both true. `None` is a guard that is
     /// always true.
     pub fn exclusive(&self, a: Option<Value>, b: Option<Value>) -> bool {
         let (Some(a), Some(b)) = (a, b) else { return false };
@@ -159,7 +159,7 @@ impl<'a> Guards<'a> {
         self.contradict(&a, &b, MAX_DEPTH, &mut { MOST_CHOICES })
     }
 
-    /// What must hold for a value to have a bit.
+    /// Returns the conditions that must hold for a value to have a bit.
     fn demands(&self, value: Value, bit: bool) -> Rc<Demands<'a>> {
         if let Some(known) = self.demands.borrow().get(&(value, bit)) {
             return Rc::clone(known);
@@ -171,12 +171,12 @@ impl<'a> Guards<'a> {
         demands
     }
 
-    /// Everything that follows from `value` being `polarity`, itself included.
+    /// Returns everything that follows if `value` is `polarity`, including that fact.
     pub fn literals(&self, value: Value, polarity: bool) -> Literals {
         self.nearest(value, polarity, usize::MAX)
     }
 
-    /// At most so many literals, those nearest to the value.
+    /// Returns at most `most` literals, the nearest ones to the value.
     fn nearest(&self, value: Value, polarity: bool, most: usize) -> Literals {
         let mut known = Literals::new();
         let mut work = VecDeque::from([(value, polarity)]);
@@ -198,12 +198,12 @@ impl<'a> Guards<'a> {
         known
     }
 
-    /// Everything that follows if a guard is true; nothing follows from `None`.
+    /// Returns everything that follows if a guard is true. Nothing follows from `None`.
     pub fn holds(&self, guard: Option<Value>) -> Holds<'a> {
         Holds::new(self.definitions, guard.map(|g| (g, true)))
     }
 
-    /// Everything that follows if one-bit values are as given.
+    /// Returns everything that follows if one-bit values have the given bits.
     pub fn together(&self, said: Vec<(Value, bool)>) -> Holds<'a> {
         Holds::new(self.definitions, said)
     }
@@ -215,7 +215,7 @@ impl<'a> Guards<'a> {
                     || self.choice_contradicts(b, a, depth, choices))
     }
 
-    /// Whether `a` demands a disjunction whose sides both contradict `b`.
+    /// Returns whether `a` demands a disjunction whose sides both contradict `b`.
     fn choice_contradicts(
         &self,
         a: &Demands<'a>,

@@ -1,9 +1,9 @@
 //! Derives what follows from conditions that are true.
 //!
-//! If a conjunction is 1, both its sides are 1; if it is 0 and one side is 1, the other side is 0.
+//! If a conjunction is 1, both its sides are 1. If it is 0 and one side is 1, the other side is 0.
 //! The same holds for disjunctions with 0 and 1 exchanged. Open cases are tried: if a side leads to
-//! a contradiction when it is 1, it is 0. This shows that the last exit of a step, which is taken
-//! if no other is, is taken only if every condition on the way to it in the source is true.
+//! a contradiction when it is 1, it is 0. This proves that the last exit of a step, which is taken
+//! if no other is, is taken only if every condition on its path in the source is true.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -15,14 +15,15 @@ use super::Definitions;
 /// Maximum number of open conjunctions and disjunctions that are tried.
 const MOST_TRIALS: usize = 100;
 
-/// The most values that are known while open cases are tried: each trial begins with a copy.
+/// The most values that are known while open cases are tried. Each trial begins with a copy of
+/// them.
 const MOST_KNOWN_IN_TRIALS: usize = 500;
 
-/// The most values that are derived, and the most open cases. What else follows is not known.
+/// The most values that are derived, and the most open cases. Further implications stay unknown.
 const MOST_KNOWN: usize = 4096;
 const MOST_OPEN: usize = 256;
 
-/// How deeply the operands of a value are searched for bits that are known.
+/// The depth to which the operands of a value are searched for known bits.
 const MAX_DEPTH: u32 = 64;
 
 /// Everything that follows from conditions that are true. If they contradict each other, any result
@@ -31,15 +32,15 @@ const MAX_DEPTH: u32 = 64;
 pub struct Holds<'a> {
     definitions: &'a Definitions<'a>,
     known: BTreeMap<Value, bool>,
-    /// Conjunctions that are 0 and disjunctions that are 1, of which neither side is known: the
+    /// Conjunctions that are 0 and disjunctions that are 1, neither side of which is known: the two
     /// sides, and that bit.
     open: Vec<(Value, Value, bool)>,
-    /// Results for other values; cleared when more becomes known.
+    /// Cached results for other values. The cache is cleared when more becomes known.
     found: RefCell<HashMap<Value, Option<bool>>>,
 }
 
 impl<'a> Holds<'a> {
-    /// Derives what follows if one-bit values are as given.
+    /// Derives what follows if one-bit values have the given bits.
     pub fn new(
         definitions: &'a Definitions<'a>,
         said: impl IntoIterator<Item = (Value, bool)>,
@@ -54,7 +55,7 @@ impl<'a> Holds<'a> {
         holds
     }
 
-    /// Derives what follows if one-bit values are as given, too.
+    /// Adds that one-bit values have the given bits, and derives what follows.
     pub fn extend(&mut self, said: impl IntoIterator<Item = (Value, bool)>) {
         let holds = self;
         if !holds.add(said.into_iter().collect()) {
@@ -75,12 +76,12 @@ impl<'a> Holds<'a> {
         }
     }
 
-    /// The values that the conditions determine, with their bits.
+    /// Returns the values that the conditions determine, with their bits.
     pub fn iter(&self) -> impl Iterator<Item = (Value, bool)> + '_ {
         self.known.iter().map(|(value, bit)| (*value, *bit))
     }
 
-    /// The value of a one-bit value, if it follows.
+    /// Returns the bit of a one-bit value, if it follows.
     pub fn bit(&self, value: Value) -> Option<bool> {
         self.bit_at(value, MAX_DEPTH)
     }
@@ -104,7 +105,7 @@ impl<'a> Holds<'a> {
             OpKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b)
                 if self.definitions.width(*a) == 1 =>
             {
-                // The bit that decides the result alone.
+                // The bit that alone decides the result.
                 let strong = *op == BinaryOp::Or;
                 match (self.bit_at(*a, depth), self.bit_at(*b, depth)) {
                     (Some(bit), _) | (_, Some(bit)) if bit == strong => Some(strong),
@@ -116,8 +117,8 @@ impl<'a> Holds<'a> {
         }
     }
 
-    /// Adds facts and what follows from them without trials; returns `false` if that contradicts
-    /// what is known.
+    /// Adds facts, and derives what follows without trials. Returns `false` if that contradicts
+    /// known facts.
     fn add(&mut self, mut said: Vec<(Value, bool)>) -> bool {
         loop {
             while let Some((value, bit)) = said.pop() {

@@ -4,7 +4,8 @@ use wireloom_bits::Bits;
 pub use wireloom_bits::Known;
 use wireloom_ir::{BinaryOp, Block, Meta, OpKind, Step, UnaryOp, Value};
 
-/// The known bits of each value of a step, given those of the context when it begins.
+/// Returns the known bits of each value of a step, given the known bits of the context at its
+/// beginning.
 pub fn of_step(step: &Step, context: &[Known]) -> Vec<Known> {
     let mut known: Vec<Known> = step.values.iter().map(|v| Known::nothing(v.width)).collect();
     let mut context = context.to_vec();
@@ -36,7 +37,7 @@ fn of_block(block: &Block, context: &mut Vec<Known>, known: &mut [Known]) {
     }
 }
 
-/// The known bits of the result of an operation, which has `width` bits.
+/// Returns the known bits of an operation's result of `width` bits.
 pub fn of_operation<'a>(
     kind: &OpKind,
     width: u32,
@@ -89,8 +90,8 @@ pub fn of_operation<'a>(
     }
 }
 
-/// The known bits of a sum or a difference, up to the lowest bit that is unknown in an operand:
-/// carries only go upwards.
+/// Returns the known bits of a sum or a difference, up to the lowest bit that is unknown in an
+/// operand: carries only go upwards.
 fn low_bits(a: &Known, b: &Known, result: fn(&Bits, &Bits) -> Bits) -> Known {
     let width = a.width();
     let unknown = |known: &Known| known.zeros.or(&known.ones).not();
@@ -106,7 +107,7 @@ fn unary(op: UnaryOp, a: &Known) -> Known {
     match op {
         UnaryOp::Not => a.complement(),
         UnaryOp::Neg => Known::nothing(width),
-        // As many as may be 1.
+        // At most the number of bits that may be 1.
         UnaryOp::Popcount => Known::at_most(&a.zeros.not().popcount(), width),
         UnaryOp::Clz => Known::at_most(&a.min().clz(), width),
     }
@@ -135,7 +136,7 @@ fn binary(op: BinaryOp, a: &Known, b: &Known) -> Known {
         BinaryOp::Mul if a.significant() + b.significant() <= width => {
             Known::at_most(&a.max().mul(&b.max()), width)
         }
-        // Division by zero gives all ones.
+        // A division by zero returns all ones.
         BinaryOp::Udiv if !b.min().is_zero() => Known::at_most(&a.max().udiv(b.min()), width),
         BinaryOp::Urem => {
             let by_divisor = b.max().sub(&Bits::new(width, 1));

@@ -1,10 +1,10 @@
-//! Finds the live context variables: what the thread's context must keep at each step boundary.
+//! Finds the live context variables, which the thread's context must keep at each step boundary.
 //!
 //! A variable is live into a step if some path from the step's beginning reads it before writing
 //! it. This is the classic backward data-flow problem, solved over the step graph of a whole
-//! engine. In flat code each exit is a separate path: a guarded write ends a life on the way to an
-//! exit that is taken only if the write happens, and has no effect on the way to one that is taken
-//! only if it does not.
+//! engine. In flat code each exit is a separate path. A guarded write ends a life on the path to an
+//! exit that is taken only if the write happens. It has no effect on the path to an exit that is
+//! taken only if it does not.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -19,12 +19,12 @@ use super::guards::Guards;
 pub struct ContextSet(Vec<u64>);
 
 impl ContextSet {
-    /// The empty set, for `variables` variables.
+    /// Returns the empty set, for `variables` variables.
     pub fn empty(variables: usize) -> Self {
         Self(vec![0; variables.div_ceil(64)])
     }
 
-    /// Whether a variable is in the set.
+    /// Returns whether a variable is in the set.
     pub fn contains(&self, id: ContextId) -> bool {
         self.0[id.index() / 64] >> (id.index() % 64) & 1 == 1
     }
@@ -39,7 +39,7 @@ impl ContextSet {
         self.0[id.index() / 64] &= !(1 << (id.index() % 64));
     }
 
-    /// Adds or removes a variable.
+    /// Adds a variable, or removes it if `is_in` is false.
     pub fn set(&mut self, id: ContextId, is_in: bool) {
         if is_in { self.insert(id) } else { self.remove(id) }
     }
@@ -49,39 +49,39 @@ impl ContextSet {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
     }
 
-    /// Whether all variables of another set are in this one.
+    /// Returns whether all variables of another set are in this one.
     pub fn holds(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).all(|(a, b)| b & !a == 0)
     }
 
-    /// The variables that are in both sets.
+    /// Returns the variables that are in both sets.
     pub fn both(&self, other: &Self) -> Self {
         Self(self.0.iter().zip(&other.0).map(|(a, b)| a & b).collect())
     }
 
-    /// The variables in the set, in order.
+    /// Returns the variables in the set, in order.
     pub fn iter(&self) -> impl Iterator<Item = ContextId> + '_ {
         (0..self.0.len() as u32 * 64).map(ContextId).filter(|id| self.contains(*id))
     }
 }
 
-/// The most pairs of an exit and an operation of a step, for which exits are told apart. In larger
-/// steps a guarded write ends no life.
+/// The most pairs of an exit and an operation of a step for which exits are distinguished. In
+/// larger steps a guarded write ends no life.
 const MOST_PAIRS: usize = 1 << 20;
 
 /// The live variables at the boundaries of each step of an engine.
 pub struct Liveness {
-    /// Live into each step.
+    /// The variables that are live into each step.
     pub live_in: Vec<ContextSet>,
-    /// Live out of each step: into any of its successors.
+    /// The variables that are live out of each step, into any of its successors.
     pub live_out: Vec<ContextSet>,
-    /// Possibly written on some path to each step's beginning, or a parameter. The others are still
-    /// zero there.
+    /// The variables that some path to each step's beginning may have written, and the parameters.
+    /// All others are still zero there.
     pub written_in: Vec<ContextSet>,
-    /// What the context must keep at each step's beginning: the variables that are live and
+    /// The variables that the context must keep at each step's beginning: they are live and
     /// possibly not zero.
     pub kept_in: Vec<ContextSet>,
-    /// What the context must keep from each step's end on.
+    /// The variables that the context must keep after each step's end.
     pub kept_out: Vec<ContextSet>,
 }
 
@@ -129,8 +129,8 @@ impl Liveness {
         live
     }
 
-    /// For each `context.write` of a step, from the last to the first, whether the variable is live
-    /// after it.
+    /// Returns for each `context.write` of a step, from the last to the first, whether the variable
+    /// is live after it.
     pub fn writes(&self, engine: &Engine, step: &Step) -> Vec<bool> {
         let mut writes = Vec::new();
         let empty = ContextSet::empty(engine.context.len());
@@ -149,8 +149,8 @@ impl Liveness {
 /// A step without `if`.
 struct Flat<'a> {
     ops: Vec<&'a Op>,
-    /// Index of each exit, or the number of operations for none, and the guarded writes before it
-    /// with whether each happens if the exit is taken.
+    /// For each exit, its index (or the number of operations for the end without an exit), and for
+    /// each guarded write before it whether the write happens if the exit is taken.
     exits: Vec<(usize, HashMap<usize, Option<bool>>)>,
 }
 
@@ -179,7 +179,8 @@ impl<'a> Flat<'a> {
         Some(Self { ops, exits })
     }
 
-    /// Returns what is live before the step, and says for each write whether its value may be read.
+    /// Returns the variables that are live before the step, and reports for each write whether its
+    /// value may be read.
     fn before(
         &self,
         live_in: &[ContextSet],
@@ -222,8 +223,8 @@ fn add_writes(step: &Step, written: &mut ContextSet) {
     });
 }
 
-/// For each step, the variables that some path from the thread's beginning to it writes, parameters
-/// included. The others are zero when the step begins.
+/// Returns for each step the variables that some path from the thread's beginning to it writes,
+/// including parameters. All others are zero when the step begins.
 pub fn written(engine: &Engine) -> Vec<ContextSet> {
     let mut sets = vec![ContextSet::empty(engine.context.len()); engine.steps.len()];
     if let (EngineKind::Call { params, .. }, Some(first)) = (&engine.kind, sets.first_mut()) {
@@ -243,7 +244,7 @@ pub fn written(engine: &Engine) -> Vec<ContextSet> {
     sets
 }
 
-/// The steps that may continue at each step.
+/// Returns the predecessors of each step.
 fn predecessors(engine: &Engine) -> Vec<Vec<usize>> {
     let mut found = vec![Vec::new(); engine.steps.len()];
     for (index, step) in engine.steps.iter().enumerate() {
@@ -252,11 +253,11 @@ fn predecessors(engine: &Engine) -> Vec<Vec<usize>> {
     found
 }
 
-/// Steps that are yet to be visited, each at most once.
+/// Steps still to be visited, each at most once.
 struct Worklist(BTreeSet<usize>);
 
 impl Worklist {
-    /// All steps.
+    /// Creates a list of all steps.
     fn of(steps: usize) -> Self {
         Self((0..steps).collect())
     }
@@ -287,7 +288,7 @@ fn step_before(
     live
 }
 
-/// Returns what is live before a block, given what is live after it.
+/// Returns the variables that are live before a block, given the variables that are live after it.
 fn before(
     block: &Block,
     live_in: &[ContextSet],

@@ -2,7 +2,7 @@
 //!
 //! Steps that reach each other form a loop (a strongly connected component; Tarjan, 1972, in the
 //! path-based form). The order of steps in the source does not matter: a jump to an earlier step
-//! from which no path leads back is no loop.
+//! that no path leads back from is not a loop.
 
 use wireloom_ir::{Engine, OpKind, StepId};
 
@@ -10,7 +10,8 @@ use super::effects::successor;
 
 /// The loops of an engine.
 pub struct Loops {
-    /// The component of each step; a step that cannot reach itself has a component of its own.
+    /// The component of each step. A step that cannot reach itself is the only one of its
+    /// component.
     component: Vec<usize>,
     /// The steps of each component that is a loop, in order of their declaration.
     loops: Vec<Vec<StepId>>,
@@ -47,18 +48,18 @@ impl Loops {
         Self { component, loops }
     }
 
-    /// Whether there is no loop.
+    /// Returns whether there are no loops.
     pub fn is_empty(&self) -> bool {
         self.loops.is_empty()
     }
 
-    /// The steps of each loop, in order of their declaration.
+    /// Returns the steps of each loop, in order of their declaration.
     pub fn iter(&self) -> impl Iterator<Item = &[StepId]> {
         self.loops.iter().map(Vec::as_slice)
     }
 
-    /// Whether a jump closes a loop: its target can come back to this step and is not declared
-    /// after it. The jumps for which this is false form no cycle.
+    /// Returns whether a jump closes a loop: its target can lead back to this step and is not
+    /// declared after it. All other jumps together form no cycle.
     pub fn closes(&self, from: StepId, to: StepId) -> bool {
         to <= from && self.component[from.index()] == self.component[to.index()]
     }
@@ -70,14 +71,15 @@ fn components(successors: &[Vec<usize>]) -> Vec<usize> {
     let mut order = vec![NEW; successors.len()];
     let mut component = vec![NEW; successors.len()];
     let (mut next_order, mut next_component) = (0, 0);
-    // Nodes without a component so far, and those among them that may be the first of theirs.
+    // Nodes without a component so far, and the candidates among them for the first node of a
+    // component.
     let (mut open, mut first): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
     for root in 0..successors.len() {
         if order[root] != NEW {
             continue;
         }
-        // Each node and the number of its successors already followed. An explicit stack, so that
-        // no program can overflow the call stack.
+        // Each node on the path, with the number of its successors already followed. The stack is
+        // explicit, so that no program can overflow the call stack.
         let mut path = vec![(root, 0)];
         while let Some((node, followed)) = path.pop() {
             if followed == 0 {

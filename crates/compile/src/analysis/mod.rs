@@ -1,4 +1,4 @@
-//! What passes and reports know about a program, without changing it.
+//! Analyses for passes and reports. They do not change the program.
 
 pub mod address;
 pub mod context;
@@ -19,41 +19,41 @@ pub mod storage;
 use wireloom_bits::Bits;
 use wireloom_ir::{Op, OpKind, Step, Value, ValueInfo};
 
-/// The operation that defines each value of a step.
+/// Maps each value of a step to the operation that defines it.
 pub struct Definitions<'a> {
     ops: Vec<Option<&'a Op>>,
     values: &'a [ValueInfo],
 }
 
 impl<'a> Definitions<'a> {
-    /// The definitions of a step.
+    /// Collects the definitions of a step.
     pub fn of(step: &'a Step) -> Self {
         let mut ops = vec![None; step.values.len()];
         step.for_each_op(|op| op.results.iter().for_each(|r| ops[r.index()] = Some(op)));
         Self { ops, values: &step.values }
     }
 
-    /// The operation that defines a value, if there is one.
+    /// Returns the operation that defines a value, if there is one.
     pub fn op(&self, value: Value) -> Option<&'a Op> {
         self.ops[value.index()]
     }
 
-    /// Number of values, including those without a definition.
+    /// Returns the number of values, including those without a definition.
     pub fn count(&self) -> usize {
         self.ops.len()
     }
 
-    /// Width of a value in bits.
+    /// Returns the width of a value in bits.
     pub fn width(&self, value: Value) -> u32 {
         self.values[value.index()].width
     }
 
-    /// The kind of the operation that defines a value.
+    /// Returns the kind of the operation that defines a value.
     pub fn kind(&self, value: Value) -> Option<&'a OpKind> {
         self.op(value).map(|op| &op.kind)
     }
 
-    /// The value, if it is a constant.
+    /// Returns the constant that defines a value, if it is a constant.
     pub fn constant(&self, value: Value) -> Option<&'a Bits> {
         match self.kind(value)? {
             OpKind::Const(bits) => Some(bits),
@@ -62,7 +62,7 @@ impl<'a> Definitions<'a> {
     }
 }
 
-/// Whether an operation computes from its operands alone.
+/// Returns whether an operation depends only on its operands.
 pub fn is_pure(kind: &OpKind) -> bool {
     matches!(
         kind,
@@ -78,7 +78,7 @@ pub fn is_pure(kind: &OpKind) -> bool {
     )
 }
 
-/// Whether an operation reads context, packet or metadata and changes nothing.
+/// Returns whether an operation reads context, packet or metadata and changes nothing.
 pub fn is_read(kind: &OpKind) -> bool {
     matches!(
         kind,

@@ -1,9 +1,9 @@
 //! Finds the offloads that must see the calls of different packets in arrival order.
 //!
-//! The rule of [`StateUse`]: an offload is order-sensitive in an engine in two cases. The engine
-//! uses a method that changes state in a way that does not commute or that returns the earlier
-//! state; or it uses both methods that read the state and methods that change it, even if the
-//! changes commute. An engine that is used as an offload is order-sensitive if one of its own
+//! The rule follows [`StateUse`]. An offload is order-sensitive in an engine in two cases. Either
+//! the engine uses a method that changes state in a way that does not commute or that returns the
+//! earlier state. Or it uses both methods that read the state and methods that change it, even if
+//! the changes commute. An engine that is used as an offload is order-sensitive if one of its own
 //! offloads is.
 
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use wireloom_ir::{EngineId, OffloadId, OffloadTarget, OpKind, Program, StepId};
 use wireloom_offloads::{StateUse, registry};
 
-/// The steps that call each offload of an engine, in order; offloads that are never called are
-/// omitted.
+/// Returns the steps that call each offload of an engine, in order. Offloads that are never called
+/// are omitted.
 pub fn callers(program: &Program, engine: EngineId) -> BTreeMap<OffloadId, Vec<StepId>> {
     let mut callers: BTreeMap<OffloadId, Vec<StepId>> = BTreeMap::new();
     for (index, step) in program.engines[engine.index()].steps.iter().enumerate() {
@@ -28,7 +28,7 @@ pub fn callers(program: &Program, engine: EngineId) -> BTreeMap<OffloadId, Vec<S
     callers
 }
 
-/// The order-sensitive offloads of an engine, in order.
+/// Returns the order-sensitive offloads of an engine, in order.
 pub fn sensitive(program: &Program, engine: EngineId) -> Vec<OffloadId> {
     offloads(program, engine, |uses| match uses {
         Uses::Engine(inner) => !sensitive(program, *inner).is_empty(),
@@ -39,7 +39,7 @@ pub fn sensitive(program: &Program, engine: EngineId) -> Vec<OffloadId> {
     })
 }
 
-/// The offloads of an engine that packets change, in order.
+/// Returns the offloads of an engine that packets change, in order.
 pub fn changed(program: &Program, engine: EngineId) -> Vec<OffloadId> {
     offloads(program, engine, |uses| match uses {
         Uses::Engine(inner) => !changed(program, *inner).is_empty(),
@@ -47,15 +47,15 @@ pub fn changed(program: &Program, engine: EngineId) -> Vec<OffloadId> {
     })
 }
 
-/// What an engine does with an offload that it calls.
+/// How an engine uses an offload that it calls.
 enum Uses {
-    /// The engine that is called.
+    /// A called engine.
     Engine(EngineId),
-    /// For each call, how the method uses the state.
+    /// How the method of each call uses the state.
     Methods(Vec<StateUse>),
 }
 
-/// The offloads that an engine calls and that are chosen by what it does with them.
+/// Returns the offloads that an engine calls and whose uses meet a condition.
 fn offloads(
     program: &Program,
     engine: EngineId,

@@ -1,13 +1,13 @@
 //! Finds which operations on the packet depend on each other.
 //!
 //! The packet consists of four resources: the bytes, their number (length and window), the egress
-//! port, and the arrival data (ingress port and time, which a packet taken from a park brings
-//! along). Two operations conflict if one writes what the other reads or writes. Fields are treated
-//! more finely: two fields with known offsets from the same root do not conflict if they do not
+//! port, and the arrival data (ingress port and time; a packet taken from a park brings its own).
+//! Two operations conflict if one writes a resource that the other reads or writes. Fields are
+//! distinguished: two fields with known offsets from the same root do not conflict unless they
 //! overlap.
 //!
-//! Offsets are computed modulo 2^16, but fields stay disjoint even if one of them wraps: it then
-//! lies far outside the header window, where nothing is written and zero is read.
+//! Offsets are computed modulo 2^16. Fields stay disjoint even if one of them wraps: it is then far
+//! outside the header window, where writes have no effect and reads return zero.
 
 use wireloom_ir::{BinaryOp, EngineId, Meta, Op, OpKind, Step, Value};
 
@@ -23,7 +23,7 @@ const ALL: u8 = BYTES | SIZE | EGRESS | ARRIVAL;
 /// A field of the header window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Field {
-    /// The value that differs from the field's base by a constant; `None` if the base is a
+    /// The value that differs from the field's base by a constant. `None` if the base is a
     /// constant.
     pub root: Option<Value>,
     /// Number of bytes from the root, modulo 2^16.
@@ -35,7 +35,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// Whether the two fields may share a bit.
+    /// Returns whether the two fields may share a bit.
     pub fn may_overlap(&self, other: &Self) -> bool {
         if self.root != other.root {
             return true;
@@ -55,22 +55,22 @@ pub struct Access {
 }
 
 impl Access {
-    /// Whether it changes the packet.
+    /// Returns whether the operation changes the packet.
     pub fn writes(&self) -> bool {
         self.writes != 0
     }
 
-    /// Whether it reads or changes the packet.
+    /// Returns whether the operation reads or changes the packet.
     pub fn touches(&self) -> bool {
         self.reads | self.writes != 0
     }
 
-    /// The field that it reads or writes, if it accesses one.
+    /// Returns the field that the operation reads or writes, if it accesses one.
     pub fn field(&self) -> Option<&Field> {
         self.field.as_ref()
     }
 
-    /// Whether the order of the two operations matters.
+    /// Returns whether the order of the two operations matters.
     pub fn conflicts(&self, other: &Self) -> bool {
         let mut shared = self.writes & (other.reads | other.writes) | self.reads & other.writes;
         if let (Some(a), Some(b)) = (&self.field, &other.field)
@@ -86,7 +86,7 @@ impl Access {
 pub struct Packets<'a> {
     effects: &'a Effects,
     engine: EngineId,
-    /// Root and offset of each value that has them.
+    /// The root and the offset of each value that has them.
     addresses: Vec<(Option<Value>, u16)>,
     widths: Vec<u32>,
 }
@@ -129,8 +129,8 @@ impl<'a> Packets<'a> {
         Field { root, offset, bit, width }
     }
 
-    /// The effect of an operation on the packet. The contents of an `if` are not considered; an
-    /// exit has no effect.
+    /// Returns the effect of an operation on the packet. The contents of an `if` are not
+    /// considered. An exit has no effect.
     pub fn access(&self, op: &Op) -> Access {
         let (reads, writes, field) = match &op.kind {
             OpKind::ReadPacket { base, bit } => {

@@ -2,10 +2,10 @@
 //!
 //! Gorilla (section 3) states two conditions: all jumps are forward, and the delays of the offloads
 //! are constant. Jumps are forward if some order of the steps makes them so, whatever the order in
-//! the source. Shared state adds a third condition: an order-sensitive offload may be reached from
-//! one stage only, since otherwise a packet could overtake the one before it at that offload. The
-//! storage of packets adds two more: as many packets leave a pipeline as enter it, so no step sends
-//! copies; and header windows begin where they were loaded, so no step replaces a packet.
+//! the source. Shared state adds a third condition: only one stage may reach an order-sensitive
+//! offload, since otherwise a packet could overtake the previous one at that offload. The storage
+//! of packets adds two more. As many packets leave a pipeline as enter it, so no step may send
+//! copies. Header windows begin where they were loaded, so no step may replace a packet.
 
 use serde::Serialize;
 use wireloom_ir::{EngineId, Exit, OffloadTarget, OpKind, Program, StepId};
@@ -15,16 +15,15 @@ use super::effects::Effects;
 use super::loops::Loops;
 use super::order;
 
-/// Whether an engine can be pipelined, and if not, why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pipelining {
     /// Whether a pipeline is possible.
     pub legal: bool,
-    /// The reasons why not, each a sentence without a full stop.
+    /// Why a pipeline is impossible: sentences without a full stop. Empty if it is possible.
     pub reasons: Vec<String>,
 }
 
-/// Analyses an engine.
+/// Decides whether an engine can be a pipeline.
 pub fn pipelining(program: &Program, effects: &Effects, engine: EngineId) -> Pipelining {
     let body = &program.engines[engine.index()];
     let name = |step: StepId| body.steps[step.index()].name.as_str();

@@ -1,13 +1,13 @@
 //! Groups the header accesses of a step that share a port of the header memory.
 //!
-//! A port reads or writes a run of bytes that begins at any byte. Accesses whose addresses have one
-//! root ([`address`]) and that lie within the length of a run form a *group*; a group needs one
+//! A port reads or writes a run of bytes that begins at any byte. Accesses form a *group* if their
+//! addresses have one root ([`address`]) and they lie within the length of a run. A group needs one
 //! port. All reads of a step happen at its beginning and all writes at its end, so a step needs as
 //! many read ports and write ports as it has groups, whatever its regions.
 //!
-//! Groups are formed from the lowest address up; each begins at the first access not yet served.
-//! This gives the fewest groups. Writes that overlap stay together, since within a group they
-//! happen in program order, while ports have no order.
+//! Groups are formed from the lowest address up. Each begins at the first access not yet served.
+//! This gives the fewest groups. Writes that overlap stay together: within a group they happen in
+//! program order, while ports have no order.
 //!
 //! [`address`]: super::address
 
@@ -33,14 +33,14 @@ pub struct StepPorts {
 /// Accesses that one port serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The value, zero-extended, to which `offset` is relative; `None` means zero. In a step that
+    /// The zero-extended value that `offset` is relative to. `None` means zero. In a step that
     /// `split` has fitted to header ports, pure operations compute the root of a read from
-    /// constants, context and metadata as they are when the step begins.
+    /// constants, and from context and metadata at the beginning of the step.
     pub root: Option<Value>,
-    /// Where the run begins, in bytes from the root. The sum with the root is exact, needs 17 bits
+    /// The start of the run, in bytes from the root. The sum with the root is exact, needs 17 bits
     /// and is never negative.
     pub offset: i64,
-    /// Length of the run in bytes. It exceeds what a port serves only if a single access does.
+    /// Length of the run in bytes. It exceeds the run of a port only if a single access does.
     pub bytes: u32,
     /// The accesses, in program order.
     pub accesses: Vec<GroupAccess>,
@@ -53,20 +53,20 @@ pub struct GroupAccess {
     pub block: usize,
     /// Index of the operation in the block: a `packet.read` or `packet.write`.
     pub op: usize,
-    /// Where its field begins, in bits from the start of the run.
+    /// The start of the field, in bits from the start of the run.
     pub bit: u32,
-    /// Width of its field in bits.
+    /// Width of the field in bits.
     pub width: u32,
 }
 
-/// The groups of each step of an engine, for ports that serve runs of `bytes` bytes. The code has
-/// no `if`.
+/// Returns the groups of each step of an engine, for ports that serve runs of `bytes` bytes. The
+/// code has no `if`.
 pub fn ports(engine: &Engine, bytes: u32) -> Vec<StepPorts> {
     let known = KnownContext::of(engine).values(engine);
     engine.steps.iter().zip(&known).map(|(step, known)| of_step(step, known, bytes)).collect()
 }
 
-/// The groups of a step, given the known bits of each of its values.
+/// Returns the groups of a step, given the known bits of each of its values.
 pub fn of_step(step: &Step, known: &[Known], bytes: u32) -> StepPorts {
     let definitions = Definitions::of(step);
     let addresses = Addresses::new(step, &definitions, known);
@@ -87,8 +87,8 @@ pub fn of_step(step: &Step, known: &[Known], bytes: u32) -> StepPorts {
     StepPorts { reads: group(&reads, Sort::Read), writes: group(&writes, Sort::Write) }
 }
 
-/// The first reason why an engine cannot be built with header ports, if there is one: the step and
-/// the problem.
+/// Returns the first reason why an engine cannot be built with header ports, if there is one: the
+/// step and the problem.
 pub fn misfit(engine: &Engine, limits: &HeaderPorts) -> Option<String> {
     let found = ports(engine, limits.bytes);
     engine.steps.iter().zip(&found).find_map(|(step, ports)| {
@@ -109,8 +109,8 @@ pub fn misfit(engine: &Engine, limits: &HeaderPorts) -> Option<String> {
     })
 }
 
-/// Whether a value depends only on constants and on context and metadata that nothing before it in
-/// the step changes.
+/// Returns whether a value depends only on constants, and on context and metadata that no earlier
+/// operation of the step changes.
 fn is_known_early(step: &Step, value: Value) -> bool {
     let mut written = Vec::new();
     let mut changed = Vec::new();
@@ -160,11 +160,11 @@ impl Group {
 /// The bytes of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The root.
+    /// The value that the bytes are relative to. `None` means zero.
     pub root: Option<Value>,
-    /// The first byte, from the root.
+    /// The first byte, relative to the root.
     pub first: i64,
-    /// The byte after the last.
+    /// The byte after the last, relative to the root.
     pub end: i64,
     /// Number of bits of the first byte before the field.
     bit: u32,
@@ -172,7 +172,8 @@ pub struct Span {
 }
 
 impl Span {
-    /// The bytes of a header field's read or write; other operations have none.
+    /// Returns the bytes that a read or write of a header field accesses. Other operations have
+    /// none.
     pub fn of(op: &Op, addresses: &Addresses, width: impl Fn(Value) -> u32) -> Option<Self> {
         let (base, bit, width) = match op.kind {
             OpKind::ReadPacket { base, bit } => (base, bit, width(op.results[0])),
@@ -189,24 +190,23 @@ impl Span {
         })
     }
 
-    /// Whether both spans have the same root and share a byte.
+    /// Returns whether both spans have the same root and share a byte.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.root == other.root && self.first < other.end && other.first < self.end
     }
 }
 
-/// Whether accesses are reads, which may be grouped freely, or writes, which stay in one group if
-/// they share bytes.
+/// The sort of accesses in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sort {
-    /// Reads.
+    /// Reads. They may be grouped freely.
     Read,
-    /// Writes.
+    /// Writes. They stay in one group if they share bytes.
     Write,
 }
 
 /// Forms the fewest groups of accesses that each lie within `bytes` bytes, with their members in
-/// order. A group is longer only if a single access, or writes that overlap, need it.
+/// order. A group is longer only if a single access or overlapping writes need it.
 pub fn groups(spans: &[Span], bytes: u32, sort: Sort) -> Vec<Vec<usize>> {
     let mut roots: BTreeMap<Option<Value>, Vec<usize>> = BTreeMap::new();
     for (index, span) in spans.iter().enumerate() {
@@ -215,7 +215,7 @@ pub fn groups(spans: &[Span], bytes: u32, sort: Sort) -> Vec<Vec<usize>> {
     let mut groups = Vec::new();
     for members in roots.values_mut() {
         members.sort_by_key(|i| (spans[*i].first, spans[*i].end));
-        // Accesses that must stay together, with the range of bytes of all of them.
+        // Accesses that must stay together, with their common range of bytes.
         let mut units: Vec<(i64, i64, Vec<usize>)> = Vec::new();
         for &member in &*members {
             let span = spans[member];

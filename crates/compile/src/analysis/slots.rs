@@ -1,8 +1,8 @@
-//! Counts the slots of a multithreaded engine that packets take.
+//! Counts the slots that packets take in a multithreaded engine.
 //!
 //! A slot is one pass of a thread through the engine's pipeline. A step takes one slot, and a
-//! second if it waits for replies: the first issues the calls, the second uses the replies. Calls
-//! without a reply are not waited for.
+//! second one if it waits for replies: the first issues the calls, the second uses the replies.
+//! Threads do not wait for calls without a reply.
 
 use serde::Serialize;
 use wireloom_ir::{Engine, Exit, OpKind, Step, StepId};
@@ -13,18 +13,18 @@ use super::loops::Loops;
 /// A path through the steps of an engine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Path {
-    /// Whether it is one round of a loop: from its first step back to that step.
+    /// Whether the path is one round of a loop: from its first step back to that step.
     pub is_round: bool,
-    /// The slots that all its steps take, if they issue all of their calls.
+    /// The slots of all its steps, if they issue all of their calls.
     pub slots: u32,
-    /// Indices of its steps.
+    /// The indices of its steps.
     pub steps: Vec<usize>,
 }
 
-/// Maximum number of paths that are listed; hand-written programs have fewer.
+/// Maximum number of paths that are listed. Hand-written programs have fewer.
 const MOST_PATHS: usize = 100;
 
-/// Slots of a step, if it issues all of its calls.
+/// Returns the slots of a step, if it issues all of its calls.
 pub fn of_step(step: &Step) -> u32 {
     let mut waits = false;
     step.for_each_op(|op| {
@@ -33,8 +33,8 @@ pub fn of_step(step: &Step) -> u32 {
     1 + u32::from(waits)
 }
 
-/// The paths from the first step to one that sends the packet or replies, none of which visits a
-/// step twice; and the shortest round for each jump that closes a loop.
+/// Returns the paths from the first step to one that sends the packet or replies. No path visits a
+/// step twice. Also returns the shortest round for each jump that closes a loop.
 pub fn paths(engine: &Engine) -> Vec<Path> {
     let slots: Vec<u32> = engine.steps.iter().map(of_step).collect();
     let successors: Vec<Vec<usize>> = engine.steps.iter().map(successors).collect();
@@ -75,7 +75,7 @@ fn sends(step: &Step) -> bool {
     sends
 }
 
-/// The path with the fewest slots (Dijkstra, 1959).
+/// Returns the path with the fewest slots (Dijkstra, 1959).
 fn shortest(
     successors: &[Vec<usize>],
     slots: &[u32],

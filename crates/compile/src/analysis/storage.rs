@@ -1,12 +1,12 @@
-//! Assigns storage to the context variables of a thread; variables that are never live together
+//! Assigns storage to the context variables of a thread. Variables that are never live together
 //! share bits.
 //!
 //! A thread's context is one vector of bits. It is zero when the thread begins (except for the
-//! parameters of a called engine), is read when a step begins and written when it ends. So only
+//! parameters of a called engine). It is read when a step begins and written when it ends. So only
 //! values that live from one step to the next need room. Two variables may share bits unless some
-//! step leaves both of them for later: every step on the way to a read leaves the variable, whether
-//! it was written or reads as zero. A step that writes a variable which only one of its successors
-//! reads overwrites what another successor keeps in the same bits; so such a write counts too.
+//! step leaves both of them for later. Every step on a path to a read leaves the variable, whether
+//! it was written or reads as zero. A step may write a variable that only one of its successors
+//! reads. That write overwrites the bits that another successor keeps there, so it counts too.
 
 use wireloom_ir::{ContextId, Engine, EngineKind, OpKind};
 
@@ -17,7 +17,7 @@ use super::liveness::{ContextSet, Liveness};
 pub struct Storage {
     /// The lowest bit of each variable, by the variable's number.
     pub offsets: Vec<u32>,
-    /// Length of the vector.
+    /// Length of the vector in bits.
     pub bits: u32,
 }
 
@@ -51,7 +51,7 @@ impl Storage {
     }
 }
 
-/// For each variable, the variables that must not share its bits.
+/// Returns for each variable the variables that must not share its bits.
 fn together(engine: &Engine) -> Vec<ContextSet> {
     let empty = ContextSet::empty(engine.context.len());
     let mut together = vec![empty.clone(); engine.context.len()];

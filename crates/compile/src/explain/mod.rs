@@ -1,6 +1,6 @@
-//! What the compiler knows about a compiled program, for people and for machines. For each engine:
-//! its context, its offloads and whether it can be pipelined. For each step: its calls, live
-//! context, header ports, operations, logic depth, exits, and why it was split off.
+//! The facts that the compiler knows about a compiled program, for people and for machines. For
+//! each engine: its context, its offloads, and whether it can be pipelined. For each step: its
+//! calls, live context, header ports, operations, logic depth, exits, and why it was split off.
 //!
 //! [`text`] renders it as tables, [`svg`] draws the step graph.
 
@@ -26,7 +26,7 @@ use crate::analysis::storage::Storage;
 use crate::analysis::{Definitions, depth, order};
 use crate::passes::PassOptions;
 
-/// Length in bytes of the runs in which header ports are counted if the machine defines none.
+/// The run length in bytes for counting header ports if the machine defines none.
 const DEFAULT_RUN: u32 = 16;
 
 /// The explanation of a program.
@@ -34,51 +34,46 @@ const DEFAULT_RUN: u32 = 16;
 pub struct Explanation {
     /// Name of the engine that takes packets.
     pub main: String,
-    /// Every engine. Each comes after those that it calls.
+    /// All engines. Called engines precede their callers.
     pub engines: Vec<EngineExplanation>,
 }
 
 /// The explanation of an engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EngineExplanation {
-    /// Its name.
     pub name: String,
-    /// `Some(width in bits)` if it is called and replies.
+    /// The width of the reply in bits, if the engine is called and replies.
     pub reply_bits: Option<u32>,
-    /// Total bits of the context variables: what a thread needs to store.
+    /// Total bits of the context variables: the storage of a thread.
     pub context_bits: u32,
-    /// Most context bits that are live at any step boundary: the maximum that a pipeline register
-    /// holds.
+    /// Most context bits that are live at any step boundary. A pipeline register holds at most this
+    /// many.
     pub peak_live_bits: u32,
     /// Bits of a thread's storage if variables that are never live together share bits.
     pub stored_bits: u32,
-    /// The context variables.
     pub context: Vec<ContextExplanation>,
-    /// The offloads.
     pub offloads: Vec<OffloadExplanation>,
-    /// Whether a straight pipeline can be built, and if not, why.
+    /// Whether a straight pipeline is possible, and if not, why.
     pub pipelining: Pipelining,
     /// The steps, in order.
     pub steps: Vec<StepExplanation>,
-    /// Paths from the first step to sending the packet, or to the reply.
+    /// Paths from the first step to a step that sends the packet or replies.
     pub paths: Vec<Path>,
 }
 
 /// A context variable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ContextExplanation {
-    /// Its name.
     pub name: String,
-    /// Its width.
+    /// The width in bits.
     pub bits: u32,
 }
 
 /// An offload of an engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OffloadExplanation {
-    /// Its name.
     pub name: String,
-    /// Its kind, or `engine NAME`.
+    /// The kind, or `engine NAME`.
     pub kind: String,
     /// Whether calls by different packets must happen in arrival order.
     pub order_sensitive: bool,
@@ -89,42 +84,39 @@ pub struct OffloadExplanation {
 /// A step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StepExplanation {
-    /// Its name.
     pub name: String,
     /// `FILE:LINE` of its declaration, if it has one.
     pub place: Option<String>,
-    /// Why it was split off, if it was.
+    /// Why the step was split off, if it was.
     pub split: Option<String>,
-    /// Its calls.
     pub calls: Vec<CallExplanation>,
-    /// Context that must be kept at the step's beginning: live, and possibly not zero.
+    /// Context that the step's beginning must keep: live, and possibly not zero.
     pub context_in: LiveExplanation,
-    /// Context that must be kept at the step's end.
+    /// Context that the step's end must keep.
     pub context_out: LiveExplanation,
-    /// Runs of header bytes that it reads: the number of read ports that it needs (see the `ports`
-    /// analysis).
+    /// The number of runs of header bytes that the step reads: the read ports that it needs (see
+    /// the `ports` analysis).
     pub header_reads: usize,
-    /// Runs of header bytes that it writes: the number of write ports that it needs.
+    /// The number of runs of header bytes that the step writes: the write ports that it needs.
     pub header_writes: usize,
-    /// Slots that it takes in a multithreaded engine: one, or two if it waits for replies.
+    /// Slots that the step takes in a multithreaded engine: one, or two if it waits for replies.
     pub slots: u32,
     /// Number of operations by kind and by width in bits.
     pub operations: BTreeMap<String, BTreeMap<u32, u32>>,
     /// Logic depth of request, edit and jump, in LUT6 levels (see the `depth` analysis for the
     /// model).
     pub depth: DepthExplanation,
-    /// Its exits, in order.
+    /// The exits, in order.
     pub exits: Vec<ExitExplanation>,
 }
 
 /// A call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CallExplanation {
-    /// The offload.
     pub offload: String,
-    /// The method; `call` for an engine.
+    /// The method. `call` for an engine.
     pub method: String,
-    /// Whether it happens only under a condition.
+    /// Whether the call happens only under a condition.
     pub guarded: bool,
     /// Whether every reply takes the same time.
     pub constant_delay: bool,
@@ -166,7 +158,7 @@ pub enum ExitKind {
     Emit,
     /// Sends the packet.
     Finish,
-    /// Replies.
+    /// Sends the reply.
     Reply,
     /// Hands the packet to the control processor.
     ToCpu,
@@ -177,7 +169,7 @@ pub enum ExitKind {
 }
 
 impl ExitKind {
-    /// Its name in Loom C.
+    /// Returns the kind's name in Loom C.
     pub fn name(self) -> &'static str {
         match self {
             Self::Next => "next",
@@ -194,14 +186,13 @@ impl ExitKind {
 /// An exit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ExitExplanation {
-    /// Its effect.
     pub kind: ExitKind,
-    /// Index of the step at which it continues, if it does.
+    /// Index of the step at which the exit continues, if it does.
     pub to: Option<usize>,
     /// The reason of a drop or `to_cpu`: its name, or the name of the enumeration if the reason is
     /// computed at run time.
     pub reason: Option<String>,
-    /// Whether it closes a loop of steps; the other exits form no cycle.
+    /// Whether the exit closes a loop of steps. The other exits form no cycle.
     pub backward: bool,
 }
 
@@ -388,8 +379,8 @@ impl View<'_> {
     }
 }
 
-/// Name and width under which an operation is counted. Constants, wiring, calls and exits are not
-/// counted.
+/// Returns the name and the width under which an operation is counted. Constants, wiring, calls and
+/// exits are not counted.
 fn counted(op: &Op, engine: &Engine, step: &Step) -> Option<(&'static str, u32)> {
     let width = |v: &Value| step.values[v.index()].width;
     let result = op.results.first().map_or(0, width);

@@ -6,8 +6,8 @@ use comfy_table::{CellAlignment, ColumnConstraint, Table, Width, presets};
 
 use super::{EngineExplanation, ExitExplanation, ExitKind, Explanation, StepExplanation};
 
-/// Tables of a program, engine by engine; `width` is that of the terminal in characters, if there
-/// is one.
+/// Renders the tables of a program, engine by engine. `width` is the width of the terminal in
+/// characters, if there is one.
 pub fn render(explanation: &Explanation, width: Option<u16>) -> String {
     let mut out = String::new();
     for engine in &explanation.engines {
@@ -59,7 +59,7 @@ fn count(n: usize, what: &str) -> String {
 
 fn table(header: &[&str], width: Option<u16>) -> Table {
     let mut table = Table::new();
-    // Heads that are one long word would make columns wide.
+    // Column heads that are one long word would make columns wide.
     let head = |head: &&str| match width {
         Some(_) => head.replace('/', " / "),
         None => (*head).to_owned(),
@@ -71,7 +71,8 @@ fn table(header: &[&str], width: Option<u16>) -> Table {
     table
 }
 
-/// Aligns columns of numbers to the right, and keeps all columns as wide as their longest words.
+/// Aligns columns of numbers to the right, and keeps all columns at least as wide as their longest
+/// words.
 fn right(table: &mut Table, columns: &[usize]) {
     let mut longest: Vec<usize> = Vec::new();
     for row in table.header().into_iter().chain(table.row_iter()) {
@@ -130,7 +131,7 @@ fn call(call: &super::CallExplanation) -> String {
     format!("{guard}{}.{}{delay}", call.offload, call.method)
 }
 
-/// The exits in one cell, grouped by kind with their targets and reasons.
+/// Lists the exits in one cell, grouped by kind, with their targets and reasons.
 fn exits(engine: &EngineExplanation, step: &StepExplanation) -> String {
     let mut kinds: Vec<ExitKind> = step.exits.iter().map(|e| e.kind).collect();
     kinds.sort_unstable();

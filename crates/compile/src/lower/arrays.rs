@@ -1,9 +1,10 @@
-//! Variables that hold arrays indexed at run time, and are too long to be chosen from: they become
-//! context arrays, and their elements are read and written where the source does it.
+//! Variables that hold arrays with a run-time index, and that are too long for a selection of
+//! values. They become context arrays. Their elements are read and written where the source does
+//! it.
 //!
 //! A structure of arrays, or an array of structures, becomes one context array for each scalar of
 //! the structure: `struct { u8 a; u16 b[4]; } t[100]` becomes `t.a` of 100 and `t.b` of 400
-//! elements. A local variable becomes a context array too; its declaration sets all elements.
+//! elements. A local variable becomes a context array too. Its declaration sets all elements.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -18,12 +19,12 @@ use wireloom_lang::hir::{
 use super::place::ResolvedProjection;
 use super::{StepLowering, leaves};
 
-/// The fewest scalars of a variable whose elements are kept in context arrays. Shorter ones are
-/// choices among values, which later passes see through.
+/// The fewest scalars of a variable that is kept in context arrays. Shorter ones become selections
+/// of values, which later passes can optimise.
 const FEWEST: usize = 32;
 
-/// The most scalars of local variables that an engine keeps in arrays, which enlarge each of its
-/// threads. As many one-bit variables fit in a context.
+/// The most scalars of local variables that an engine keeps in arrays, since they enlarge each
+/// thread. A context holds this many one-bit variables.
 const MOST_LOCAL: usize = 1 << 16;
 
 /// The context arrays of an engine's variables.
@@ -31,12 +32,13 @@ const MOST_LOCAL: usize = 1 << 16;
 pub struct Arrays {
     /// The arrays, for the engine.
     pub all: Vec<ir::ContextArray>,
-    /// The first array of each variable that is kept in arrays; its others follow.
+    /// The first array of each variable that is kept in arrays. The variable's other arrays follow
+    /// it.
     first: HashMap<VarId, u32>,
 }
 
 impl Arrays {
-    /// Chooses the variables of an engine that are kept in arrays.
+    /// Selects the variables of an engine that are kept in arrays.
     pub fn of(program: &hir::Program, engine: &Engine) -> Self {
         let mut indexed = Indexed { counters: Vec::new(), found: HashSet::new() };
         engine.functions.iter().for_each(|function| indexed.statements(&function.body));
@@ -68,13 +70,13 @@ impl Arrays {
         arrays
     }
 
-    /// Whether a variable is kept in arrays.
+    /// Returns whether a variable is kept in arrays.
     pub fn hold(&self, var: VarId) -> bool {
         self.first.contains_key(&var)
     }
 }
 
-/// Name suffix, width and number of the scalars of each column of a type.
+/// Returns the name suffix, the width and the number of scalars of each column of a type.
 fn columns(program: &hir::Program, ty: &Type) -> Vec<(String, u32, u32)> {
     match ty {
         Type::Void => Vec::new(),
@@ -96,8 +98,8 @@ fn columns(program: &hir::Program, ty: &Type) -> Vec<(String, u32, u32)> {
     }
 }
 
-/// Column and position of each scalar of a type, in packed order, where `at` is the position of
-/// the value among values of this type.
+/// Appends the column and the position of each scalar of a type, in packed order. `at` is the
+/// position of the value among values of this type.
 fn positions(program: &hir::Program, ty: &Type, column: u32, at: u32, out: &mut Vec<(u32, u32)>) {
     match ty {
         Type::Void => {}
@@ -117,13 +119,12 @@ fn positions(program: &hir::Program, ty: &Type, column: u32, at: u32, out: &mut 
 
 /// A part of a variable that is kept in arrays.
 struct Part<'p> {
-    /// The part's type.
     ty: Type,
-    /// Its first array.
+    /// The first array of the part.
     array: u32,
-    /// The indices on the way to it, each with the length of its array.
+    /// The indices on the path to the part, each with the length of its array.
     indices: Vec<(Value, u32)>,
-    /// The selection of bits that remains.
+    /// The remaining selection of bits.
     rest: &'p [ResolvedProjection],
 }
 
@@ -155,10 +156,10 @@ impl<'a> StepLowering<'a> {
         part
     }
 
-    /// The index of a scalar in its array: `at` counts in values of the part's type, which has
-    /// `each` scalars in the array. An index beyond its own array leads outside of this one.
+    /// Returns the index of a scalar in its array. `at` counts values of the part's type, which has
+    /// `each` scalars in the array. If an index exceeds its own array, the result exceeds this one.
     fn index_in_array(&mut self, indices: &[(Value, u32)], each: u32, at: u32) -> Value {
-        /// Enough for every array, and for an index outside of it.
+        /// Enough for every array, and for an index out of range.
         const WIDTH: u32 = 16;
         if let ([(index, _)], 1) = (indices, each)
             && self.b.width(*index) <= WIDTH
@@ -191,7 +192,7 @@ impl<'a> StepLowering<'a> {
         self.b.select(inside, flat, outside)
     }
 
-    /// The array and the index of each scalar of a part, in packed order.
+    /// Returns the array and the index of each scalar of a part, in packed order.
     fn scalars_in_arrays(&mut self, part: &Part<'_>) -> Vec<(ir::ArrayId, Value)> {
         let columns = columns(self.program, &part.ty);
         let mut scalars = Vec::new();
@@ -220,7 +221,7 @@ impl<'a> StepLowering<'a> {
         scalars.iter().map(read).collect()
     }
 
-    /// Sets a part of a variable that is kept in arrays.
+    /// Writes a part of a variable that is kept in arrays.
     pub(super) fn write_arrays(
         &mut self,
         var: VarId,
@@ -241,9 +242,9 @@ impl<'a> StepLowering<'a> {
     }
 }
 
-/// Finds the variables in which an index known at run time only selects an element.
+/// Finds the variables in which a run-time index only selects an element.
 struct Indexed {
-    /// The variables of the loops around, whose values are known when these are unrolled.
+    /// The variables of the enclosing loops. Unrolling makes their values known.
     counters: Vec<VarId>,
     found: HashSet<VarId>,
 }

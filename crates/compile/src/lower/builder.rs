@@ -8,7 +8,6 @@ use crate::eval;
 
 /// The step under construction: its values, and the open blocks, innermost last.
 pub struct Builder {
-    /// Each value of the step.
     pub values: Vec<ValueInfo>,
     blocks: Vec<Block>,
     constants: Vec<Option<Bits>>,
@@ -42,12 +41,12 @@ impl Builder {
         self.blocks.pop().expect("a block is open")
     }
 
-    /// Width of a value in bits.
+    /// Returns the width of a value in bits.
     pub fn width(&self, value: Value) -> u32 {
         self.values[value.index()].width
     }
 
-    /// The constant value, if it is one.
+    /// Returns the constant of a value, if it is constant.
     pub fn as_constant(&self, value: Value) -> Option<&Bits> {
         self.constants[value.index()].as_ref()
     }
@@ -69,8 +68,8 @@ impl Builder {
         self.push(kind, Vec::new());
     }
 
-    /// Emits an operation with one result. If its operands are constants it becomes a constant, so
-    /// that unrolled loops leave no choices that were made at compile time.
+    /// Emits an operation with one result. If its operands are constants, the result becomes a
+    /// constant. So unrolled loops leave no choices that were decided at compile time.
     pub fn value(&mut self, width: u32, kind: OpKind) -> Value {
         let known = eval::pure(&kind, width, |v| self.as_constant(v));
         let result = self.fresh(width);
@@ -85,38 +84,38 @@ impl Builder {
         self.blocks.last_mut().expect("a block is open").ops.push(op);
     }
 
-    /// A constant.
+    /// Emits a constant.
     pub fn constant(&mut self, bits: Bits) -> Value {
         self.value(bits.width(), OpKind::Const(bits))
     }
 
-    /// A constant that fits in 128 bits.
+    /// Emits a constant that fits in 128 bits.
     pub fn number(&mut self, width: u32, number: u128) -> Value {
         self.constant(Bits::new(width, number))
     }
 
-    /// A unary operator.
+    /// Emits a unary operator.
     pub fn unary(&mut self, op: UnaryOp, a: Value) -> Value {
         self.value(self.width(a), OpKind::Unary(op, a))
     }
 
-    /// A binary operator.
+    /// Emits a binary operator.
     pub fn binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Value {
         let width = if op.is_comparison() { 1 } else { self.width(a) };
         self.value(width, OpKind::Binary(op, a, b))
     }
 
-    /// `condition ? a : b`.
+    /// Emits `condition ? a : b`.
     pub fn select(&mut self, condition: Value, a: Value, b: Value) -> Value {
         if a == b { a } else { self.value(self.width(a), OpKind::Select(condition, a, b)) }
     }
 
-    /// Bits `lo .. lo + width`.
+    /// Emits a slice of bits `lo .. lo + width`.
     pub fn slice(&mut self, a: Value, lo: u32, width: u32) -> Value {
         if lo == 0 && width == self.width(a) { a } else { self.value(width, OpKind::Slice(a, lo)) }
     }
 
-    /// The value zero-extended or truncated to a width.
+    /// Zero-extends or truncates a value to a width.
     pub fn resize(&mut self, a: Value, width: u32) -> Value {
         if width > self.width(a) {
             self.value(width, OpKind::Extend(a))
@@ -125,7 +124,8 @@ impl Builder {
         }
     }
 
-    /// Concatenation, first most significant. A single value is returned unchanged.
+    /// Emits a concatenation, the first part most significant. A single value is returned
+    /// unchanged.
     pub fn concat(&mut self, parts: &[Value]) -> Value {
         if let [only] = parts {
             return *only;
@@ -139,7 +139,7 @@ impl Builder {
         self.effect(OpKind::Exit(exit));
     }
 
-    /// Emits a structured choice. Each yield is the value of either arm and the
+    /// Emits a structured choice. Each yield has the value of each arm and the
     /// [`fresh`](Self::fresh) result.
     pub fn choice(
         &mut self,

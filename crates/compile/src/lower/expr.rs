@@ -10,12 +10,12 @@ use super::state::Left;
 use super::{StepLowering, leaves, place};
 
 impl<'a> StepLowering<'a> {
-    /// The value of an expression of a scalar type.
+    /// Returns the value of an expression of a scalar type.
     pub(super) fn scalar(&mut self, expr: &'a Expr) -> Value {
         self.expr(expr)[0]
     }
 
-    /// The leaves of an expression's value.
+    /// Returns the leaves of an expression's value.
     pub(super) fn expr(&mut self, expr: &'a Expr) -> Rc<[Value]> {
         let value = match &expr.kind {
             ExprKind::Const(bits) => return self.constant(bits, &expr.ty),
@@ -50,7 +50,7 @@ impl<'a> StepLowering<'a> {
                 self.b.slice(whole, *lo, hi - lo + 1)
             }
             ExprKind::Run(whole, index, count) => {
-                // Like an element: a place is read after all of its indices are known.
+                // As for an element, the place is read after all of its indices are known.
                 let (whole, index) = match &whole.kind {
                     ExprKind::Read(place) => {
                         let place = self.resolve(place);
@@ -107,7 +107,7 @@ impl<'a> StepLowering<'a> {
         Rc::new([value])
     }
 
-    /// The leaves of a packed constant.
+    /// Returns the leaves of a packed constant.
     fn constant(&mut self, bits: &Bits, ty: &Type) -> Rc<[Value]> {
         let mut end = bits.width();
         leaves::of(self.program, ty)
@@ -186,8 +186,8 @@ impl<'a> StepLowering<'a> {
         }
     }
 
-    /// Lowers `a && b` (`and`) or `a || b`: a choice if `b` has effects or makes a call, else plain
-    /// logic.
+    /// Lowers `a && b` (`and`) or `a || b`. The result is a choice if `b` has effects or makes a
+    /// call, else plain logic.
     fn lazy(&mut self, a: &'a Expr, b: &'a Expr, and: bool) -> Value {
         let first = self.scalar(a);
         if is_pure(b) {
@@ -224,7 +224,7 @@ impl<'a> StepLowering<'a> {
         let mut values = Vec::with_capacity(args.len());
         for arg in args {
             let leaves = self.expr(arg);
-            // An engine takes its request leaf by leaf; a kind takes packed values.
+            // An engine takes its request leaf by leaf. A kind takes packed values.
             if engine { values.extend(leaves.iter()) } else { values.push(self.b.concat(&leaves)) }
         }
         let kind = OpKind::Call { offload, method, args: values };
@@ -237,7 +237,7 @@ impl<'a> StepLowering<'a> {
         self.unpack(packed, reply)
     }
 
-    /// Inlines a function. Its parameters become variables; its result collects the values of its
+    /// Inlines a function. Its parameters become variables. Its result collects the values of its
     /// `return`s.
     fn inline(&mut self, function: FunctionId, args: &'a [Expr]) -> Rc<[Value]> {
         let function = &self.engine.functions[function.index()];
@@ -255,7 +255,7 @@ impl<'a> StepLowering<'a> {
     }
 }
 
-/// Whether an expression only computes, so that evaluating it unnecessarily changes nothing.
+/// Returns whether an expression has no effects, so that it may be evaluated unnecessarily.
 fn is_pure(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Call(..) | ExprKind::Offload(..) | ExprKind::Resize(_) => false,

@@ -3,7 +3,7 @@
 
 use wireloom_lang::hir::{Program, Type};
 
-/// Number of leaves of a type; 0 for `void`.
+/// Returns the number of leaves of a type; 0 for `void`.
 pub fn count(program: &Program, ty: &Type) -> usize {
     match ty {
         Type::Void => 0,
@@ -15,7 +15,7 @@ pub fn count(program: &Program, ty: &Type) -> usize {
     }
 }
 
-/// Name suffix (`.port`, `[2]`, or nothing) and width of each leaf.
+/// Returns the name suffix (`.port`, `[2]`, or empty) and the width of each leaf.
 pub fn of(program: &Program, ty: &Type) -> Vec<(String, u32)> {
     let mut out = Vec::new();
     collect(program, ty, &mut String::new(), &mut out);
@@ -45,11 +45,11 @@ fn collect(program: &Program, ty: &Type, prefix: &mut String, out: &mut Vec<(Str
     }
 }
 
-/// Type of field `index` of a structure, its first leaf, and its bit offset from the structure's
-/// most significant bit.
+/// Returns the type of field `index` of a structure, its first leaf, and its bit offset from the
+/// structure's most significant bit.
 ///
 /// # Panics
-/// If the type is no structure, which the checker excludes.
+/// If the type is not a structure. The checker excludes that.
 pub fn field(program: &Program, ty: &Type, index: u32) -> (Type, usize, u32) {
     let Type::Struct(id) = ty else { panic!("field of {ty:?}") };
     let fields = &program.structs[id.index()].fields;
@@ -59,10 +59,10 @@ pub fn field(program: &Program, ty: &Type, index: u32) -> (Type, usize, u32) {
     (fields[index as usize].ty.clone(), first, bit)
 }
 
-/// Element type and number of elements of an array.
+/// Returns the element type and the number of elements of an array.
 ///
 /// # Panics
-/// If the type is no array, which the checker excludes.
+/// If the type is not an array. The checker excludes that.
 pub fn element(ty: &Type) -> (&Type, u32) {
     let Type::Array(element, count) = ty else { panic!("element of {ty:?}") };
     (element, *count)

@@ -12,9 +12,9 @@ pub struct Merge<'a> {
     b: &'a mut Builder,
     then: &'a State,
     otherwise: &'a State,
-    /// Whether every path of each arm has ended the step, so that its values no longer matter.
+    /// Whether every path of each arm has ended the step. The arm's values then no longer matter.
     gone: [bool; 2],
-    /// The value of each arm, and the result.
+    /// For each yield the value in each arm, and the result.
     pub yields: Vec<(Value, Value, Value)>,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Merge<'a> {
         Self { b, then, otherwise, gone, yields: Vec::new() }
     }
 
-    /// Returns the state after the choice; `before` is the state before it.
+    /// Returns the state after the choice. `before` is the state before it.
     pub fn states(&mut self, before: &State) -> State {
         let (then, otherwise) = (self.then, self.otherwise);
         let vars = before

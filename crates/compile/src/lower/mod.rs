@@ -1,11 +1,11 @@
 //! Lowering from the checked program to sequential step IR.
 //!
-//! Functions are inlined, loops unrolled, and aggregates split into their leaves ([`leaves`]) or,
-//! if they are long and indexed at run time, into context arrays ([`arrays`]).
-//! Variables become SSA values; a context variable is read once, at the step's beginning, and
-//! written where control leaves the step for another one. `if`, `switch`, `&&`, `||` and `?:`
-//! become structured `if`s. Code after a statement that may leave (end the step, return, break)
-//! moves into the arm that stays, or, if leaving is decided deeper inside, under an `if` on a flag
+//! Functions are inlined and loops unrolled. Aggregates are split into their leaves ([`leaves`])
+//! or, if they are long and indexed at run time, into context arrays ([`arrays`]). Variables become
+//! SSA values. A context variable is read once, at the step's beginning, and written where control
+//! leaves the step for another one. `if`, `switch`, `&&`, `||` and `?:` become structured `if`s.
+//! Code after a statement that may leave (end the step, return, break) moves into the arm that
+//! stays. If leaving is decided deeper inside, the code moves under an `if` on a flag
 //! ([`state::Flow`]). So no effect follows an exit on the same path.
 
 mod arrays;
@@ -72,8 +72,8 @@ impl Reasons {
     }
 }
 
-/// The start of each line of each file, so that the line of a span is found without reading the
-/// text again.
+/// The start of each line of each file. The line of a span is found without another pass over the
+/// text.
 pub(crate) struct Lines(Vec<Vec<u32>>);
 
 impl Lines {
@@ -93,10 +93,10 @@ impl Lines {
     }
 }
 
-/// The positions of the context variables' leaves.
+/// The context variables of the leaves of all variables.
 struct Context {
     vars: Vec<ir::ContextVar>,
-    /// First leaf of each context variable.
+    /// The first leaf of each context variable.
     first: HashMap<hir::VarId, usize>,
 }
 
@@ -182,9 +182,9 @@ struct StepLowering<'a> {
     reasons: &'a mut Reasons,
     b: Builder,
     state: State,
-    /// The value of each context variable when the step began.
+    /// The value of each context variable at the beginning of the step.
     initial: Vec<Value>,
-    /// The steps that `Next_step` has named so far.
+    /// The steps assigned to `Next_step` so far.
     assigned: Vec<hir::StepId>,
 }
 
@@ -216,7 +216,7 @@ impl<'a> StepLowering<'a> {
         }
     }
 
-    /// Reads the whole context; unused reads are removed later.
+    /// Reads the whole context. Unused reads are removed later.
     fn read_context(&mut self) {
         for (i, var) in self.context.vars.iter().enumerate() {
             let value = self.b.value(var.width, OpKind::ReadContext(ir::ContextId(i as u32)));

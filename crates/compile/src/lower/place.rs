@@ -24,26 +24,26 @@ enum ResolvedRoot {
     Meta(hir::Meta),
 }
 
-/// A step from a value to a part of it, whose index has been computed.
+/// A projection from a value to a part of it, with its index computed.
 #[derive(Clone, Copy)]
 pub enum ResolvedProjection {
     /// A field of a structure.
     Field(u32),
     /// An element of an array.
     Index(Value),
-    /// Lowest bit and width.
-    Slice(u32, u32),
     /// The lowest bit and the width.
+    Slice(u32, u32),
+    /// Bits from a run-time index: the lowest bit and the width.
     Run(Value, u32),
 }
 
-/// The fewest elements of a constant array that becomes a table.
+/// The length from which a constant array becomes a table.
 const SHORTEST_TABLE: usize = 8;
 
-/// The most bits that a table's index has.
+/// The most bits of a table's index.
 const INDEX_BITS: u32 = 32;
 
-/// The IR's metadata for the language's.
+/// Converts the language's metadata to the IR's.
 pub fn meta(meta: hir::Meta) -> Meta {
     match meta {
         hir::Meta::Ingress => Meta::Ingress,
@@ -81,7 +81,7 @@ impl<'a> StepLowering<'a> {
         Resolved { root, path, place }
     }
 
-    /// The leaves of a variable. A variable that no path has set reads as zero.
+    /// Returns the leaves of a variable. A variable that no path has set reads as zero.
     pub(super) fn var(&mut self, var: VarId) -> Rc<[Value]> {
         if self.arrays.hold(var) {
             return self.read_arrays(var, &[]);
@@ -117,7 +117,7 @@ impl<'a> StepLowering<'a> {
         }
     }
 
-    /// Sets a place.
+    /// Writes a place.
     pub(super) fn write(&mut self, resolved: &Resolved<'a>, new: &Rc<[Value]>) {
         match resolved.root {
             ResolvedRoot::Var(var) if self.arrays.hold(var) => {
@@ -174,7 +174,7 @@ impl<'a> StepLowering<'a> {
         }
     }
 
-    /// Reads an element of an array at a run-time index; zero outside the array.
+    /// Reads an element of an array at a run-time index. Out of range it is zero.
     pub(super) fn element(&mut self, whole: &[Value], ty: &Type, index: Value) -> Rc<[Value]> {
         let (element, count) = leaves::element(ty);
         let size = leaves::count(self.program, element);
@@ -202,7 +202,7 @@ impl<'a> StepLowering<'a> {
     }
 
     /// Reads an element of a constant array as a table, for each of the element's `size` leaves.
-    /// Short ones are choices, which later passes see through.
+    /// Short arrays become selections, which later passes can optimise.
     fn table(&mut self, whole: &[Value], size: usize, index: Value) -> Option<Rc<[Value]>> {
         let count = whole.len() / size.max(1);
         if count < SHORTEST_TABLE || whole.iter().any(|leaf| self.b.as_constant(*leaf).is_none()) {
@@ -230,7 +230,8 @@ impl<'a> StepLowering<'a> {
         (0..size).map(|at| leaf(self, at)).collect()
     }
 
-    /// Whether a run-time index equals `i`; `None` if the index is too narrow to.
+    /// Returns whether a run-time index equals `i`. Returns `None` if the index is too narrow for
+    /// `i`.
     fn index_is(&mut self, index: Value, i: usize) -> Option<Value> {
         let width = self.b.width(index);
         if width < 64 && i as u64 >> width != 0 {
@@ -240,7 +241,7 @@ impl<'a> StepLowering<'a> {
         Some(self.b.binary(BinaryOp::Eq, index, number))
     }
 
-    /// `count` bits of a value from bit `index` up; bits outside the value are zero.
+    /// Returns `count` bits of a value from bit `index` up. Bits outside the value are zero.
     pub(super) fn run(&mut self, value: Value, index: Value, count: u32) -> Value {
         let shifted = self.b.binary(BinaryOp::Lshr, value, index);
         self.b.slice(shifted, 0, count)
@@ -314,8 +315,8 @@ impl<'a> StepLowering<'a> {
         }
     }
 
-    /// Reads the part of a header in the window that a path selects; `bit` is where the value of
-    /// type `ty` begins.
+    /// Reads the part of a header in the window that a path selects. The value of type `ty` begins
+    /// at `bit`.
     fn read_header(
         &mut self,
         base: Value,
@@ -359,8 +360,8 @@ impl<'a> StepLowering<'a> {
         }
     }
 
-    /// Sets the part of a header in the window that a path selects. Only the selected bits are
-    /// written, so that in a header partly outside the window the fields inside it are written.
+    /// Writes the part of a header in the window that a path selects. Only the selected bits are
+    /// written, so that fields inside the window are written even if the header is partly outside.
     fn write_header(
         &mut self,
         base: Value,

@@ -38,24 +38,24 @@ impl Flow {
         continued: Left::Never,
     };
 
-    /// Whether control has left only by ending the step, so that the values of the paths that left
-    /// no longer matter.
+    /// Returns whether control has left only by ending the step. The values of the paths that left
+    /// then no longer matter.
     pub fn only_exits(&self) -> bool {
         [self.returned, self.broke, self.continued] == [Left::Never; 3]
     }
 
-    /// The four ways, for code that handles them alike.
+    /// Returns the four ways, for code that handles them alike.
     pub fn ways(&self) -> [Left; 4] {
         [self.exited, self.returned, self.broke, self.continued]
     }
 
-    /// The inverse of [`ways`](Self::ways).
+    /// Creates a flow from its ways: the inverse of [`ways`](Self::ways).
     pub fn from_ways([exited, returned, broke, continued]: [Left; 4]) -> Self {
         Self { exited, returned, broke, continued }
     }
 
-    /// Whether no path reaches the current point, so that the following code need not be lowered.
-    /// (The values of variables can still matter: after a `return`, to the caller.)
+    /// Returns whether no path reaches the current point, so that the code after it need not be
+    /// lowered. (The values of variables may still matter: after a `return`, to the caller.)
     pub fn is_dead(&self) -> bool {
         self.ways().contains(&Left::Always)
     }
@@ -68,7 +68,7 @@ pub struct State {
     pub vars: Vec<Option<Rc<[Value]>>>,
     /// The leaves of the inlined function's result.
     pub result: Rc<[Value]>,
-    /// The step that `Next_step` names: 16 bits.
+    /// The number of the next step, assigned to `Next_step`: 16 bits.
     pub next: Option<Value>,
     /// The ways in which control may have left.
     pub flow: Flow,

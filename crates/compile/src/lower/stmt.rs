@@ -12,7 +12,7 @@ use super::merge::Merge;
 use super::state::{Flow, Left};
 use super::{StepLowering, leaves};
 
-/// What remains to be lowered on a path.
+/// Work still to be lowered on a path.
 #[derive(Clone, Copy)]
 enum Work<'a> {
     Stmt(&'a Stmt),
@@ -23,11 +23,12 @@ enum Work<'a> {
         cases: &'a [(Vec<Bits>, Vec<Stmt>)],
         default: &'a [Stmt],
     },
-    /// The end of the step: continue at the step that `Next_step` names.
+    /// The end of the step: continue at the step in `Next_step`.
     StepEnd,
 }
 
-/// The most cases of a `switch` that are tried one after the other. More are halved first.
+/// The most cases of a `switch` that are tested one after the other. Longer switches are halved
+/// first.
 const MOST_IN_CHAIN: usize = 64;
 
 type Queue<'a> = VecDeque<Work<'a>>;
@@ -36,8 +37,8 @@ fn work(stmts: &[Stmt]) -> Queue<'_> {
     stmts.iter().map(Work::Stmt).collect()
 }
 
-/// Puts work in front of what remains, which is not copied: there may be thousands of statements
-/// after an `if`, and as many more of these among them.
+/// Puts work before the remaining work, which is not copied: thousands of statements may follow an
+/// `if`, and each of them may be another `if`.
 fn prepend<'a>(rest: &mut Queue<'a>, first: Queue<'a>) {
     first.into_iter().rev().for_each(|work| rest.push_front(work));
 }
@@ -121,7 +122,7 @@ impl<'a> StepLowering<'a> {
         }
     }
 
-    /// Whether a value is one of the labels; `None` if there are none.
+    /// Returns whether a value is one of the labels. Returns `None` if there are no labels.
     fn is_one_of(&mut self, on: Value, labels: &[&Bits]) -> Option<Value> {
         labels.iter().fold(None, |hit, label| {
             let label = self.b.constant((*label).clone());
@@ -130,7 +131,7 @@ impl<'a> StepLowering<'a> {
         })
     }
 
-    /// Lowers a statement that contains no statements, or a loop.
+    /// Lowers a loop, or a statement that contains no statements.
     fn simple(&mut self, stmt: &'a Stmt) {
         match &stmt.kind {
             StmtKind::Local(var, init) => {
@@ -206,7 +207,7 @@ impl<'a> StepLowering<'a> {
         self.state.flow.exited = Left::Always;
     }
 
-    /// Continues at the step that `Next_step` names, which may differ from path to path.
+    /// Continues at the step in `Next_step`, which may differ from path to path.
     fn step_end(&mut self) {
         let Some(next) = self.state.next else { return };
         match self.b.as_constant(next) {
@@ -258,8 +259,8 @@ impl<'a> StepLowering<'a> {
         self.state.flow.broke = Left::Never;
     }
 
-    /// Returns the flag that says whether control has left before this point; `None` if it never
-    /// has.
+    /// Returns the flag that says whether control has left before this point. Returns `None` if
+    /// control has never left.
     fn left(&mut self) -> Option<Value> {
         self.state.flow.ways().into_iter().fold(None, |flag, way| match (flag, way) {
             (None, Left::If(v)) => Some(v),
@@ -268,8 +269,8 @@ impl<'a> StepLowering<'a> {
         })
     }
 
-    /// Emits work that happens only if control has not left before. This choice has no position,
-    /// since the source does not state it.
+    /// Emits work that happens only if control has not left before. The choice has no position,
+    /// since it is not in the source.
     fn unless_left(&mut self, left: Value, work: impl FnOnce(&mut Self), only_exits: bool) {
         let loc = std::mem::take(&mut self.b.loc);
         let work = |me: &mut Self| -> Rc<[Value]> {
@@ -282,7 +283,7 @@ impl<'a> StepLowering<'a> {
     }
 
     /// Lowers `if`. If one arm never reaches its end, the remaining statements (`rest`, which is
-    /// then taken) belong to the other.
+    /// then taken) belong to the other arm.
     fn if_else(
         &mut self,
         condition: Value,
@@ -326,9 +327,9 @@ impl<'a> StepLowering<'a> {
         self.b.choice(condition, then_block, otherwise_block, &yields);
     }
 
-    /// Emits a choice between two computations, each of which returns leaves, and returns the
-    /// leaves of the chosen one. `then_gone` says that the first arm represents paths that have
-    /// already ended the step.
+    /// Emits a choice between two computations, each of which returns leaves. Returns the leaves of
+    /// the chosen one. `then_gone` says that the first arm represents paths that have already ended
+    /// the step.
     pub(super) fn branch(
         &mut self,
         condition: Value,
@@ -358,12 +359,12 @@ impl<'a> StepLowering<'a> {
         leaves
     }
 
-    /// All leaves of a type, with value zero.
+    /// Returns zeros for all leaves of a type.
     pub(super) fn zeros(&mut self, ty: &Type) -> Rc<[Value]> {
         leaves::of(self.program, ty).into_iter().map(|(_, width)| self.b.number(width, 0)).collect()
     }
 
-    /// Gives a variable a value, and gives the value the variable's name.
+    /// Assigns a value to a variable, and gives the value the variable's name.
     pub(super) fn set_var(&mut self, var: VarId, value: Rc<[Value]>) {
         if self.arrays.hold(var) {
             return self.write_arrays(var, &[], &value);

@@ -1,6 +1,6 @@
-//! Removes what lowering left unused in a step, so that `--ir lower` reads well: context reads of
-//! variables that the step does not mention, constants, and unused yields of `if`s. Values are
-//! renumbered in order.
+//! Removes parts of a step that lowering left unused, so that `--ir lower` reads well: context
+//! reads of variables that the step does not mention, constants, and unused yields of `if`s. Values
+//! are renumbered in order.
 
 use wireloom_ir::{Block, Op, OpKind, Value, ValueInfo};
 
@@ -21,8 +21,8 @@ fn removable(kind: &OpKind) -> bool {
     is_pure(kind) || is_read(kind)
 }
 
-/// Marks used values, from the last operation to the first, so that each use is seen before the
-/// definition.
+/// Marks used values from the last operation to the first, so that each use precedes the definition
+/// in the visit.
 fn mark(block: &Block, used: &mut [bool]) {
     for op in block.ops.iter().rev() {
         if removable(&op.kind) && !op.results.iter().any(|r| used[r.index()]) {

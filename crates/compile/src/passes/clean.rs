@@ -14,9 +14,9 @@
 //! }
 //! ```
 //!
-//! A jump is threaded only if that changes no count of backward jumps: the empty step leads
-//! forward, and the jump to it and the jump past it are both forward or both backward. Values are
-//! renumbered in order.
+//! A jump is threaded only if that changes no count of backward jumps. The empty step must lead
+//! forward. The jump to it and the jump past it must both be forward or both be backward. Values
+//! are renumbered in order.
 
 use wireloom_ir::{
     ArrayId, Code, ContextId, Engine, EngineKind, Exit, Op, OpKind, Program, Step, StepId, Value,
@@ -36,7 +36,7 @@ pub fn run(program: &mut Program, _: &PassOptions) {
     }
 }
 
-/// The step to which an empty step leads, if it is empty.
+/// Returns the step to which an empty step leads. Returns `None` for a step that is not empty.
 fn passes_to(step: &Step) -> Option<StepId> {
     let mut target = None;
     let mut others = false;
@@ -159,7 +159,7 @@ fn remove_unused_arrays(engine: &mut Engine) {
     }
 }
 
-/// The new number of each item that is kept.
+/// Returns the new number of each item that is kept.
 fn renumbering(keep: &[bool]) -> Vec<u32> {
     let mut next = 0;
     keep.iter()

@@ -9,11 +9,12 @@
 //! finish when %6
 //! ```
 //!
-//! These are equal: pure operations on equal operands, in either order if the operator commutes;
-//! reads of the packet and of metadata between which no overlapping write happened; a read of a
-//! context variable and the value of an unguarded write to it; reads of one element of a context
-//! array between which no element was written; calls without state of one method
-//! with the same guard and equal arguments.
+//! These are equal:
+//! - pure operations on equal operands, in either order if the operator commutes;
+//! - reads of the packet and of metadata without an overlapping write between them;
+//! - a read of a context variable, and the value of an unguarded write to it;
+//! - reads of one element of a context array without a write of any element between them;
+//! - calls of one method without state, with the same guard and equal arguments.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -56,7 +57,7 @@ fn share(step: &mut Step, effects: &Effects, engine: EngineId) {
     }
 }
 
-/// What a pure operation computes, apart from its result's name.
+/// The computation of a pure operation, without the name of its result.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Expression {
     Const(Bits),
@@ -70,7 +71,7 @@ enum Expression {
     Call(u32, usize, Vec<Value>, Option<Value>),
 }
 
-/// What is known at a point of the program.
+/// The facts known at a point of the program.
 #[derive(Clone, Default)]
 struct Known {
     expressions: HashMap<Expression, Value>,
@@ -132,8 +133,8 @@ impl Share<'_> {
         true
     }
 
-    /// Returns the value that the operation would compute again; if it is the first to compute it,
-    /// records it.
+    /// Returns the value of an earlier operation that computes the same. If there is none, records
+    /// this operation.
     fn find(&self, op: &Op, known: &mut Known) -> Option<Value> {
         let [result] = op.results[..] else { return None };
         if let OpKind::ReadContext(id) = op.kind {
@@ -199,7 +200,7 @@ impl Share<'_> {
         })
     }
 
-    /// Forgets what the operation changes.
+    /// Forgets the facts that the operation changes.
     fn invalidate(&self, op: &Op, known: &mut Known) {
         if let OpKind::WriteContext(id, value) = op.kind {
             if op.guard.is_none() {

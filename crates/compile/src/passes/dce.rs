@@ -1,4 +1,4 @@
-//! Dead code elimination: removes what has no effect and is not used.
+//! Dead code elimination: removes operations that have no effect and whose results are not used.
 //!
 //! ```text
 //! %1:u32 = packet.read %0 + 128                      finish
@@ -7,10 +7,14 @@
 //! finish
 //! ```
 //!
-//! These are dead: values that no live operation uses; calls that change nothing and whose reply is
-//! dead; writes of context variables that no path reads any more (over the whole engine), and of
-//! context arrays that no step reads; arms of an `if` that do nothing. Calls that change the state of an offload, and all changes of the
-//! packet, are live.
+//! These are dead:
+//! - values that no live operation uses;
+//! - calls that change nothing and whose reply is dead;
+//! - writes of context variables that no later path reads (in the whole engine), and of context
+//!   arrays that no step reads;
+//! - arms of an `if` that do nothing.
+//!
+//! Calls that change the state of an offload, and all changes of the packet, are live.
 
 use wireloom_ir::{Block, Engine, EngineId, Op, OpKind, Program, Step};
 
@@ -20,10 +24,10 @@ use crate::analysis::liveness::Liveness;
 use crate::analysis::{is_pure, is_read};
 
 /// The most rounds over an engine. A chain of variables, each read only for the next, needs a round
-/// for each; what is left of longer ones is removed by the next run, or costs a little time.
+/// for each. The next run removes the rest of longer chains, or the rest costs a little time.
 const MAX_ROUNDS: usize = 16;
 
-/// Cleans every engine until nothing more is dead: removing a write may end the life of a variable
+/// Cleans every engine until nothing more is dead. Removing a write may end the life of a variable
 /// in another step.
 pub fn run(program: &mut Program, _: &PassOptions) {
     let effects = Effects::of(program);
@@ -45,7 +49,7 @@ pub fn run(program: &mut Program, _: &PassOptions) {
     }
 }
 
-/// Whether a step of the engine reads each of its context arrays.
+/// Returns for each context array whether a step of the engine reads it.
 fn read_arrays(engine: &Engine) -> Vec<bool> {
     let mut read = vec![false; engine.arrays.len()];
     for step in &engine.steps {
@@ -85,7 +89,7 @@ fn clean(
 struct Sweep<'a> {
     used: Vec<bool>,
     writes: std::vec::IntoIter<bool>,
-    /// Whether a step reads each context array.
+    /// Whether some step reads each context array.
     arrays: &'a [bool],
     effects: &'a Effects,
     engine: EngineId,

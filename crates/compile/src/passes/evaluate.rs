@@ -1,4 +1,4 @@
-//! Makes calls of functions operations, which need no request and split no step.
+//! Converts calls of functions to operations, which need no request and split no step.
 //!
 //! ```text
 //! %1:u32 = call crc.crc32(%0)               %1:u32 = eval crc.crc32(%0)
@@ -8,9 +8,9 @@
 //!                                           %4:u32 = select %3, %5, %6
 //! ```
 //!
-//! A method is a function if its reply depends on its arguments and on the packet that began the
-//! thread alone: `hash`, `clock` and `random`. Where a service of the machine computes a kind
-//! ([`PassOptions::served`]) its calls stay calls.
+//! A method is a function if its reply depends only on its arguments and on the packet that began
+//! the thread: `hash`, `clock` and `random`. If a service of the machine computes a kind
+//! ([`PassOptions::served`]), its calls stay calls.
 
 use wireloom_bits::Bits;
 use wireloom_ir::{Block, Offload, Op, OpKind, Program, Value, ValueInfo};

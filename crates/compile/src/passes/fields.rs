@@ -1,8 +1,8 @@
 //! Makes each header access fit a header port.
 //!
-//! A field longer than a port serves is cut into accesses that are short enough. A field is written
-//! only if all of it lies in the window, so each part of a write except the last, which checks this
-//! itself, asks for the whole field.
+//! A field that is longer than the run of a port is split into shorter accesses. A field is written
+//! only if all of it lies in the window. So each part of a write tests the whole field, except the
+//! last one, which tests this itself.
 //!
 //! ```text
 //!                                            %3:u128 = packet.read %0 + 0
@@ -14,8 +14,8 @@
 //!                                            packet.write %0 + 528, %8           (%8 = %2[31:0])
 //! ```
 //!
-//! A write whose base can be one of two numbers, because one bit of it is unknown, becomes two
-//! writes at constant positions, which can share a port with others.
+//! A write whose base can be one of two numbers, because one of its bits is unknown, becomes two
+//! writes at constant positions. These can share a port with other writes.
 //!
 //! ```text
 //! %3:u16 = select %1, 4, 0
@@ -23,7 +23,7 @@
 //!                                            packet.write 4 + 112, %2 when %1
 //! ```
 //!
-//! The pass runs only for machines with header ports; code with `if` stays unchanged.
+//! The pass runs only for machines with header ports. Code with `if` stays unchanged.
 
 use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Block, Meta, Op, OpKind, Program, UnaryOp, Value, ValueInfo};
@@ -113,8 +113,8 @@ impl Fields<'_> {
         (bit % 8 + width).div_ceil(8) > self.bytes
     }
 
-    /// First bit and width of the parts of a field. All parts except the last end on a byte
-    /// boundary.
+    /// Returns the first bit and the width of the parts of a field. All parts except the last end
+    /// on a byte boundary.
     fn parts(&self, bit: u32, width: u32) -> Vec<(u32, u32)> {
         let (mut first, end) = (bit, bit + width);
         let mut parts = Vec::new();
@@ -158,7 +158,7 @@ impl Fields<'_> {
         }
     }
 
-    /// Returns the writes that replace one, each with its base.
+    /// Returns the writes that replace a write, each with its base.
     fn places(&mut self, out: &mut Vec<Op>, op: Op, base: Value) -> Vec<(Op, Value)> {
         let address = self.addresses.of(base);
         let Some(root) = address.root else { return vec![(op, base)] };

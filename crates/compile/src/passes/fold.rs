@@ -11,10 +11,10 @@
 //! finish when %5
 //! ```
 //!
-//! Each round walks the operations in order, so that operands are simplified before their users;
-//! rounds repeat until nothing changes, since one rule may enable another. The pass also folds
-//! guards and choices that are decided, and reads of context variables that are certainly still
-//! zero. Unused operations are left to `dce`. The module [`rules`] has the identities.
+//! Each round walks the operations in order, so that operands are simplified before their users.
+//! Rounds repeat until nothing changes, since one rule may enable another. The pass also folds
+//! decided guards and choices, and reads of context variables that are certainly still zero. Unused
+//! operations are left to `dce`. The module [`rules`] has the identities.
 
 mod rules;
 
@@ -28,7 +28,7 @@ use crate::analysis::is_pure;
 use crate::analysis::liveness::{self, ContextSet};
 use crate::eval;
 
-/// Rules never undo each other, so a few rounds suffice; this bound is for safety only.
+/// Rules never undo each other, so a few rounds suffice. This bound is for safety only.
 const MAX_ROUNDS: usize = 16;
 
 /// Runs over every engine.
@@ -47,7 +47,7 @@ pub fn run(program: &mut Program, _: &PassOptions) {
     }
 }
 
-/// For each step, the context variables that are certainly zero when it begins: nothing but zero
+/// Returns for each step the context variables that are certainly zero at its beginning: only zero
 /// was written to them.
 fn zeros(engine: &Engine) -> Vec<ContextSet> {
     let mut never = ContextSet::empty(engine.context.len());

@@ -1,4 +1,4 @@
-//! Fuses steps: if a step continues at another one, and hardware can do both in fewer slots
+//! Fuses steps. If a step continues at another one, and hardware can execute both in fewer slots
 //! together than one after the other, the first step takes over the operations of the second.
 //!
 //! ```text
@@ -17,13 +17,13 @@
 //! }
 //! ```
 //!
-//! The condition of the jump becomes a guard of all operations of the other step, and its context
-//! reads become what this step leaves in the context. Both variants are scheduled, as
-//! [`split`](super::split) will do, to find out which takes fewer slots. No exit may come later
-//! than before. A step that other steps also continue at is copied if it is small and the logic
-//! does not become too deep. Jumps keep their direction, which counts for runaway threads.
+//! The condition of the jump becomes a guard of all operations of the other step. Context reads of
+//! that step become the values that this step leaves in the context. Both variants are scheduled,
+//! as [`split`](super::split) will do, to find out which takes fewer slots. No exit may come later
+//! than before. A step with other predecessors is copied if it is small and the logic does not
+//! become too deep. Jumps keep their direction, which counts for runaway threads.
 //!
-//! The pass runs only for machines with header ports; structured `if` is converted first.
+//! The pass runs only for machines with header ports. Structured `if` is converted first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,17 +40,17 @@ use crate::analysis::guards::Guards;
 use crate::analysis::known_bits::{self, Known};
 use crate::analysis::{Definitions, depth};
 
-/// Maximum size of a step that is copied for each of its predecessors: bits of the results of its
-/// operations.
+/// Maximum size of a step that is copied for each of its predecessors, in bits of the results of
+/// its operations.
 const SMALL: u32 = 200;
 
-/// Levels of logic that fit in two register stages, by the `depth` model.
+/// Maximum levels of logic in two register stages, by the `depth` model.
 const DEEP: u32 = 24;
 
-/// Maximum operations of two fused steps, to keep compilation fast.
+/// Maximum number of operations of two fused steps. It keeps compilation fast.
 const LONG: usize = 1_500;
 
-/// Fuses the steps of every engine until nothing more is gained.
+/// Fuses the steps of every engine until no fusion gains.
 pub fn run(program: &mut Program, options: &PassOptions) {
     if options.header.is_none() {
         return;
@@ -118,7 +118,7 @@ fn flat(step: &Step) -> Option<&[Op]> {
     }
 }
 
-/// The steps that operations continue at with `next`.
+/// Returns the steps at which operations continue with `next`.
 fn targets(ops: &[Op]) -> BTreeSet<usize> {
     let target = |op: &Op| match op.kind {
         OpKind::Exit(Exit::Next(next)) => Some(next.index()),
@@ -127,7 +127,7 @@ fn targets(ops: &[Op]) -> BTreeSet<usize> {
     ops.iter().filter_map(target).collect()
 }
 
-/// For each step, its reachable predecessors.
+/// Returns the reachable predecessors of each step.
 fn predecessors(engine: &Engine) -> Vec<BTreeSet<usize>> {
     let mut found = vec![BTreeSet::new(); engine.steps.len()];
     let mut open: Vec<usize> = if engine.steps.is_empty() { Vec::new() } else { vec![0] };
@@ -148,7 +148,7 @@ fn predecessors(engine: &Engine) -> Vec<BTreeSet<usize>> {
     found
 }
 
-/// Whether the jumps of step `from` keep their direction if they start at step `at`.
+/// Returns whether the jumps of step `from` keep their direction if they start at step `at`.
 fn keeps_direction(ops: &[Op], at: usize, from: usize) -> bool {
     ops.iter().all(|op| match &op.kind {
         OpKind::Exit(exit) => {
@@ -171,10 +171,10 @@ fn weight(step: &Step) -> u32 {
     bits
 }
 
-/// One step that replaces two.
+/// A step that replaces two.
 struct Fusion {
     step: Step,
-    /// For each exit in order: its step (this one is 0, the other is 1) and its index there.
+    /// For each exit in order: its step (0 is this one, 1 is the other) and its index there.
     exits: Vec<(usize, usize)>,
 }
 
@@ -182,7 +182,7 @@ struct Fusion {
 struct Builder {
     values: Vec<ValueInfo>,
     ops: Vec<Op>,
-    /// Context variables that are read before everything else.
+    /// Context variables that are read before all other operations.
     first_reads: BTreeMap<ContextId, Value>,
     loc: Loc,
 }
@@ -239,8 +239,8 @@ fn goes_on(op: &Op, target: StepId) -> bool {
     matches!(op.kind, OpKind::Exit(Exit::Next(next)) if next == target)
 }
 
-/// Merges a step's jumps to the target into one, in place of the last; returns the step and the
-/// earlier index of each exit.
+/// Merges a step's jumps to the target into one, in place of the last. Returns the step and the
+/// former index of each exit.
 fn with_one_jump(step: &Step, target: StepId) -> (Step, Vec<usize>) {
     let ops = flat(step).expect("only flat code is fused");
     let last = ops.iter().rposition(|op| goes_on(op, target)).expect("it goes on there");
@@ -269,7 +269,7 @@ fn with_one_jump(step: &Step, target: StepId) -> (Step, Vec<usize>) {
     (Step { values: builder.values, code, ..step.clone() }, exits)
 }
 
-/// What happens before the next step begins, on each of the paths to it.
+/// The operations before the next step begins, on each of the paths to it.
 struct Before<'a> {
     ops: &'a [Op],
     ways: Vec<(Option<Value>, Vec<Option<bool>>)>,
@@ -277,7 +277,7 @@ struct Before<'a> {
 }
 
 impl<'a> Before<'a> {
-    /// Describes operations of a step, and the guards of the jumps that follow them.
+    /// Describes the operations of a step, and the guards of the jumps after them.
     fn new(step: &Step, ops: &'a [Op], ways: &[Option<Value>], known: &[Known]) -> Self {
         let definitions = Definitions::of(step);
         let guards = Guards::new(&definitions);
@@ -291,7 +291,7 @@ impl<'a> Before<'a> {
 }
 
 impl Builder {
-    /// Appends the operations of `other`, guarded by `guard`; returns the number of its exits.
+    /// Appends the operations of `other`, guarded by `guard`. Returns the number of its exits.
     fn append(&mut self, before: &Before<'_>, other: &Step, guard: Option<Value>) -> usize {
         let mut context: BTreeMap<ContextId, Value> = BTreeMap::new();
         let mut numbers: Vec<Option<Value>> = vec![None; other.values.len()];
@@ -349,7 +349,7 @@ impl Builder {
         exits
     }
 
-    /// The value of a context variable when the next step begins.
+    /// Returns the value of a context variable when the next step begins.
     fn left_behind(&mut self, before: &Before<'_>, id: ContextId, width: u32) -> Value {
         let mut found: Vec<(Option<Value>, Value)> = Vec::new();
         for (way, happens) in &before.ways {
@@ -380,7 +380,7 @@ impl Builder {
         })
     }
 
-    /// The value of the variable when the step begins.
+    /// Returns the value of the variable when the step begins.
     fn read_first(&mut self, ops: &[Op], id: ContextId, width: u32) -> Value {
         let touches = |op: &&Op| is_write(op, id) || op.kind == OpKind::ReadContext(id);
         if let Some(read) = ops.iter().find(touches).filter(|op| !is_write(op, id)) {
@@ -419,18 +419,18 @@ struct Costs<'a> {
 }
 
 impl Costs<'_> {
-    /// The known bits of a step's values if it replaces a step of the engine.
+    /// Returns the known bits of a step's values if it replaces a step of the engine.
     fn known(&self, step: &Step, at: usize) -> Vec<Known> {
         known_bits::of_step(step, self.context.at(at))
     }
 
-    /// The slots up to each exit of a step.
+    /// Returns the slots up to each exit of a step.
     fn exits(&self, step: &Step, at: usize) -> Vec<u32> {
         let known = self.known(step, at);
         split::slots_to_exits(step, self.effects, self.id, &known, self.options)
     }
 
-    /// Whether the fused steps reach some exit in fewer slots, and none in more.
+    /// Returns whether the fused steps reach some exit in fewer slots, and none in more.
     fn gain(&self, at: usize, next: usize, (step, other): (&Step, &Step), fused: &Fusion) -> bool {
         let levels = |step: &Step| depth::regions(step, true)[0].levels();
         if levels(&fused.step) > DEEP.max(levels(step)).max(levels(other)) {

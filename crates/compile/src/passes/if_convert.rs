@@ -12,11 +12,11 @@
 //! ```
 //!
 //! Effects are guarded by the conjunction of the conditions around them. Pure operations and reads
-//! are total, so they are always executed. Code after a choice in which some path has ended the
-//! step is guarded against that path, so that the guards of the exits exclude each other.
+//! are total, so they are always executed. If some path of a choice has ended the step, the code
+//! after the choice is guarded against that path. So the guards of the exits exclude each other.
 //!
-//! Reads in either arm that precede the arm's own effects move before the effects of the other arm,
-//! so that no pass sees an order between operations that never happen together.
+//! Reads in either arm that precede the arm's own effects move before the effects of the other arm.
+//! So no pass sees an order between operations that never happen together.
 
 use std::collections::HashSet;
 
@@ -29,8 +29,8 @@ use crate::analysis::effects::Effects;
 use crate::analysis::packet::{Access, Packets};
 use crate::analysis::{Definitions, is_pure, is_read};
 
-/// The depth of choices up to which reads move before the effects of the other arm. Each operation
-/// is looked at, and moved, once for each choice around it.
+/// The nesting depth up to which reads move before the effects of the other arm. Each operation is
+/// examined, and moved, once for each choice around it.
 const DEEPEST_MOVED: u32 = 64;
 
 /// Flattens every step of sequential code.
@@ -60,8 +60,8 @@ fn convert(step: &mut Step, effects: &Effects, engine: EngineId) {
     step.code = Code::Sequential(Block { ops });
 }
 
-/// Whether a block already has the form that this pass produces: no `if`, and either one exit or
-/// exits whose guards exclude each other.
+/// Returns whether a block already has the form that this pass produces: no `if`, and either one
+/// exit or exits whose guards exclude each other.
 fn is_flat(block: &Block) -> bool {
     let exits: Vec<&Op> =
         block.ops.iter().filter(|op| matches!(op.kind, OpKind::Exit(_))).collect();
@@ -79,7 +79,7 @@ enum Left {
 
 /// A path through the step.
 struct Path {
-    /// The condition under which control is on this path; `None` means always.
+    /// The condition under which control is on this path. `None` means always.
     guard: Option<Value>,
     /// Whether the path has ended the step since it began.
     left: Left,
@@ -112,7 +112,7 @@ impl Flatten<'_> {
         }
     }
 
-    /// Appends a block, inside so many choices, to flat operations.
+    /// Appends a block that is nested in `depth` choices to flat operations.
     fn block(&mut self, ops: &mut Vec<Op>, block: Block, path: &mut Path, depth: u32) {
         for mut op in block.ops {
             let loc = op.loc;
@@ -142,8 +142,8 @@ impl Flatten<'_> {
         }
     }
 
-    /// Records that some path ended the step under the condition `gone`; the following code is
-    /// guarded against it.
+    /// Records that some path has ended the step under the condition `gone`. The code after it is
+    /// guarded against that.
     fn leave(&mut self, ops: &mut Vec<Op>, path: &mut Path, gone: Value, loc: Loc) {
         path.left = Left::When(match path.left {
             Left::When(before) => self.bit(ops, OpKind::Binary(BinaryOp::Or, before, gone), loc),
@@ -201,8 +201,8 @@ impl Flatten<'_> {
         }
     }
 
-    /// One arm has always ended the step, the other never: the following code runs if the other was
-    /// taken.
+    /// Continues after a choice of which one arm has always ended the step and the other never has.
+    /// The code after it runs if the other arm was taken.
     fn stay(&mut self, ops: &mut Vec<Op>, path: &mut Path, guard: Value, gone: Value, loc: Loc) {
         path.left = Left::When(match path.left {
             Left::When(before) => self.bit(ops, OpKind::Binary(BinaryOp::Or, before, gone), loc),
@@ -211,7 +211,7 @@ impl Flatten<'_> {
         path.guard = Some(guard);
     }
 
-    /// Splits the flat operations of an arm into those that do not depend on its effects and the
+    /// Splits the flat operations of an arm into those that do not depend on its effects, and the
     /// rest.
     fn early(&self, ops: Vec<Op>) -> (Vec<Op>, Vec<Op>) {
         let (mut early, mut late) = (Vec::new(), Vec::new());

@@ -20,28 +20,28 @@ pub mod split;
 pub mod ungate;
 pub mod window;
 
-/// What the target machine can do in one step.
+/// The capabilities of the target machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct PassOptions {
-    /// How engines in hardware access the header; `None` for machines that execute a step one
+    /// How engines in hardware access the header. `None` for machines that execute a step one
     /// operation at a time.
     pub header: Option<HeaderPorts>,
-    /// The kinds whose functions a service of the machine computes, by name: their calls stay
-    /// calls (see [`evaluate`]).
+    /// The kinds whose functions a service of the machine computes, by name. Their calls stay calls
+    /// (see [`evaluate`]).
     pub served: &'static [&'static str],
-    /// Whether the machine has no arrays in its threads' context, so that they become variables
-    /// (see [`scatter`]).
+    /// Whether the machine has no arrays in its threads' context. They then become variables (see
+    /// [`scatter`]).
     pub scalars: bool,
 }
 
 impl PassOptions {
-    /// Engines in hardware with these header ports. They hash with exclusive ORs of their own, but
-    /// share the multipliers that a random number takes.
+    /// Returns the options for engines in hardware with these header ports. Each engine has its own
+    /// exclusive ORs for hashes, but they share the multipliers that a random number takes.
     pub fn hardware(ports: HeaderPorts) -> Self {
         Self { header: Some(ports), served: &["random"], scalars: true }
     }
 
-    /// Hardware with these header ports, else software.
+    /// Returns the options for hardware with these header ports, or for software if there are none.
     pub fn for_ports(ports: Option<HeaderPorts>) -> Self {
         ports.map_or_else(Self::default, Self::hardware)
     }
@@ -52,27 +52,26 @@ impl PassOptions {
 /// [`ports`](crate::analysis::ports)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeaderPorts {
-    /// Maximum runs that a step can read. At least 1.
+    /// Maximum number of runs that a step can read. At least 1.
     pub reads: u32,
-    /// Maximum runs that a step can write. At least 1.
+    /// Maximum number of runs that a step can write. At least 1.
     pub writes: u32,
     /// Length of a run in bytes. At least 1.
     pub bytes: u32,
 }
 
 impl HeaderPorts {
-    /// Ports of 16 bytes.
+    /// Creates ports for runs of 16 bytes.
     pub fn new(reads: u32, writes: u32) -> Self {
         Self { reads, writes, bytes: 16 }
     }
 }
 
-/// A pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
-    /// Its name, as in `--ir NAME`.
+    /// The name, as in `--ir NAME`.
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// A sentence that describes the pass.
     pub doc: &'static str,
     /// Runs the pass. The program must verify before, and verifies afterwards.
     pub run: fn(&mut Program, &PassOptions),
@@ -148,7 +147,7 @@ pub const PASSES: &[Pass] = &[
     },
 ];
 
-/// The pass of that name.
+/// Returns the pass of this name.
 pub fn pass(name: &str) -> Option<&'static Pass> {
     PASSES.iter().find(|p| p.name == name)
 }

@@ -9,10 +9,10 @@
 //! ```
 //!
 //! A forward analysis finds the bits that are certain
-//! ([`known_bits`](crate::analysis::known_bits)), a backward analysis the bits that some effect
-//! depends on. Each operation is then done at the remaining width, a header field is read only as
-//! far as it is used, and a context variable is kept only as wide as the values that are written to
-//! it. Slices and extensions appear at the edges of narrowed code; `fold` combines them.
+//! ([`known_bits`](crate::analysis::known_bits)). A backward analysis finds the bits that some
+//! effect depends on. Each operation is then done at the remaining width. A header field is read
+//! only as far as it is used. A context variable is kept only as wide as the values that are
+//! written to it. Slices and extensions appear at the edges of narrowed code; `fold` combines them.
 
 use wireloom_bits::Bits;
 use wireloom_ir::{
@@ -53,7 +53,8 @@ fn narrow_engine(engine: &mut Engine) {
     }
 }
 
-/// The required width of each context variable. Parameters keep the width that callers know.
+/// Returns the required width of each context variable. Parameters keep the width that callers
+/// know.
 fn context_widths(engine: &Engine, known: &[Known], demanded: &[Vec<Bits>]) -> Vec<u32> {
     let mut looked_at = vec![0; engine.context.len()];
     for (step, demanded) in engine.steps.iter().zip(demanded) {
@@ -77,7 +78,7 @@ fn context_widths(engine: &Engine, known: &[Known], demanded: &[Vec<Bits>]) -> V
     widths
 }
 
-/// For each value of a step, the bits that some effect depends on.
+/// Returns for each value of a step the bits that some effect depends on.
 fn demanded_bits(step: &Step) -> Vec<Bits> {
     let definitions = Definitions::of(step);
     let mut demand = Demand(step.values.iter().map(|v| Bits::zero(v.width)).collect());
@@ -96,7 +97,7 @@ impl Demand {
         self.0[value.index()].clone()
     }
 
-    /// Demands bits of a value; bits past its width are ignored.
+    /// Demands bits of a value. Bits past its width are ignored.
     fn add(&mut self, value: Value, bits: &Bits) {
         let demand = &mut self.0[value.index()];
         *demand = demand.or(&bits.resize(demand.width()));
@@ -132,7 +133,7 @@ fn demand_of_block(block: &Block, definitions: &Definitions<'_>, demand: &mut De
         if wanted.is_zero() {
             continue;
         }
-        // Carries come from below: all bits up to the highest wanted one.
+        // Carries come from below. So all bits up to the highest wanted one count.
         let below = || Bits::ones(wanted.width()).lshr(wanted.width() - wanted.significant());
         match &op.kind {
             OpKind::Unary(UnaryOp::Not, a) => demand.add(*a, &wanted),
@@ -144,7 +145,8 @@ fn demand_of_block(block: &Block, definitions: &Definitions<'_>, demand: &mut De
                     demand.add(*b, &below());
                 }
                 BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => {
-                    // Only a constant mask relieves the other operand, since it does not change.
+                    // Only a constant mask relieves the other operand, since the mask does not
+                    // change.
                     let masked = match (binary, definitions.constant(*b)) {
                         (BinaryOp::And, Some(mask)) => wanted.and(mask),
                         (BinaryOp::Or, Some(mask)) => wanted.and(&mask.not()),
@@ -204,7 +206,7 @@ struct Narrower<'a> {
     values: &'a mut Vec<ValueInfo>,
     known: Vec<Known>,
     demanded: Vec<Bits>,
-    /// New widths of the context variables.
+    /// The new widths of the context variables.
     context: &'a [u32],
 }
 
@@ -221,7 +223,7 @@ impl Narrower<'_> {
         value
     }
 
-    /// The low bits of a value.
+    /// Returns the low bits of a value.
     fn low(&mut self, out: &mut Vec<Op>, like: &Op, value: Value, width: u32) -> Value {
         if self.width(value) == width {
             return value;
@@ -288,7 +290,7 @@ impl Narrower<'_> {
                 a,
                 b,
             ) => {
-                // At another width division by zero would have another result.
+                // At another width, a division by zero would have another result.
                 let safe = binary != BinaryOp::Udiv || !self.known[b.index()].min().is_zero();
                 let needed = self.significant(a).max(self.significant(b)).max(1);
                 if safe && needed < width {
@@ -347,7 +349,7 @@ impl Narrower<'_> {
     }
 
     fn significant(&self, value: Value) -> u32 {
-        // A slice that was just inserted is as wide as it needs to be.
+        // A newly inserted slice is as wide as it needs to be.
         self.known.get(value.index()).map_or_else(|| self.width(value), Known::significant)
     }
 

@@ -14,9 +14,9 @@
 //!                                        packet.write %0 + 0, %6[111:104] when %3 and 0 < %1  ...
 //! ```
 //!
-//! (`%0` is zero.) Sixteen bytes are moved at once; the bytes before them are moved before they are
-//! overwritten. The known bits of the offset bound the number of bytes: if nothing is known it is
-//! the whole window, sixteen moves. An offset of zero is left alone.
+//! (`%0` is zero.) Sixteen bytes move at once. The bytes before them move before they are
+//! overwritten. The known bits of the offset bound the number of bytes. If nothing is known, it is
+//! the whole window: sixteen moves. An offset of zero is left alone.
 //!
 //! The pass runs only for machines with header ports, and before steps are split into regions.
 
@@ -71,7 +71,7 @@ impl Resize<'_> {
         block.ops = std::mem::take(&mut self.out.ops);
     }
 
-    /// The largest possible value of an offset or a count, at most that of a window.
+    /// Returns the largest possible value of an offset or a count, at most the size of a window.
     fn most(&self, value: Value) -> u32 {
         let most = self.known[value.index()].max().to_u64();
         most.map_or(WINDOW, |most| most.min(u64::from(WINDOW)) as u32)
@@ -83,8 +83,8 @@ impl Resize<'_> {
         let fits = self.out.binary(BinaryOp::Ule, offset, window);
         let guard = self.and(op.guard, fits);
         let chunks = self.chunks(offset);
-        // The first bytes are read at their position, so that short headers need no second read of
-        // the window.
+        // The first bytes are read at their own position, so that short headers need no second read
+        // of the window.
         let first = self.read(zero, 0, chunks[0]);
         let done = self.done(op);
         self.out.effect(OpKind::Insert { offset: zero, count }, vec![done], Some(guard));
@@ -117,7 +117,7 @@ impl Resize<'_> {
         self.out.write_bytes(first, (zero, 0), (0, offset), done);
     }
 
-    /// Number of bytes in each chunk, for the largest possible value of `count`.
+    /// Returns the number of bytes in each chunk, for the largest possible value of `count`.
     fn chunks(&self, count: Value) -> Vec<u32> {
         let most = self.most(count);
         (0..most.div_ceil(CHUNK)).map(|index| CHUNK.min(most - CHUNK * index)).collect()
@@ -127,7 +127,7 @@ impl Resize<'_> {
         self.out.op(8 * bytes, OpKind::ReadPacket { base, bit: 8 * CHUNK * index })
     }
 
-    /// The result of an operation; the source may not use it.
+    /// Returns the result of an operation, even if the source does not use it.
     fn done(&mut self, op: &Op) -> Value {
         op.results.first().copied().unwrap_or_else(|| self.out.new_value(1))
     }

@@ -1,4 +1,4 @@
-//! Makes variables of context arrays, for machines whose threads have no arrays.
+//! Converts context arrays to variables, for machines whose threads have no arrays.
 //!
 //! ```text
 //! array a : 2 of u8                       context a[0] : u8
@@ -14,11 +14,11 @@
 //!                                         next b
 //! ```
 //!
-//! As in lowering, a step reads the elements that it needs when it first needs them, computes with
-//! values, and writes the changed ones before it continues at another step. An index that is
-//! constant chooses one element; any other index is a choice among all.
+//! As in lowering, a step reads an element when it first needs it, computes with values, and writes
+//! the changed elements before it continues at another step. A constant index selects one element.
+//! Any other index is a choice among all elements.
 //!
-//! Engines that have steps with regions stay as they are.
+//! Engines that have steps with regions stay unchanged.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -56,7 +56,7 @@ fn scatter(engine: &mut Engine) {
     }
 }
 
-/// The constants of a step that have at most 64 bits.
+/// Returns the constants of a step that have at most 64 bits.
 fn constants(step: &Step) -> HashMap<Value, u64> {
     let mut constants = HashMap::new();
     step.for_each_op(|op| {
@@ -69,7 +69,7 @@ fn constants(step: &Step) -> HashMap<Value, u64> {
     constants
 }
 
-/// The values of elements on a path: of those that were written since the step began.
+/// The values of the elements that a path has written since the step began.
 type Path = BTreeMap<ContextId, Value>;
 
 struct Writer<'a> {
@@ -78,7 +78,7 @@ struct Writer<'a> {
     first: &'a [u32],
     step: &'a mut Step,
     constants: HashMap<Value, u64>,
-    /// The reads of elements when the step begins, and their results.
+    /// The reads of elements at the beginning of the step, and their results.
     front: Vec<Op>,
     initial: Path,
 }
@@ -107,7 +107,7 @@ impl Writer<'_> {
         self.step.values[value.index()].width
     }
 
-    /// The value of an element on a path.
+    /// Returns the value of an element on a path.
     fn now(&mut self, path: &Path, id: ContextId, width: u32) -> Value {
         if let Some(value) = path.get(&id).or_else(|| self.initial.get(&id)) {
             return *value;
@@ -183,8 +183,8 @@ impl Writer<'_> {
         ([then, otherwise], results)
     }
 
-    /// The elements that an index may choose, each with the condition under which it does; `None` if
-    /// it certainly does.
+    /// Returns the elements that an index may select, each with the condition under which it does.
+    /// The condition is `None` if it certainly does.
     fn chosen(
         &mut self,
         out: &mut Vec<Op>,
@@ -224,7 +224,7 @@ impl Writer<'_> {
                 None => element,
             };
         }
-        // A value under its old name: folding removes it.
+        // This slice keeps the result's old name. Folding removes it.
         let kind = OpKind::Slice(so_far, 0);
         out.push(Op { kind, results: vec![result], guard: None, loc });
     }

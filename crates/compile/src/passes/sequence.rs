@@ -1,9 +1,8 @@
-//! A run of flat operations with which a pass replaces one operation.
+//! A run of flat operations that replaces one operation in a pass.
 
 use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Loc, Op, OpKind, Value, ValueInfo};
 
-/// The operations so far, and the values of their step.
 pub struct Sequence<'a> {
     /// The values of the step, with new ones at the end.
     pub values: &'a mut Vec<ValueInfo>,
@@ -14,7 +13,7 @@ pub struct Sequence<'a> {
 }
 
 impl Sequence<'_> {
-    /// Width of a value in bits.
+    /// Returns the width of a value in bits.
     pub fn width(&self, value: Value) -> u32 {
         self.values[value.index()].width
     }
@@ -58,7 +57,7 @@ impl Sequence<'_> {
         self.op(width, OpKind::Extend(value))
     }
 
-    /// Appends a select: the first value if a condition is 1, else the second.
+    /// Appends a select: the first value if the condition is 1, else the second.
     pub fn select(&mut self, condition: Value, a: Value, b: Value) -> Value {
         let width = self.width(a);
         self.op(width, OpKind::Select(condition, a, b))

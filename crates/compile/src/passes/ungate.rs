@@ -8,14 +8,14 @@
 //! next forward when %g                            next forward when %g
 //! ```
 //!
-//! A condition that is true whenever the thread continues at any exit is not needed
-//! - by a write of a context variable, since otherwise its value is never read (here only exits
-//!   after which the value is read count);
-//! - by a call without effect, if every use of its reply tests the condition itself. A condition
-//!   that decides where the thread continues stays, so that no thread waits for a reply in vain.
+//! Some operations do not need a condition that is true whenever the thread continues at any exit:
+//! - a write of a context variable, since otherwise its value is never read (only exits after which
+//!   the value is read count here);
+//! - a call without effect, if every use of its reply tests the condition itself. A condition that
+//!   decides where the thread continues stays, so that no thread waits for a reply in vain.
 //!
 //! Writes of the same value to the same variable become one. The pass runs only for machines with
-//! header ports; structured `if` is converted first.
+//! header ports. Structured `if` is converted first.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -132,7 +132,7 @@ fn ungate(step: &mut Step, effects: &Effects, engine: EngineId, liveness: &Liven
     rewrite(step, &taken_off, &definitions);
 }
 
-/// The conditions whose conjunction is a guard.
+/// Returns the conditions whose conjunction is a guard.
 fn conditions(guard: Value, definitions: &Definitions<'_>) -> Vec<Value> {
     let mut found = BTreeSet::new();
     let mut open = vec![guard];
@@ -181,11 +181,11 @@ fn rewrite(
 struct View<'a> {
     ops: &'a [&'a Op],
     definitions: &'a Definitions<'a>,
-    /// What is true if each exit is taken.
+    /// Facts that hold if each exit is taken.
     exits: Vec<(&'a Exit, Holds<'a>)>,
     /// The operations that use each value.
     users: Vec<Vec<usize>>,
-    /// What is true if a value has a certain bit.
+    /// Facts that hold if a value has a certain bit.
     cases: HashMap<(Value, bool), Holds<'a>>,
 }
 
@@ -208,8 +208,8 @@ impl<'a> View<'a> {
         self.ops[index..].iter().any(|op| op.kind == OpKind::ReadContext(id))
     }
 
-    /// The conditions of a guard that are true whenever one of certain exits is taken; all of them
-    /// if there is no such exit.
+    /// Returns the conditions of a guard that are true whenever one of certain exits is taken.
+    /// Returns all of them if there is no such exit.
     fn certain(&self, guard: Value, matters: impl Fn(&Exit) -> bool) -> BTreeSet<Value> {
         let mut found: BTreeSet<Value> = conditions(guard, self.definitions).into_iter().collect();
         for (_, holds) in self.exits.iter().filter(|(exit, _)| matters(exit)) {
@@ -218,7 +218,7 @@ impl<'a> View<'a> {
         found
     }
 
-    /// Whether all conditions follow if a value has a certain bit.
+    /// Returns whether all conditions follow if a value has a certain bit.
     fn implies(&mut self, value: Value, bit: bool, conditions: &BTreeSet<Value>) -> bool {
         let definitions = self.definitions;
         let case = self
@@ -228,8 +228,8 @@ impl<'a> View<'a> {
         conditions.iter().all(|condition| case.bit(*condition) == Some(true))
     }
 
-    /// Whether a value matters only where all conditions are true, or where the thread continues
-    /// after this step.
+    /// Returns whether a value matters only where all conditions are true, or where the thread
+    /// continues after this step.
     fn is_asked_for(&mut self, value: Value, conditions: &BTreeSet<Value>) -> bool {
         let mut seen = BTreeSet::new();
         let mut open = vec![value];

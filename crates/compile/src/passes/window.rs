@@ -1,9 +1,9 @@
 //! Computes in the engine how a call changes the header window. Hardware that stores the window in
 //! the engine and the payload elsewhere then sends requests only for the payload.
 //!
-//! The added operations change nothing, whichever machine serves the call. They repeat what a
-//! machine computes that sees the whole packet; a machine that sees only the payload may return
-//! zero for the window.
+//! The added operations change nothing, whichever machine serves the call. They repeat the
+//! computation of a machine that sees the whole packet. A machine that sees only the payload may
+//! return zero for the window.
 //!
 //! ```text
 //!                                            %3:u32 = packet.read %1 + 0   (zero outside)
@@ -21,7 +21,7 @@
 //! swapped, and swapped back (RFC 1071 section 2, B).
 //!
 //! The pass runs only for machines with header ports, and before steps are split into regions,
-//! since a request region may not write; code with `if` stays unchanged.
+//! since a request region may not write. Code with `if` stays unchanged.
 
 use wireloom_ir::{BinaryOp, Block, Code, Engine, Meta, OffloadTarget, Op, OpKind, Program, Value};
 use wireloom_net::packet;
@@ -31,9 +31,9 @@ use super::PassOptions;
 use super::sequence::Sequence;
 use crate::analysis::depth::WINDOW_BYTES;
 
-/// Maximum bytes of a header window when a packet arrives, and after insertions (docs/language.md).
+/// Maximum bytes of a header window at arrival, and after insertions (docs/language.md).
 const WINDOW: [u32; 2] = [packet::WINDOW as u32, WINDOW_BYTES];
-/// Number of bytes that are summed at once.
+/// Bytes that are summed at once.
 const CHUNK: u32 = 16;
 /// Bits of a sum of window bytes and its initial value: 129 numbers of 16 bits.
 const SUM_BITS: u32 = 24;
@@ -63,7 +63,7 @@ enum Method {
     Sum,
 }
 
-/// For each offload and each of its methods, whether it is such a method.
+/// Returns for each method of each offload whether the pass extends it, and as which method.
 fn calls(engine: &Engine) -> Vec<Vec<Option<Method>>> {
     let of = |target: &OffloadTarget| {
         let OffloadTarget::Kind(config) = target else { return Vec::new() };
@@ -79,7 +79,7 @@ fn calls(engine: &Engine) -> Vec<Vec<Option<Method>>> {
     engine.offloads.iter().map(|offload| of(&offload.target)).collect()
 }
 
-/// Whether a window may become longer than on arrival.
+/// Returns whether a window may become longer than at arrival.
 fn grows(engine: &Engine) -> bool {
     let mut grows = false;
     for step in &engine.steps {
@@ -116,7 +116,7 @@ impl Window<'_> {
         block.ops = std::mem::take(&mut self.out.ops);
     }
 
-    /// Emits a call whose reply goes into a new value, which is returned.
+    /// Emits a call whose reply goes into a new value. Returns that value.
     fn call(&mut self, op: &Op, args: Vec<Value>, width: u32) -> Value {
         let OpKind::Call { offload, method, .. } = op.kind else {
             unreachable!("the operation is a call")
@@ -178,11 +178,11 @@ impl Window<'_> {
         let rest = self.out.binary(BinaryOp::Sub, length, inside);
         let reply = self.call(op, vec![behind, rest, begun], 16);
         let last = self.swapped(odd, reply);
-        // Keeps the source's name for the reply.
+        // Keep the source's name for the reply.
         self.out.effect(OpKind::Slice(last, 0), vec![result], None);
     }
 
-    /// The sum of the words of some bytes of the range, as far as they are in the window.
+    /// Returns the sum of the words of some bytes of the range, as far as they are in the window.
     fn chunk(&mut self, offset: Value, inside: Value, chunk: u32) -> Value {
         let out = &mut self.out;
         let field = out.op(8 * CHUNK, OpKind::ReadPacket { base: offset, bit: 8 * CHUNK * chunk });
@@ -215,7 +215,7 @@ impl Window<'_> {
         self.out.binary(BinaryOp::Add, low, carries)
     }
 
-    /// A word, with its bytes swapped if a condition is 1.
+    /// Returns a word, with its bytes swapped if a condition is 1.
     fn swapped(&mut self, condition: Value, word: Value) -> Value {
         let (high, low) = (self.out.slice(word, 8, 8), self.out.slice(word, 0, 8));
         let swapped = self.out.op(16, OpKind::Concat(vec![low, high]));

@@ -10,7 +10,7 @@ use wireloom_ir::{
 use wireloom_net::Packet;
 use wireloom_offloads::{Content, Store};
 
-/// A few packets of different lengths, always the same.
+/// Returns a few packets of different lengths, always the same ones.
 pub fn packets() -> Vec<Packet> {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut byte = move || {
@@ -72,8 +72,8 @@ pub fn fits(program: &Program, header: &HeaderPorts, what: &str) {
     }
 }
 
-/// The error in the order of a step's packet changes, if any, apart from guards that exclude each
-/// other.
+/// Returns the error in the order of a step's packet changes, if there is one. Guards that exclude
+/// each other are not considered.
 fn reads_late(step: &Step) -> Option<&'static str> {
     if matches!(step.code, Code::Sequential(_)) {
         return Some("has no regions");

@@ -16,7 +16,6 @@ pub enum Ask {
 /// Sends a request with message type `number` to a netlink family (`NETLINK_...`). Returns the
 /// replies without their netlink headers.
 ///
-///
 /// # Errors
 /// If the kernel refuses the request, or lacks the family.
 pub fn ask(protocol: isize, what: Ask, number: u16, payload: &[u8]) -> io::Result<Vec<Vec<u8>>> {

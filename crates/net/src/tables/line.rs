@@ -23,8 +23,8 @@ pub enum Key {
 }
 
 impl Key {
-    /// Returns the prefix as bits of the key's `width`, and its length. A scalar is a prefix of full
-    /// length.
+    /// Returns the prefix as bits of the key's `width`, and its length. A scalar is a prefix of
+    /// full length.
     ///
     /// # Errors
     /// A sentence without a full stop, if the key does not fit the width, has bits set after its

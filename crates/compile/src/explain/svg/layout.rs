@@ -1,36 +1,34 @@
-//! Layered layout of a step graph (after Sugiyama, Tagawa and Toda, 1981): layers by longest path,
-//! long edges cut by dummy nodes, crossings reduced by barycentres, nodes pulled towards their
-//! neighbours.
+//! Layered layout of a step graph (after Sugiyama, Tagawa and Toda, 1981). Layers follow the
+//! longest path, dummy nodes split long edges, barycentres reduce crossings, and nodes are pulled
+//! towards their neighbours.
 
 /// Gap between boxes of one layer, in pixels.
 const GAP_X: f64 = 36.0;
-/// Gap between layers.
+/// Gap between layers, in pixels.
 const GAP_Y: f64 = 56.0;
-/// Width that an edge takes where it passes a layer.
+/// Width in pixels of an edge where it passes a layer.
 const LANE: f64 = 10.0;
-/// Rounds of ordering and of pulling; the layout settles after a few.
+/// Rounds of ordering and of pulling. The layout settles after a few.
 const ROUNDS: usize = 24;
 
 /// The rectangle of a box: its upper left corner and its size, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rect {
-    /// Left edge.
+    /// The x coordinate of the left edge.
     pub x: f64,
-    /// Upper edge.
+    /// The y coordinate of the upper edge.
     pub y: f64,
-    /// Width.
     pub width: f64,
-    /// Height.
     pub height: f64,
 }
 
 impl Rect {
-    /// The middle between left and right.
+    /// Returns the x coordinate of the centre.
     pub fn middle(&self) -> f64 {
         self.x + self.width / 2.0
     }
 
-    /// The lower edge.
+    /// Returns the y coordinate of the lower edge.
     pub fn bottom(&self) -> f64 {
         self.y + self.height
     }
@@ -43,7 +41,7 @@ pub struct Layout {
     /// For each edge, the points at which it enters and leaves each layer between its ends, from
     /// top to bottom.
     pub ways: Vec<Vec<(f64, f64)>>,
-    /// Size of the picture.
+    /// Width and height of the picture.
     pub size: (f64, f64),
 }
 
@@ -56,7 +54,7 @@ struct Node {
     below: Vec<usize>,
 }
 
-/// Lays out boxes of the given sizes. The edges form no cycle.
+/// Lays out boxes of the given sizes. The edges must form no cycle.
 pub fn layout(sizes: &[(f64, f64)], edges: &[(usize, usize)]) -> Layout {
     let layer = layers_of(sizes.len(), edges);
     let mut nodes: Vec<Node> = sizes
@@ -81,10 +79,10 @@ pub fn layout(sizes: &[(f64, f64)], edges: &[(usize, usize)]) -> Layout {
     finish(&nodes, &layers, &chains, sizes.len())
 }
 
-/// The layer of each box: the longest path to it.
+/// Returns the layer of each box: the length of the longest path to it.
 fn layers_of(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     let mut layer = vec![0usize; count];
-    // No path is longer than there are boxes.
+    // No path is longer than the number of boxes.
     for _ in 0..count {
         let mut changed = false;
         for &(from, to) in edges {
@@ -100,7 +98,7 @@ fn layers_of(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     layer
 }
 
-/// Cuts an edge into pieces from layer to layer; returns the dummy nodes.
+/// Splits an edge into pieces from layer to layer. Returns the dummy nodes.
 fn chain(nodes: &mut Vec<Node>, (from, to): (usize, usize)) -> Vec<usize> {
     let mut dummies = Vec::new();
     let mut last = from;
@@ -143,8 +141,8 @@ fn crossings(nodes: &[Node], layers: &[Vec<usize>]) -> usize {
     layers.iter().map(of_layer).sum()
 }
 
-/// Orders each layer by the mean position of its neighbours, alternately down and up; keeps the
-/// best order found.
+/// Orders each layer by the mean position of its neighbours, alternately downwards and upwards.
+/// Keeps the best order found.
 fn order(nodes: &[Node], layers: &mut [Vec<usize>]) {
     let mut best = (crossings(nodes, layers), layers.to_vec());
     for round in 0..ROUNDS {
@@ -210,7 +208,8 @@ fn place(nodes: &mut [Node], layers: &[Vec<usize>]) {
 }
 
 /// Finds the positions nearest to the wanted ones without overlap or change of order. Neighbours
-/// that would touch move as one block, whose position is the mean of what its members want.
+/// that would touch move as one block. Its position is the mean of the positions that its members
+/// want.
 fn without_overlap(nodes: &[Node], layer: &[usize], wanted: &[f64]) -> Vec<f64> {
     // Offset of each node from the layer's left end if all are packed.
     let mut offsets = Vec::new();
@@ -283,7 +282,7 @@ mod tests {
             }
         }
         assert!(edges.iter().all(|&(from, to)| layout.boxes[from].bottom() < layout.boxes[to].y));
-        // The long edge passes one layer: it enters it and leaves it.
+        // The long edge passes one layer. It enters and leaves it.
         assert_eq!(layout.ways[6].len(), 2);
     }
 

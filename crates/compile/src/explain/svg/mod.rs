@@ -1,9 +1,9 @@
 //! Draws the step graph.
 //!
-//! A box is a step: its name and source line, the context bits that are live into it, its calls,
-//! and a chip for each way in which it ends a thread. Dashed arrows close a loop, solid ones do
-//! not; those that first send a copy of the packet are marked `emit`. A dashed box is a part that
-//! was split off its step; its tooltip says why.
+//! A box is a step. It shows the step's name and source line, the context bits that are live into
+//! it, its calls, and a chip for each way in which it ends a thread. Dashed arrows close a loop,
+//! solid ones do not. Arrows that first send a copy of the packet are marked `emit`. A dashed box
+//! is a part that was split off its step; its tooltip says why.
 
 mod layout;
 
@@ -17,7 +17,7 @@ use layout::{Rect, layout};
 const SANS: f64 = 7.2;
 const MONO: f64 = 7.3;
 const LINE: f64 = 18.0;
-/// Heights of the names of engines and of steps.
+/// Font sizes of the names of engines and of steps.
 const TITLE: f64 = 16.0;
 const NAME: f64 = 13.5;
 const PAD: f64 = 12.0;
@@ -104,7 +104,7 @@ fn colours(kind: ExitKind) -> (&'static str, &'static str) {
     }
 }
 
-/// Width of text in bold type of this size, at least.
+/// Returns an upper bound of the width of text in bold type of this size.
 fn bold_width(text: &str, size: f64) -> f64 {
     let em = |letter: char| match letter {
         'm' | 'w' | 'M' | 'W' => 1.12,
@@ -115,13 +115,13 @@ fn bold_width(text: &str, size: f64) -> f64 {
 }
 
 fn chip_width(text: &str) -> f64 {
-    // At 11 px; capitals are wider.
+    // At 11 px. Capitals are wider.
     let letter = |c: char| if c.is_lowercase() { 6.4 } else { 7.6 };
     text.chars().map(letter).sum::<f64>() + 16.0
 }
 
-/// The chips in rows, no longer than `width` if possible. Each goes into the first row of its kind
-/// that has room.
+/// Arranges chips in rows, no longer than `width` if possible. Each chip goes into the first row of
+/// its kind that has room.
 fn rows(chips: Vec<Chip>, width: f64) -> Vec<Vec<Chip>> {
     let mut rows: Vec<(f64, Vec<Chip>)> = Vec::new();
     for chip in chips {
@@ -233,7 +233,7 @@ fn text(out: &mut String, (x, y): (f64, f64), text: &str, style: &str) {
     let _ = write!(out, r#"<text x="{x:.1}" y="{y:.1}" {style}>{}</text>"#, escape(text));
 }
 
-/// Draws an engine; returns the drawing and its size.
+/// Draws an engine. Returns the drawing and its size.
 fn draw_engine(engine: &EngineExplanation) -> (String, (f64, f64)) {
     let mut out = String::new();
     let title = match engine.reply_bits {
@@ -287,7 +287,7 @@ fn draw_engine(engine: &EngineExplanation) -> (String, (f64, f64)) {
         while lanes.iter().any(|l| l.0 < bottom && top < l.1 && (l.2 - x).abs() < BACK_LANE) {
             x += BACK_LANE;
         }
-        // Arrows into one step arrive one below the other.
+        // Arrows into one step arrive at increasing heights.
         let above = lanes.iter().filter(|l| l.0 == top).count() as f64;
         lanes.push((top, bottom, x));
         width = width.max(x + BACK_LANE);
@@ -301,8 +301,8 @@ fn draw_engine(engine: &EngineExplanation) -> (String, (f64, f64)) {
     (out, (width.max(heads), plan.size.1 + top))
 }
 
-/// Where an edge leaves its step and enters the next. The edges of one box are spread over its
-/// side, in the order of their other ends.
+/// Returns the points where an edge leaves its step and enters the next. The edges of a box are
+/// spread over its side, in the order of their other ends.
 fn ports(
     edges: &[(usize, usize, bool)],
     boxes: &[Rect],
@@ -354,8 +354,8 @@ fn draw_forward(
     }
 }
 
-/// The edge leaves the right side, follows its own lane up (or around), and enters at the right
-/// side.
+/// Draws an edge that leads back. It leaves the right side, follows its own lane up (or around),
+/// and enters at the right side.
 fn draw_backward(out: &mut String, from: &Rect, to: &Rect, (lane, below): (f64, f64), emits: bool) {
     let (start, end) =
         ((from.x + from.width, from.bottom() - 12.0), (to.x + to.width, to.y + 12.0 + below));

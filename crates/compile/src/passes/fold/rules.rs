@@ -1,4 +1,4 @@
-//! The identities, by operator. Every rule makes the operation cheaper or closer to a constant; no
+//! The identities, by operator. Every rule makes the operation cheaper or closer to a constant. No
 //! two rules undo each other.
 
 use wireloom_bits::Bits;
@@ -7,7 +7,7 @@ use wireloom_ir::{BinaryOp, OpKind, UnaryOp, Value};
 use super::Simpler::{Becomes, Constant, Is};
 use super::{Folder, Simpler};
 
-/// The simpler form of an operation of `width` bits whose operands are not all constant.
+/// Returns a simpler form of an operation of `width` bits whose operands are not all constant.
 pub(super) fn simplify(f: &mut Folder<'_>, kind: &OpKind, width: u32) -> Option<Simpler> {
     match *kind {
         OpKind::Unary(op, a) => unary(f, op, a, width),
@@ -88,7 +88,7 @@ fn arithmetic(f: &mut Folder<'_>, op: BinaryOp, a: Value, b: Value, width: u32) 
             let shift = if op == BinaryOp::Mul { BinaryOp::Shl } else { BinaryOp::Lshr };
             Some(Becomes(OpKind::Binary(shift, a, count)))
         }
-        // (x + c1) + c2, and the same with differences.
+        // (x + c1) + c2, and the same for differences.
         BinaryOp::Add | BinaryOp::Sub => {
             let (inner, x, c1) = match *f.kind(a)? {
                 OpKind::Binary(inner @ (BinaryOp::Add | BinaryOp::Sub), x, c1) => {
@@ -189,7 +189,8 @@ fn comparison(f: &mut Folder<'_>, op: BinaryOp, a: Value, b: Value) -> Option<Si
             let is = c.is_zero() == (op == BinaryOp::Ne);
             return Some(if is { Is(a) } else { Becomes(OpKind::Unary(UnaryOp::Not, a)) });
         }
-        // Comparing a choice between constants with a constant gives the condition, or is decided.
+        // A comparison of a choice between constants with a constant is the condition, or is
+        // decided.
         if let Some(&OpKind::Select(condition, x, y)) = f.kind(a)
             && let (Some(x), Some(y)) = (f.constant(x), f.constant(y))
         {
@@ -202,7 +203,7 @@ fn comparison(f: &mut Folder<'_>, op: BinaryOp, a: Value, b: Value) -> Option<Si
             });
         }
     }
-    // Zero extensions compare like their operands.
+    // Zero-extended values compare like their operands.
     let narrow = |f: &Folder<'_>, v: Value| match f.kind(v) {
         Some(OpKind::Extend(inner)) => Some((*inner, f.width(*inner))),
         _ => None,
@@ -233,7 +234,7 @@ fn select(f: &mut Folder<'_>, c: Value, a: Value, b: Value, width: u32) -> Optio
     if let Some(inner) = not_of(f, c) {
         return Some(Becomes(OpKind::Select(inner, b, a)));
     }
-    // An inner choice that the outer condition decides.
+    // The outer condition decides an inner choice.
     if let Some(&OpKind::Select(inner, x, _)) = f.kind(a)
         && inner == c
     {
@@ -279,7 +280,7 @@ fn slice(f: &mut Folder<'_>, a: Value, lo: u32, width: u32) -> Option<Simpler> {
     match f.kind(a)?.clone() {
         OpKind::Slice(inner, below) => Some(Becomes(OpKind::Slice(inner, below + lo))),
         OpKind::Binary(BinaryOp::Lshr, inner, amount) => {
-            // Bits that the shift brought from further up.
+            // Bits that the shift moved down.
             let from = lo.checked_add(f.constant(amount)?.to_shift())?;
             let is_inside = from.checked_add(width)? <= f.width(inner);
             is_inside.then_some(Becomes(OpKind::Slice(inner, from)))
@@ -296,7 +297,7 @@ fn slice(f: &mut Folder<'_>, a: Value, lo: u32, width: u32) -> Option<Simpler> {
             Some(Becomes(OpKind::Extend(part)))
         }
         OpKind::Concat(parts) => {
-            // The requested part of each part, most significant first.
+            // The requested bits of each part, most significant first.
             let mut kept = Vec::new();
             let mut top = f.width(a);
             for part in parts {
@@ -327,7 +328,7 @@ fn concat(f: &mut Folder<'_>, parts: &[Value]) -> Option<Simpler> {
     if let [only] = parts {
         return Some(Is(*only));
     }
-    // Parts of parts.
+    // Flatten nested concatenations.
     if parts.iter().any(|p| matches!(f.kind(*p), Some(OpKind::Concat(_)))) {
         let flat = parts
             .iter()
@@ -338,7 +339,7 @@ fn concat(f: &mut Folder<'_>, parts: &[Value]) -> Option<Simpler> {
             .collect();
         return Some(Becomes(OpKind::Concat(flat)));
     }
-    // Leading zeros are an extension.
+    // Leading zeros become an extension.
     if f.constant(parts[0]).is_some_and(Bits::is_zero) {
         let rest = match &parts[1..] {
             [only] => *only,
@@ -349,7 +350,7 @@ fn concat(f: &mut Folder<'_>, parts: &[Value]) -> Option<Simpler> {
         };
         return Some(Becomes(OpKind::Extend(rest)));
     }
-    // Neighbouring constants, or neighbouring slices of one value.
+    // Join neighbouring constants, and neighbouring slices of one value.
     for (i, pair) in parts.windows(2).enumerate() {
         let joined = match (f.kind(pair[0]), f.kind(pair[1])) {
             (Some(OpKind::Const(a)), Some(OpKind::Const(b))) => {

@@ -1,5 +1,5 @@
-//! Keeps the guards apart of changes of the packet that share a part only because they exclude each
-//! other.
+//! Makes the guards of packet changes visibly exclusive if the changes share a part only because
+//! their guards exclude each other.
 //!
 //! ```text
 //! %0:u1 = context.read s.v7                %0:u1 = context.read s.v7
@@ -10,25 +10,26 @@
 //!                                          packet.insert %2, %4 when %6
 //! ```
 //!
-//! An earlier part may have computed the guards, and then nothing in this part says that they exclude
-//! each other. Hardware needs to know: it resizes the packet once in a step, and writes after the
-//! resize or without one.
+//! An earlier part may have computed the guards. Then this part does not show that they exclude
+//! each other. Hardware needs to know that: it resizes the packet once in a step, and writes either
+//! after the resize or without one.
 
 use wireloom_ir::{BinaryOp, Code, Op, OpKind, Step, UnaryOp, Value, ValueInfo};
 
 use crate::analysis::Definitions;
 use crate::analysis::guards::Guards;
 
-/// A change of the packet in a part: its position in the edit, and its operation in the step that is
+/// A change of the packet in a part: its position in the edit, and its operation in the step being
 /// split.
 pub(super) type Change = (usize, usize);
 
-/// Adds the complements of earlier guards to later ones of a part where needed. `ops` and `guards`
-/// belong to the step being split.
+/// Adds the complements of earlier guards to later guards of a part where needed. `ops` and
+/// `guards` belong to the step being split.
 pub(super) fn keep_apart(part: &mut Step, changes: &[Change], ops: &[Op], guards: &Guards<'_>) {
     let found = unknown(part, changes, ops, guards);
     let Code::Regions { edit, .. } = &mut part.code else { return };
-    // From the last change on, so that positions stay; several complements of one move the change on.
+    // Go from the last change to the first, so that positions stay valid. Several complements for
+    // one change move it by two operations each.
     let (mut last, mut at) = (usize::MAX, 0);
     for (position, other) in found.into_iter().rev() {
         at = if position == last { at + 2 } else { position };
@@ -49,8 +50,8 @@ pub(super) fn keep_apart(part: &mut Step, changes: &[Change], ops: &[Op], guards
     }
 }
 
-/// Returns the positions of changes, in order, each with the guard of an earlier change that excludes
-/// its own, though the part does not show it.
+/// Returns the positions of changes, in order, each with the guard of an earlier change that
+/// excludes its own guard, although the part does not show that.
 fn unknown(
     part: &Step,
     changes: &[Change],
@@ -84,7 +85,7 @@ fn is_resize(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. })
 }
 
-/// Whether an operation resizes the packet or writes one of its fields.
+/// Returns whether an operation resizes the packet or writes one of its fields.
 pub(super) fn is_change(kind: &OpKind) -> bool {
     is_resize(kind) || matches!(kind, OpKind::WritePacket { .. })
 }

@@ -1,12 +1,11 @@
 //! Emits the parts of a scheduled step.
 //!
-//! A part holds the operations scheduled in it and whatever they need. Needs are followed backward
-//! from the effects, so that an operation goes into the last region that still serves all its
-//! users: logic that only an edit needs does not lengthen the request. A value that an earlier part
-//! computed is computed again if that costs less than keeping it (constants, context and packet
-//! fields that still read the same, wiring, and a little logic over those). Otherwise it is
-//! *spilled*: written to a context variable of its own in the part that knows it, and read in the
-//! parts that need it.
+//! A part holds the operations scheduled in it and everything that they need. Needs are followed
+//! backward from the effects, so that an operation goes into the last region that still serves all
+//! its users: logic that only an edit needs does not lengthen the request. A value of an earlier
+//! part is recomputed if that costs less than keeping it (constants, context and packet fields that
+//! have not changed, wiring, and a little logic over them). Otherwise it is *spilled*: written to a
+//! separate context variable in the part that knows it, and read in the parts that need it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -35,11 +34,12 @@ enum Region {
 enum Source {
     /// The result of a call or resize that the part executes.
     Effect,
-    /// The part computes or reads it.
+    /// The part computes or reads the value.
     Here,
-    /// Read from the context variable that it was spilled to.
+    /// The part reads the value from the context variable that it was spilled to.
     Spilled,
-    /// Certain in this part, since otherwise an earlier part would have ended the step.
+    /// The value is certain in this part, since otherwise an earlier part would have ended the
+    /// step.
     Certain(bool),
 }
 
@@ -50,14 +50,15 @@ struct Emitter<'a> {
     schedule: &'a Schedule,
     /// Index of the operation that defines each value.
     definitions: Vec<Option<usize>>,
-    /// What each part needs: the source, and the latest region.
+    /// The needs of each part: for each value its source, and the latest region that serves all
+    /// users.
     needs: Vec<BTreeMap<Value, (Source, Region)>>,
     spilled: HashMap<Value, ContextId>,
     /// The values that each part keeps for later ones.
     kept: Vec<BTreeSet<Value>>,
     /// The effects of each part, exits included, in program order.
     effects: Vec<Vec<usize>>,
-    /// What each part knows because the exits of earlier parts were not taken.
+    /// Facts that hold in each part because the exits of earlier parts were not taken.
     certain: Vec<Holds<'a>>,
     context: &'a mut Vec<ContextVar>,
     names: &'a mut Names,
@@ -66,18 +67,19 @@ struct Emitter<'a> {
 /// The names of an engine's context variables.
 pub(super) struct Names {
     taken: HashSet<String>,
-    /// The numbers at which the search for a free name begins.
+    /// The number at which the search for a free name begins, for each wanted name.
     next: HashMap<String, u64>,
 }
 
 impl Names {
-    /// Knows the names of variables that there are.
+    /// Collects the names of existing variables.
     pub(super) fn of(context: &[ContextVar]) -> Self {
         let taken = context.iter().map(|var| var.name.clone()).collect();
         Self { taken, next: HashMap::new() }
     }
 
-    /// Returns a name that no variable has: the wanted one, or that with the least number.
+    /// Returns a name that no variable has: the wanted one, or the wanted one with the smallest
+    /// free number.
     fn give(&mut self, wanted: String) -> String {
         if self.taken.insert(wanted.clone()) {
             return wanted;
@@ -93,7 +95,7 @@ impl Names {
     }
 }
 
-/// Returns the parts of a step as new steps. `target` maps the old number of a step to the new one;
+/// Returns the parts of a step as new steps. `target` maps the old number of a step to the new one.
 /// `first` is the number of the first part.
 pub(super) fn emit(
     step: &Step,
@@ -150,8 +152,8 @@ pub(super) fn emit(
     (0..parts).map(part).collect()
 }
 
-/// Control reaches a part only if no exit of an earlier part was taken: their guards are 0, and
-/// more may follow from that.
+/// Derives the facts of each part. Control reaches a part only if no exit of an earlier part was
+/// taken. So the guards of these exits are 0, and more may follow from that.
 fn certainties<'a>(
     ops: &[Op],
     schedule: &Schedule,
@@ -175,20 +177,21 @@ fn certainties<'a>(
     not_taken.into_iter().map(part).collect()
 }
 
-/// Number of parts up to the last exit; nothing happens after it.
+/// Returns the number of parts up to the last exit. Nothing happens after it.
 pub(super) fn part_count(ops: &[Op], schedule: &Schedule) -> u32 {
     let exits = ops.iter().zip(&schedule.time).filter(|(op, _)| matches!(op.kind, OpKind::Exit(_)));
     exits.map(|(_, time)| time / 2 + 1).max().unwrap_or(1)
 }
 
-/// The assumed cost of computing an operation again, in bits of context that it would have to save.
+/// Returns the assumed cost of recomputing an operation, in bits of context that this would have to
+/// save.
 fn logic_cost(kind: &OpKind) -> u32 {
     match kind {
         OpKind::Extend(_)
         | OpKind::Slice(..)
         | OpKind::Concat(_)
         | OpKind::Unary(UnaryOp::Not, _) => 0,
-        // The packet's arrival time, which the thread has.
+        // The thread has the packet's arrival time.
         OpKind::Evaluate { args, .. } if args.is_empty() => 0,
         OpKind::Select(..) | OpKind::Binary(BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, ..) => 2,
         OpKind::Binary(
@@ -207,8 +210,8 @@ fn logic_cost(kind: &OpKind) -> u32 {
 /// Depth of the search for something cheaper than a spill.
 const SEARCH_DEPTH: u32 = 6;
 
-/// The same in a step that is split for its length, where much would be computed again in each of
-/// many parts.
+/// The search depth in a step that is split for its length. A deep search would recompute much in
+/// each of many parts.
 const SEARCH_DEPTH_LONG: u32 = 1;
 
 impl Emitter<'_> {
@@ -220,13 +223,13 @@ impl Emitter<'_> {
         self.schedule.value_time[value.index()] / 2
     }
 
-    /// The exits between which the jump of a part chooses, in program order.
+    /// Returns the exits between which the jump of a part chooses, in program order.
     fn exits(&self, part: u32) -> Vec<usize> {
         let is_exit = |index: &&usize| matches!(self.ops[**index].kind, OpKind::Exit(_));
         self.effects[part as usize].iter().filter(is_exit).copied().collect()
     }
 
-    /// The value of a bit that is certain in a part.
+    /// Returns the value of a bit that is certain in a part.
     fn certain(&self, value: Value, part: u32) -> Option<bool> {
         if self.width(value) == 1 { self.certain[part as usize].bit(value) } else { None }
     }
@@ -245,7 +248,7 @@ impl Emitter<'_> {
                 _ => Region::Edit,
             };
             let mut wanted = op.kind.operands();
-            // The last exit of the last part happens if no other does.
+            // The last exit of the last part happens if no other exit does.
             let implied = last_exit == Some(index);
             wanted.extend(op.guard.filter(|_| !implied));
             for value in wanted {
@@ -254,8 +257,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Records that a part needs a value in a region, and all that follows from it. The values
-    /// wait on a list, since a chain of operations may be as long as a step.
+    /// Records that a part needs a value in a region, and all needs that follow. The values wait on
+    /// a list, since a chain of operations may be as long as a step.
     fn need(&mut self, value: Value, part: u32, region: Region) {
         let mut open = vec![(value, part, region)];
         while let Some((value, part, region)) = open.pop() {
@@ -263,7 +266,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Records one need, and adds to `open` those that follow, the first last.
+    /// Records one need, and appends the needs that follow to `open`, the first one last.
     fn need_one(
         &mut self,
         value: Value,
@@ -303,13 +306,13 @@ impl Emitter<'_> {
         }
     }
 
-    /// The region in which a part computes what it needs in `region`.
+    /// Returns the region in which a part computes an operation that it needs in `region`.
     fn region_of(&self, index: usize, part: u32, region: Region) -> Region {
         let kind = &self.ops[index].kind;
         if !is_read(kind) {
             return region;
         }
-        // A read is done no later than the edit, and not after a call of this part that changes its
+        // A read happens no later than the edit, and not after a call of this part that changes its
         // result.
         if 2 * part + 1 > self.schedule.until[index] {
             Region::Request
@@ -333,14 +336,14 @@ impl Emitter<'_> {
                 2 * part + u32::from(region > Region::Request),
                 if self.schedule.is_long { SEARCH_DEPTH_LONG } else { SEARCH_DEPTH },
             );
-            // For a bit and its complement only one is kept.
+            // A part keeps only one of a bit and its complement.
             let limit =
                 self.width(value) + u32::from(matches!(op.kind, OpKind::Unary(UnaryOp::Not, _)));
             again.is_some_and(|cost| cost < limit)
         }
     }
 
-    /// The cost of having a value at a time in a later part.
+    /// Returns the cost of having a value at a time in a later part.
     fn cost(&self, value: Value, time: u32, depth: u32) -> u32 {
         if self.spilled.contains_key(&value) || self.home(value) == time / 2 {
             return 0;
@@ -354,7 +357,7 @@ impl Emitter<'_> {
         again.unwrap_or(u32::MAX).min(self.width(value))
     }
 
-    /// The cost of computing an operation again; `None` if that is impossible.
+    /// Returns the cost of recomputing an operation. Returns `None` if that is impossible.
     fn cost_again(&self, op: &Op, index: usize, time: u32, depth: u32) -> Option<u32> {
         let mut cost = match &op.kind {
             OpKind::Const(_) => 0,
@@ -367,7 +370,7 @@ impl Emitter<'_> {
         Some(cost)
     }
 
-    /// Gives a value a context variable; returns whether it had none.
+    /// Gives a value a context variable. Returns whether it had none.
     fn spill(&mut self, value: Value) -> bool {
         if self.spilled.contains_key(&value) {
             return false;
@@ -471,8 +474,8 @@ impl Writer<'_> {
         copy
     }
 
-    /// Exactly one exit of a jump has a true guard. The exit that remains if no other guard is true
-    /// is the last exit, or the jump to the next part.
+    /// Writes the exits of a jump. Exactly one has a true guard. The exit that remains if no other
+    /// guard is true is the last exit, or the jump to the next part.
     fn exits(
         &mut self,
         jump: &mut Block,

@@ -8,7 +8,7 @@
 //!                                                %2:u8 = select %h, %r, 0
 //! ```
 //!
-//! A call that does not happen has an all-zero reply; hence the selects, most of which folding
+//! A call that does not happen has an all-zero reply. Hence the selects, most of which folding
 //! removes.
 
 use std::collections::BTreeMap;

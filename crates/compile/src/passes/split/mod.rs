@@ -21,15 +21,16 @@
 //!                                          }
 //! ```
 //!
-//! Calls of one part are issued together; a reply can be used from the edit on. A call that needs a
-//! reply, the port of another call, or the packet as another operation leaves it goes to the next
-//! part ([`schedule`]). Calls of one method that never happen together become one ([`merge`]). In
-//! hardware, calls move to the part where their reply is used, if then fewer parts wait ([`sink`]).
-//! Values that later parts need are computed again or kept in the context ([`emit`]). In hardware the
-//! guards of a part show that they exclude each other ([`apart`]), and a step ends early if its later
-//! parts have nothing to do ([`shortcut`]). Each part says why it was split off ([`reasons`]).
+//! Calls of one part are issued together. A reply can be used from the edit on. A call goes to the
+//! next part if it needs a reply, the port of another call, or the packet as another operation
+//! leaves it ([`schedule`]). Calls of one method that never happen together become one ([`merge`]).
+//! In hardware, calls move to the part that uses their reply if fewer parts then wait ([`sink`]).
+//! Values that later parts need are recomputed or kept in the context ([`emit`]). In hardware the
+//! guards of a part show that they exclude each other ([`apart`]), and a step ends early if its
+//! later parts have nothing to do ([`shortcut`]). Each part says why it was split off
+//! ([`reasons`]).
 //!
-//! Steps that already have regions stay as they are; structured `if` is converted first.
+//! Steps that already have regions stay unchanged. Structured `if` is converted first.
 
 mod apart;
 mod emit;
@@ -56,7 +57,7 @@ pub fn run(program: &mut Program, options: &PassOptions) {
     }
 }
 
-/// The slots up to each exit of a step of flat code, in order, if the step is split (see
+/// Returns the slots up to each exit of a step of flat code, in order, if the step is split (see
 /// [`slots`](crate::analysis::slots)).
 pub(super) fn slots_to_exits(
     step: &Step,
@@ -77,8 +78,8 @@ pub(super) fn slots_to_exits(
     exits.map(|(_, time)| slots[..=(*time / 2) as usize].iter().sum()).collect()
 }
 
-/// A step during splitting: its operations and when they happen, or `None` if it already has
-/// regions.
+/// A step during splitting: its operations and when they happen. The plan is `None` if the step
+/// already has regions.
 struct Planned {
     step: Step,
     plan: Option<Plan>,

@@ -29,18 +29,18 @@ impl PartPorts {
         Self { limits, spans, addresses, used: HashMap::new() }
     }
 
-    /// The bytes of an access.
+    /// Returns the bytes of an access.
     pub fn span(&self, op: usize) -> Option<Span> {
         self.spans[op]
     }
 
-    /// Whether a value differs by a constant number of bytes from another, from which later parts
-    /// compute it again. This way all accesses keep their common root.
+    /// Returns whether a value differs from another by a constant number of bytes. Later parts then
+    /// recompute it from that value. So all accesses keep their common root.
     pub fn is_derived(&self, value: Value) -> bool {
         self.addresses.of(value).root != Some(value)
     }
 
-    /// Serves an access in a part, if a port is available; returns whether it is.
+    /// Serves an access in a part, if a port is available. Returns whether one is.
     pub fn admit(&mut self, part: u32, sort: Sort, span: Span) -> bool {
         let used = self.used.entry((part, sort)).or_default();
         used.push(span);

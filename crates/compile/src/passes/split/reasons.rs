@@ -5,8 +5,8 @@ use wireloom_offloads::registry;
 
 use super::schedule::{Cause, Schedule};
 
-/// For each part of a step, why it could not be merged with the part before it; the first part has
-/// no reason. The operations are those that were scheduled.
+/// Returns for each part of a step why it could not be merged with the previous part. The first
+/// part has no reason. `ops` are the operations that were scheduled.
 pub(super) fn reasons(engine: &Engine, ops: &[Op], schedule: &Schedule) -> Vec<Option<String>> {
     let mut reasons: Vec<Vec<String>> = vec![Vec::new(); schedule.parts as usize];
     for (index, op) in ops.iter().enumerate() {
@@ -35,7 +35,8 @@ pub(super) fn reasons(engine: &Engine, ops: &[Op], schedule: &Schedule) -> Vec<O
         .collect()
 }
 
-/// Whether a packet access is late for a reason of its own, and not because of what it writes.
+/// Returns whether a packet access is late for its own sake, and not because of the value that it
+/// writes.
 fn waits_itself(op: &Op, index: usize, cause: Cause) -> bool {
     match cause {
         Cause::Access(access) => access == index,

@@ -12,8 +12,8 @@
 //!   unless their guards exclude its own.
 //!
 //! Header ports add constraints, since they read when a part begins and write when it ends:
-//! - a read is in a part that can compute its offset from what is available when the part begins,
-//!   and after the parts that change what it reads;
+//! - a read is in a part that can compute its offset from values available when the part begins,
+//!   and after the parts that change the bytes that it reads;
 //! - a part has no more reads and writes than its ports serve ([`ports`](super::ports));
 //! - writes of different ports do not overlap, and an operation that resizes the packet is in no
 //!   part with an earlier write or resize. A write after a resize counts its offset from the new
@@ -35,39 +35,40 @@ use crate::passes::PassOptions;
 use super::ports::PartPorts;
 use super::sink;
 
-/// Why an operation, or the value that it computes, is not earlier: the index of the operation that
+/// Why an operation, or the value that it computes, is not earlier. The index is the operation that
 /// it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// It did not wait.
+    /// The operation did not wait.
     None,
-    /// It uses the reply of a call.
+    /// Uses the reply of a call.
     Reply(usize),
-    /// It uses the result of a change of the packet's size.
+    /// Uses the result of a change of the packet's size.
     Resize(usize),
-    /// It uses the offload that this call uses.
+    /// Uses the offload that this call uses.
     Port(usize),
-    /// It reads what this operation changes in the packet, or changes what it reads.
+    /// Reads packet data that the other operation changes, or changes packet data that the other
+    /// operation reads.
     Packet(usize),
-    /// It is, or uses, an access for which no header port was left.
+    /// Is, or uses, an access that found no free header port.
     Access(usize),
-    /// It is, or uses, a read whose position this operation determines.
+    /// Is, or uses, a read whose position depends on the other operation.
     Offset(usize),
-    /// It resizes the packet, or uses the result, after this change in the same part.
+    /// Resizes the packet, or uses the result of that, after this change in the same part.
     Change(usize),
-    /// It was moved to this part, though it could be in an earlier one.
+    /// The operation was moved to this part, although it could be in an earlier one.
     Later,
-    /// The operations before it are enough for a part.
+    /// The operations before this one fill a part.
     Long,
-    /// It may write the same bytes as this write of another port.
+    /// Might write the same bytes as this write by another port.
     Overlap(usize),
 }
 
-/// The most that a part of a step weighs in software, in operations on 64 bits. Compilers take more
-/// than linear time for long functions, and a part becomes one.
+/// The largest weight of a part of a step in software, in operations on 64 bits. Compilers take
+/// more than linear time for long functions, and a part becomes one function.
 const LONGEST_PART: u32 = 1024;
 
-/// For each operation, the first part that it can be in so that no part is too long.
+/// Returns for each operation the first part that it can be in so that no part is too long.
 fn first_parts(step: &Step, ops: &[Op]) -> Vec<u32> {
     let mut weight = 0;
     let weigh = |op: &Op| {
@@ -95,11 +96,11 @@ pub(super) struct Schedule {
     pub ports: Option<PartPorts>,
     /// Number of parts.
     pub parts: u32,
-    /// Whether the step is split for its length.
+    /// Whether the step is split because of its length.
     pub is_long: bool,
 }
 
-/// The earlier operations that later ones may have to wait for.
+/// An earlier operation that later ones may have to wait for.
 #[derive(Clone)]
 struct Past {
     op: usize,
@@ -115,7 +116,7 @@ struct Scheduler<'a> {
     effects: &'a Effects,
     engine: EngineId,
     schedule: Schedule,
-    /// The first part that each operation can be in; empty if parts may be of any length.
+    /// The first part that each operation can be in. Empty if parts may be of any length.
     first_part: Vec<u32>,
     /// Why each value is not available earlier.
     value_cause: Vec<Cause>,
@@ -125,10 +126,10 @@ struct Scheduler<'a> {
     latest_access: u32,
     /// The distinct changes of the packet so far, each with the latest time and its operation.
     changes: Vec<(Past, u32)>,
-    /// The position in `changes` of each, unless header ports tell accesses apart.
+    /// The position in `changes` of each access, unless header ports distinguish accesses.
     change_of: HashMap<Access, usize>,
-    /// The reads of the packet that a later change may still affect: those of one field together,
-    /// unless header ports tell accesses apart.
+    /// The reads of the packet that a later change may still affect. Reads of one field are kept
+    /// together, unless header ports distinguish accesses.
     open_reads: HashMap<(Access, usize), Vec<usize>>,
     /// The calls of each offload so far, by time.
     calls: HashMap<OffloadId, BTreeMap<u32, Vec<usize>>>,
@@ -201,7 +202,7 @@ fn is_resize(kind: &OpKind) -> bool {
 /// The uses of a context variable or array so far.
 #[derive(Default)]
 struct Uses {
-    /// The first of the latest writes. Later writes come at the same time or later.
+    /// The first of the latest writes. Later writes have the same time or a later one.
     write: Option<usize>,
     /// The latest time of a read or a write.
     latest: u32,
@@ -225,8 +226,8 @@ impl Uses {
     }
 }
 
-/// The guard of an effect, and whether the effect is on the context, which matters only to threads
-/// that continue.
+/// The guard of an effect, and whether the effect is on the context. Context matters only to
+/// threads that continue.
 type EffectGuard = (Option<Value>, bool);
 
 /// The earliest time found so far, and the operation that it waits for.
@@ -314,7 +315,7 @@ impl Scheduler<'_> {
         at.after(self.schedule.value_time[value.index()], self.value_cause[value.index()]);
     }
 
-    /// The cause of the operation's wait, as the cause for its users.
+    /// Returns the cause of the operation's wait, as the cause for its users.
     fn cause_of(&self, op: usize) -> Cause {
         self.schedule.cause[op]
     }
@@ -323,7 +324,8 @@ impl Scheduler<'_> {
         self.guards.exclusive(a, b)
     }
 
-    /// Whether the order of an operation and an earlier one matters, apart from their guards.
+    /// Returns whether the order of an operation and an earlier one matters, without regard to
+    /// their guards.
     fn conflict(&self, past: &Past, index: usize, access: &Access) -> bool {
         let spans =
             self.schedule.ports.as_ref().map(|ports| (ports.span(past.op), ports.span(index)));
@@ -341,7 +343,7 @@ impl Scheduler<'_> {
             .changes
             .iter()
             .filter(|(past, time)| behind(*time) > at.time && self.conflict(past, index, access));
-        // The latest of them, and the first of those.
+        // Wait for the latest change; among several, for the first.
         if let Some((past, time)) = waits.max_by_key(|(past, time)| (*time, Reverse(past.op))) {
             at.after(behind(*time), Cause::Packet(past.op));
         }
@@ -381,7 +383,7 @@ impl Scheduler<'_> {
         for past in past {
             let time = self.schedule.time[past.op];
             let waits = match past.call {
-                // Calls of one part are issued together; a call that changes the packet cannot be
+                // Calls of one part are issued together. A call that changes the packet cannot be
                 // in one part with calls that read it.
                 Some(_) => time + 2,
                 None if past.access.writes() => (time + 1).next_multiple_of(2),
@@ -406,7 +408,7 @@ impl Scheduler<'_> {
 
     fn order_edit(&self, index: usize, access: &Access, at: &mut Earliest) {
         let op = &self.ops[index];
-        // The latest time that an access can delay to.
+        // The latest time to which an access can delay the edit.
         let limit = (self.latest_access | 1) + if self.schedule.ports.is_some() { 2 } else { 0 };
         if limit <= at.time {
             return;
@@ -450,11 +452,11 @@ impl Scheduler<'_> {
         }
     }
 
-    /// The first part in which the results of an operation can be offsets of reads, and the
-    /// operation that determines them.
+    /// Returns the first part in which the results of an operation can be offsets of reads, and the
+    /// operation that determines that part.
     fn offset_part_of(&self, index: usize, access: &Access, time: u32) -> (u32, usize) {
         let op = &self.ops[index];
-        // After the parts that change what it reads.
+        // Wait until after the parts that change its data.
         let behind = |changes: &mut dyn Iterator<Item = usize>| {
             changes
                 .map(|change| (self.schedule.time[change] / 2 + 1, index))
@@ -559,7 +561,7 @@ impl Scheduler<'_> {
             }
             open.retain(|_, reads| !reads.is_empty());
             self.open_reads = open;
-            // Changes of the same field differ in their time alone.
+            // Changes of the same field differ only in their time.
             let same = self.schedule.ports.is_none().then(|| self.change_of.get(&access)).flatten();
             match same.copied() {
                 Some(at) if self.changes[at].1 >= time => {}

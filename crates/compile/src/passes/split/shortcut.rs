@@ -19,7 +19,7 @@ use super::schedule::{Cause, Schedule};
 use crate::analysis::Definitions;
 use crate::analysis::guards::Guards;
 
-/// Maximum number of conditions to test; more are not worth it.
+/// Maximum number of conditions to test. More are not worth it.
 const MOST_GUARDS: usize = 8;
 
 /// Adds exits to the parts of a scheduled step.

@@ -1,10 +1,10 @@
-//! Moves calls to later parts of a scheduled step, so that fewer parts wait for replies, and
-//! replies are not kept longer than the arguments would be.
+//! Moves calls to later parts of a scheduled step, so that fewer parts wait for replies, and so
+//! that replies are not kept longer than the arguments would be.
 //!
 //! The schedule puts each call as early as possible. A call without effect that does not touch the
 //! packet can be as late as the first use of its reply allows. It moves to the last part before
-//! that use which has calls anyway; if it is the only call of its part, it moves to the last
-//! possible part.
+//! that use that has other calls. If it is the only call of its part, it moves to the last possible
+//! part.
 
 use wireloom_ir::{Exit, Op, OpKind, Step, Value};
 
@@ -35,7 +35,7 @@ pub(super) fn sink(
         };
         let shares =
             |index: &usize| shares(&ops[*index], &ops[call]) && can_both_happen(*index, call);
-        // It stays before the later calls of its offload.
+        // The call stays before later calls of its offload.
         let before =
             (call + 1..ops.len()).filter(shares).map(|index| schedule.time[index] / 2).min();
         let last = before.map_or(last, |before| last.min(before.saturating_sub(1)));
@@ -65,7 +65,7 @@ fn shares(a: &Op, b: &Op) -> bool {
     }
 }
 
-/// The last part that a call can be in, so that its reply is in time for all its users.
+/// Returns the last part that a call can be in, so that its reply is in time for all its users.
 fn deadline(
     step: &Step,
     ops: &[Op],
@@ -93,8 +93,8 @@ fn deadline(
     Some(limit.checked_sub(1)? / 2)
 }
 
-/// A variable must be written before its next access, and before the thread continues at another
-/// step.
+/// Returns the latest time of a write. A variable must be written before its next access, and
+/// before the thread continues at another step.
 fn write_deadline(ops: &[Op], schedule: &Schedule, guards: &Guards<'_>, write: usize) -> u32 {
     let OpKind::WriteContext(id, _) = ops[write].kind else {
         unreachable!("the operation is a write")
