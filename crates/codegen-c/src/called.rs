@@ -1,4 +1,4 @@
-//! A called engine: one C function, which runs to its end for each call, with a context of its own.
+//! A called engine: one C function, which runs to its end for each call, with a separate context.
 
 use wireloom_ir::{ContextArray, ContextVar, Engine, EngineKind, Exit, Op, OpKind, Program};
 

@@ -15,9 +15,9 @@ const MOST_COMPARED: usize = 1 << 22;
 
 /// Returns the operations of a step, arranged so that the C code makes few tests. Guards that
 /// always agree become one. If no two exits can happen together, the exit under the guard of the
-/// last edit comes first (they share an `if`), then the exits to other steps, then those that drop
-/// the packet, send it to the CPU or end the call. The last exit has no guard if the exits cover
-/// all cases.
+/// last edit comes first (they share an `if`), then the exits to other steps, then the exits that
+/// drop the packet, send it to the CPU or end the call. The last exit has no guard if the exits
+/// cover all cases.
 pub fn arrange(ops: &[&Op]) -> Vec<Op> {
     let mut ops: Vec<Op> = ops.iter().map(|op| (*op).clone()).collect();
     let first_exit =

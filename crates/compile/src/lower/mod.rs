@@ -93,10 +93,10 @@ impl Lines {
     }
 }
 
-/// The context variables of the leaves of all variables.
+/// The context variables: one for each leaf of each variable.
 struct Context {
     vars: Vec<ir::ContextVar>,
-    /// The first leaf of each context variable.
+    /// The index of the first leaf of each context variable.
     first: HashMap<hir::VarId, usize>,
 }
 

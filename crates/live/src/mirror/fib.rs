@@ -416,7 +416,7 @@ impl Fib {
                 None => alike.or(any),
             };
             match (joins, replaced) {
-                // Routes with and without [`Apart`] have different places.
+                // Routes with and without `Apart` have different places.
                 (Joins::InPlace, Some(at)) if all[at].rank() == rank => all[at] = candidate,
                 (Joins::InPlace, Some(at)) => {
                     all.remove(at);
