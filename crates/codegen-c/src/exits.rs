@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use wireloom_ir::{BinaryOp, Exit, Op, OpKind, UnaryOp, Value};
+use wireloom_ir::{BinaryOp, Exit, Op, OpKind, UnaryOp, Value, ValueInfo};
 
 use super::implied;
 
@@ -84,9 +84,13 @@ pub struct Divided {
 /// The fewest exits that are worth a separate function.
 const FEWEST_IN_REST: usize = 2;
 
-/// Divides the operations of a step. `is_repeatable` says whether a call may be made twice. Returns
+/// Divides the operations of a step with these values. `is_repeatable` says whether a call may be made twice. Returns
 /// `None` if some effect applies to packets that take any exit, or if there are few exits.
-pub fn divide(ops: &[&Op], is_repeatable: impl Fn(&OpKind) -> bool) -> Option<Divided> {
+pub fn divide(
+    ops: &[&Op],
+    values: &[ValueInfo],
+    is_repeatable: impl Fn(&OpKind) -> bool,
+) -> Option<Divided> {
     let ops: Vec<Op> = ops.iter().map(|op| (*op).clone()).collect();
     let tables = Tables::of(&ops)?;
     let is_exit = |op: &&Op| matches!(op.kind, OpKind::Exit(_));
@@ -132,7 +136,7 @@ pub fn divide(ops: &[&Op], is_repeatable: impl Fn(&OpKind) -> bool) -> Option<Di
     let usual: Vec<&Op> = ops.iter().filter(|op| !is_apart(op)).collect();
     let mut usual = arrange(&usual);
     if let Some(guard) = usual.iter().find(|op| is_edit(op)).and_then(|op| op.guard) {
-        implied::shorten(&mut usual, guard);
+        implied::shorten(&mut usual, values, guard);
     }
     Some(Divided { usual, rest })
 }
@@ -337,7 +341,7 @@ main example
         );
         let program = wireloom_ir::parse(&text).expect("step IR");
         let step = &program.engines[program.main.index()].steps[0];
-        let divided = divide(&plan::ops(step).collect::<Vec<_>>(), |_| false)?;
+        let divided = divide(&plan::ops(step).collect::<Vec<_>>(), &step.values, |_| false)?;
         let exits = |ops: &[Op]| ops.iter().filter(|op| matches!(op.kind, OpKind::Exit(_))).count();
         let is_edit = |op: &Op| matches!(op.kind, OpKind::WriteContext(..));
         let rest = &divided.rest;

@@ -5,23 +5,27 @@
 
 use std::collections::HashMap;
 
-use wireloom_bits::Bits;
-use wireloom_ir::{BinaryOp, Op, OpKind, UnaryOp, Value};
+use wireloom_compile::analysis::Definitions;
+use wireloom_compile::analysis::conditions::Comparisons;
+use wireloom_ir::{BinaryOp, Op, OpKind, UnaryOp, Value, ValueInfo};
 
-/// Shortens a guard of these operations. Parts with other uses stay unchanged.
-pub fn shorten(ops: &mut [Op], guard: Value) {
-    let mut shortening = Shortening::new(ops);
+/// Shortens a guard of these operations of a step with these values. Parts with other uses stay
+/// unchanged.
+pub fn shorten(ops: &mut [Op], values: &[ValueInfo], guard: Value) {
+    let mut shortening = Shortening::new(ops, values);
     shortening.learn(guard, true);
-    if shortening.equals.is_empty() {
+    if shortening.known.is_empty() {
         return;
     }
     let shortened = shortening.prune(guard, true, true).unwrap_or(guard);
     let edits = shortening.edits;
-    for (index, operands) in edits {
-        let mut operands = operands.into_iter();
-        ops[index].kind.for_each_operand_mut(|operand| {
-            *operand = operands.next().expect("as many as before");
-        });
+    for op in ops.iter_mut() {
+        if let Some(operands) = op.results.first().and_then(|result| edits.get(result)) {
+            let mut operands = operands.iter();
+            op.kind.for_each_operand_mut(|operand| {
+                *operand = *operands.next().expect("as many as before");
+            });
+        }
     }
     if shortened == guard {
         return;
@@ -39,21 +43,16 @@ pub fn shorten(ops: &mut [Op], guard: Value) {
 }
 
 struct Shortening<'a> {
-    ops: &'a [Op],
-    definition: HashMap<Value, usize>,
+    definitions: Definitions<'a>,
     uses: HashMap<Value, usize>,
-    /// Values that the guard requires to equal a constant, and the comparison that requires it.
-    equals: HashMap<Value, (&'a Bits, Value)>,
-    /// New operands of connectives.
-    edits: HashMap<usize, Vec<Value>>,
+    /// What the guard requires of values.
+    known: Comparisons<'a>,
+    /// New operands of connectives, by their results.
+    edits: HashMap<Value, Vec<Value>>,
 }
 
 impl<'a> Shortening<'a> {
-    fn new(ops: &'a [Op]) -> Self {
-        let results = |(index, op): (usize, &Op)| {
-            op.results.iter().map(|result| (*result, index)).collect::<Vec<_>>()
-        };
-        let definition = ops.iter().enumerate().flat_map(results).collect();
+    fn new(ops: &'a [Op], values: &'a [ValueInfo]) -> Self {
         // Only uses that lead to an effect count.
         let mut uses: HashMap<Value, usize> = HashMap::new();
         for op in ops.iter().rev() {
@@ -64,75 +63,34 @@ impl<'a> Shortening<'a> {
                 }
             }
         }
-        Self { ops, definition, uses, equals: HashMap::new(), edits: HashMap::new() }
-    }
-
-    fn kind(&self, value: Value) -> Option<&'a OpKind> {
-        Some(&self.ops[*self.definition.get(&value)?].kind)
-    }
-
-    fn constant(&self, value: Value) -> Option<&'a Bits> {
-        match self.kind(value)? {
-            OpKind::Const(bits) => Some(bits),
-            _ => None,
-        }
-    }
-
-    /// Returns the value that a comparison compares with a constant, and the constant.
-    fn compared(&self, a: Value, b: Value) -> Option<(Value, &'a Bits)> {
-        let with = |value, constant| Some((value, self.constant(constant)?));
-        with(a, b).or_else(|| with(b, a))
+        let definitions = Definitions::of_ops(ops, values);
+        Self { definitions, uses, known: Comparisons::default(), edits: HashMap::new() }
     }
 
     /// Records which values are constants if this value is `truth`.
     fn learn(&mut self, value: Value, truth: bool) {
-        match (self.kind(value), truth) {
+        match (self.definitions.kind(value), truth) {
             (Some(OpKind::Unary(UnaryOp::Not, a)), _) => self.learn(*a, !truth),
             (Some(OpKind::Binary(BinaryOp::And, a, b)), true)
             | (Some(OpKind::Binary(BinaryOp::Or, a, b)), false) => {
                 self.learn(*a, truth);
                 self.learn(*b, truth);
             }
-            (Some(OpKind::Binary(BinaryOp::Eq, a, b)), true)
-            | (Some(OpKind::Binary(BinaryOp::Ne, a, b)), false) => {
-                if let Some((of, constant)) = self.compared(*a, *b) {
-                    self.equals.entry(of).or_insert((constant, value));
-                }
-            }
-            _ => {}
+            _ => self.known.learn(&self.definitions, value, truth),
         }
-    }
-
-    /// Returns whether a comparison is `truth` because another comparison requires a value to equal
-    /// a constant.
-    fn is_implied(&self, value: Value, truth: bool) -> bool {
-        let Some(OpKind::Binary(op, a, b)) = self.kind(value) else { return false };
-        let Some((of, _)) = self.compared(*a, *b) else { return false };
-        let Some(&(constant, said)) = self.equals.get(&of) else { return false };
-        let operand =
-            |value: Value| if value == of { Some(constant) } else { self.constant(value) };
-        let (Some(x), Some(y)) = (operand(*a), operand(*b)) else { return false };
-        let holds = match op {
-            BinaryOp::Eq => x == y,
-            BinaryOp::Ne => x != y,
-            BinaryOp::Ult => x < y,
-            BinaryOp::Ule => x <= y,
-            _ => return false,
-        };
-        said != value && holds == truth
     }
 
     /// Returns the part that still has to be tested so that a value is `truth`. Returns `None` if
     /// the rest of the guard implies it.
     fn prune(&mut self, value: Value, truth: bool, is_guard: bool) -> Option<Value> {
-        if self.is_implied(value, truth) {
+        if self.known.decide(&self.definitions, value) == Some(truth) {
             return None;
         }
         // A value with other uses must not change.
         if !is_guard && self.uses.get(&value) != Some(&1) {
             return Some(value);
         }
-        let left = match (self.kind(value), truth) {
+        let left = match (self.definitions.kind(value), truth) {
             (Some(OpKind::Unary(UnaryOp::Not, a)), _) => vec![self.prune(*a, !truth, false)?],
             (Some(OpKind::Binary(BinaryOp::And, a, b)), true)
             | (Some(OpKind::Binary(BinaryOp::Or, a, b)), false) => {
@@ -143,7 +101,7 @@ impl<'a> Shortening<'a> {
             }
             _ => return Some(value),
         };
-        self.edits.insert(self.definition[&value], left);
+        self.edits.insert(value, left);
         Some(value)
     }
 }
@@ -184,7 +142,7 @@ main example
         let step = &program.engines[program.main.index()].steps[0];
         let mut ops: Vec<Op> = plan::ops(step).cloned().collect();
         let guard = ops.iter().rev().find_map(|op| op.guard).expect("a guard");
-        shorten(&mut ops, guard);
+        shorten(&mut ops, &step.values, guard);
         let mut asked = Vec::new();
         let mut open: Vec<Value> = ops.iter().filter_map(|op| op.guard).collect();
         while let Some(value) = open.pop() {

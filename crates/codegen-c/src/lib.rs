@@ -11,7 +11,6 @@ pub mod bpf;
 mod call;
 mod called;
 mod calls;
-mod early;
 mod effects;
 mod emitter;
 mod engine;

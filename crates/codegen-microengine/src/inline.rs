@@ -23,13 +23,14 @@ use wireloom_codegen::context::read_unwritten;
 use wireloom_codegen::expand::expanded;
 use wireloom_codegen::refused::Refused;
 use wireloom_codegen::steps::ops;
+use wireloom_compile::passes::exits_first::{Guards, exits_first};
 use wireloom_ir::{
     ArrayId, BinaryOp, Block, Code, ContextId, ContextVar, Engine, EngineKind, Exit,
     MAX_BACKWARD_JUMPS, Offload, OffloadId, OffloadTarget, Op, OpKind, Program, Step, StepId,
     UnaryOp, Value, ValueInfo,
 };
 
-use super::sequence::in_sequence;
+use super::writes;
 
 /// A program whose engine calls no other one.
 pub struct Inlined {
@@ -66,7 +67,11 @@ pub fn inline(program: &Program) -> Result<Inlined, Vec<Refused>> {
     let main = done.swap_remove(program.main.index());
     let mut program = program.clone();
     let mut engine = main.engine;
-    engine.steps = engine.steps.iter().map(|step| in_sequence(&engine, step)).collect();
+    let in_sequence = |step: &Step| match step.code {
+        Code::Regions { .. } => writes::joined(exits_first(&engine, step, Guards::Shorter)),
+        Code::Sequential(_) => step.clone(),
+    };
+    engine.steps = engine.steps.iter().map(in_sequence).collect();
     program.engines[program.main.index()] = engine;
     Ok(Inlined { program, parts: main.parts })
 }

@@ -32,12 +32,12 @@ mod reach;
 mod resize;
 mod routines;
 mod second;
-mod sequence;
 mod spill;
 mod spread;
 mod wide;
 mod window;
 mod words;
+mod writes;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

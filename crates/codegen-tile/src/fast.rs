@@ -8,52 +8,39 @@
 //! ```
 //!
 //! The step IR has no branches: a packet that is dropped goes through all of a step, whose
-//! operations have guards, and its end has an exit for each reason. [`facts`](wireloom_codegen::facts) says what the guards
+//! operations have guards, and its end has an exit for each reason. [`exits`](wireloom_compile::analysis::conditions::exits) says what the guards
 //! and conditions are if none of those exits is taken. [`ordered`] puts operations with effects
 //! after those that do not depend on them, so that most conditions are known before anything
 //! happens that could not be done again.
 
 use std::collections::{HashMap, HashSet};
 
-use wireloom_bits::Bits;
-use wireloom_ir::{BinaryOp, Engine, Meta, OffloadTarget, Op, OpKind, Value};
+use wireloom_compile::analysis::Definitions;
+use wireloom_compile::analysis::conditions::Comparisons;
+use wireloom_compile::analysis::resources::{Resource, changes, reads};
+use wireloom_ir::{Engine, Meta, OffloadTarget, Op, OpKind, Value};
 use wireloom_offloads::registry;
 
 use super::calls;
 
-/// The conditions that need no test because others among these operations are tested: what equals
-/// one constant equals no other.
-pub fn implied(early: &[&Op], facts: &HashMap<Value, bool>) -> HashSet<Value> {
-    let constant = |value: &Value| {
-        early.iter().find_map(|op| match &op.kind {
-            OpKind::Const(bits) if op.results.first() == Some(value) => Some(bits.clone()),
-            _ => None,
-        })
+/// Returns the conditions among these operations that need no test because other ones are tested:
+/// a value that equals one constant equals no other.
+pub fn implied(
+    definitions: &Definitions<'_>,
+    early: &[&Op],
+    facts: &HashMap<Value, bool>,
+) -> HashSet<Value> {
+    let results = || early.iter().filter_map(|op| op.results.first().copied());
+    let mut tested = Comparisons::default();
+    for result in results() {
+        if let Some(bit) = facts.get(&result) {
+            tested.learn(definitions, result, *bit);
+        }
+    }
+    let is_implied = |result: &Value| {
+        facts.contains_key(result) && tested.decide(definitions, *result).is_some()
     };
-    // Each comparison with a constant: its result, what is compared, and whether that is equal.
-    let comparisons: Vec<(Value, Value, Bits, bool)> = early
-        .iter()
-        .filter_map(|op| {
-            let OpKind::Binary(binary @ (BinaryOp::Eq | BinaryOp::Ne), a, b) = &op.kind else {
-                return None;
-            };
-            let (value, constant) = match (constant(a), constant(b)) {
-                (None, Some(constant)) => (*a, constant),
-                (Some(constant), None) => (*b, constant),
-                _ => return None,
-            };
-            let result = *op.results.first()?;
-            let is_equal = *facts.get(&result)? == (*binary == BinaryOp::Eq);
-            Some((result, value, constant, is_equal))
-        })
-        .collect();
-    let follows = |(_, value, constant, is_equal): &&(Value, Value, Bits, bool)| {
-        !is_equal
-            && comparisons
-                .iter()
-                .any(|(_, other, equal, is_equal)| *is_equal && other == value && equal != constant)
-    };
-    comparisons.iter().filter(follows).map(|(result, ..)| *result).collect()
+    results().filter(is_implied).collect()
 }
 
 /// What an operation does besides its result.
@@ -69,37 +56,16 @@ fn has_effect(engine: &Engine, op: &Op) -> bool {
     }
 }
 
-/// Whether an operation changes bytes or length of the packet.
-fn changes_packet(engine: &Engine, op: &Op) -> bool {
-    match &op.kind {
-        OpKind::WritePacket { .. }
-        | OpKind::Insert { .. }
-        | OpKind::Remove { .. }
-        | OpKind::Reset { .. } => true,
-        OpKind::Call { offload, method, .. } => calls::changes_packet(engine, *offload, *method),
-        _ => false,
-    }
-}
-
-/// Whether an operation without an effect must stay after one that has an effect.
+/// Returns whether an operation without an effect must stay after one that has an effect.
 fn depends(engine: &Engine, op: &Op, effect: &Op) -> bool {
-    match (&op.kind, &effect.kind) {
-        (OpKind::ReadContext(read), OpKind::WriteContext(written, _)) => read == written,
-        (OpKind::ReadElement { array, .. }, OpKind::WriteElement { array: written, .. }) => {
-            array == written
-        }
-        (OpKind::ReadMeta(Meta::Egress), OpKind::WriteMeta(..)) => true,
-        (OpKind::ReadPacket { .. } | OpKind::ReadMeta(Meta::Length | Meta::Window), _)
-        // A call may replace the packet by one that was parked.
-        | (OpKind::ReadMeta(_), OpKind::Call { .. }) => changes_packet(engine, effect),
-        (OpKind::Call { offload, .. } | OpKind::Evaluate { offload, .. }, _) => {
-            let is_same =
-                matches!(&effect.kind, OpKind::Call { offload: other, .. } if other == offload);
-            // Some kinds read the packet.
-            is_same || changes_packet(engine, effect)
-        }
-        _ => false,
+    let changed = changes(engine, &effect.kind);
+    if let OpKind::Call { offload, .. } | OpKind::Evaluate { offload, .. } = &op.kind {
+        let is_same =
+            matches!(&effect.kind, OpKind::Call { offload: other, .. } if other == offload);
+        // Some kinds read the packet.
+        return is_same || changed.iter().any(|change| change.covers(Resource::Window));
     }
+    reads(&op.kind).is_some_and(|read| changed.iter().any(|change| change.covers(read)))
 }
 
 /// The operands of an operation, with its guard.

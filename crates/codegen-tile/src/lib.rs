@@ -43,8 +43,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
 use wireloom_codegen::context;
-use wireloom_codegen::facts::facts;
 use wireloom_codegen::steps::{next_step, ops};
+use wireloom_compile::analysis::Definitions;
+use wireloom_compile::analysis::conditions::exits::forwarded;
 use wireloom_ir::{Engine, EngineKind, OffloadTarget, Op, OpKind, Program, Step};
 
 use self::aligned::Aligned;
@@ -191,11 +192,11 @@ pub fn generate(
                 views: 0,
             };
             let (label, all) = (instance.step(at), format!("{}_all", instance.step(at)));
-            let facts = facts(step);
+            let facts = forwarded(step);
             let (ops, early) = fast::ordered(instance.engine, &ops(step));
             let mut ways = Vec::new();
             if style.has_fast_ways && !facts.is_empty() {
-                let implied = fast::implied(&ops[..early], &facts);
+                let implied = fast::implied(&Definitions::of(step), &ops[..early], &facts);
                 let mut way = Lower { implied, ..lower("f", ops.clone(), facts) };
                 match way.step(&label, early, &all) {
                     Ok(()) if way.has_tests => ways.push(way),
@@ -362,7 +363,7 @@ fn begins(engine: &Engine, unwritten: &BTreeSet<usize>, variable: usize) -> bool
 /// The context variables that a step may read before one has written them. Packets that are dropped
 /// go on to no step.
 fn unwritten(engine: &Engine) -> BTreeSet<usize> {
-    let facts: Vec<_> = engine.steps.iter().map(facts).collect();
+    let facts: Vec<_> = engine.steps.iter().map(forwarded).collect();
     context::read_unwritten_if(engine, &|step, _, guard| facts[step].get(&guard) == Some(&true))
 }
 

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use wireloom_ir::{Engine, Exit, Meta, OffloadId, OffloadTarget, Op, OpKind, Step, Value};
 use wireloom_offloads::{StateUse, registry};
 
-use crate::facts::Taken;
 use crate::steps::{next_step, ops};
+use wireloom_compile::analysis::Definitions;
+use wireloom_compile::analysis::conditions::{Holds, exits};
 
 /// Whether threads need the arrival time of their packet.
 pub fn uses_arrival(engine: &Engine) -> bool {
@@ -47,10 +48,7 @@ pub fn emits(engine: &Engine) -> bool {
 /// Returns the variables that may be read before they are written. They must be 0 when a thread
 /// begins.
 pub fn read_unwritten(engine: &Engine) -> BTreeSet<usize> {
-    let taken: Vec<_> = engine.steps.iter().map(taken).collect();
-    read_unwritten_if(engine, &|step, exit, guard| {
-        taken[step][exit].as_ref().is_some_and(|taken| taken.holds(guard))
-    })
+    live(engine).swap_remove(0)
 }
 
 /// Returns the same variables as [`read_unwritten`], for a caller that knows more about guards.
@@ -65,9 +63,11 @@ pub fn read_unwritten_if(
 
 /// For each step, the variables that it or a later one may read before they are written.
 pub fn live(engine: &Engine) -> Vec<BTreeSet<usize>> {
-    let taken: Vec<_> = engine.steps.iter().map(taken).collect();
+    let definitions: Vec<_> = engine.steps.iter().map(Definitions::of).collect();
+    let steps = engine.steps.iter().zip(&definitions);
+    let taken: Vec<_> = steps.map(|(step, definitions)| taken(step, definitions)).collect();
     live_if(engine, &|step, exit, guard| {
-        taken[step][exit].as_ref().is_some_and(|taken| taken.holds(guard))
+        taken[step][exit].as_ref().is_some_and(|taken| holds(taken, guard))
     })
 }
 
@@ -115,9 +115,14 @@ fn reads(step: &Step) -> BTreeSet<usize> {
 
 /// Returns, for each operation that leads to another step, the conditions that hold when it is
 /// taken.
-fn taken(step: &Step) -> Vec<Option<Taken<'_>>> {
-    let ops = ops(step);
-    (0..ops.len()).map(|at| next_step(ops[at]).map(|_| Taken::of(step, &ops, at))).collect()
+fn taken<'a>(step: &Step, definitions: &'a Definitions<'a>) -> Vec<Option<Holds<'a>>> {
+    let at = step.ops().enumerate();
+    at.map(|(at, op)| next_step(op).map(|_| exits::taken(step, definitions, at))).collect()
+}
+
+/// Returns whether a condition is certainly 1.
+fn holds(taken: &Holds<'_>, condition: Value) -> bool {
+    taken.bit(condition).unwrap_or_else(|| !taken.clone().assume(condition, false))
 }
 
 /// Returns the variables in `wanted` that are not certainly written when an exit is taken. A write

@@ -4,7 +4,7 @@ use wireloom_ir::{Engine, Exit, Op, OpKind, Step};
 
 /// Returns the operations of a step in order of execution.
 pub fn ops(step: &Step) -> Vec<&Op> {
-    step.code.blocks().flat_map(|block| &block.ops).collect()
+    step.ops().collect()
 }
 
 /// Returns the step to which an operation passes the packet; `None` if it does not pass it on.

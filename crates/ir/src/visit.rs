@@ -105,6 +105,14 @@ impl OpKind {
     }
 }
 
+impl Step {
+    /// Returns the operations of the step's blocks, in order of execution. The operations of nested
+    /// blocks are not included.
+    pub fn ops(&self) -> impl Iterator<Item = &Op> {
+        self.code.blocks().flat_map(|block| &block.ops)
+    }
+}
+
 impl Block {
     /// Calls `f` for each operation. The operations of nested blocks follow the `if` that contains
     /// them.

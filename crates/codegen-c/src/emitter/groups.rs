@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use wireloom_codegen::files::short_place;
-use wireloom_codegen::resources::{Resource, changes, reads};
+use wireloom_compile::analysis::resources::{Resource, changes, reads};
 use wireloom_ir::{Op, OpKind, Value};
 
 use super::{Content, Effects, Emitter, Group, Line, Local, Made};

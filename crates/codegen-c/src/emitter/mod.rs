@@ -17,7 +17,7 @@ use std::iter::Peekable;
 use std::sync::Arc;
 
 use wireloom_bits::Bits;
-use wireloom_codegen::resources::reads;
+use wireloom_compile::analysis::resources::reads;
 use wireloom_ir::{Engine, Loc, Meta, Op, OpKind, Program, Step, Value};
 
 use super::names::Names;

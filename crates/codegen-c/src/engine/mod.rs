@@ -445,7 +445,8 @@ impl<'a> PacketEngine<'a> {
     fn late_parts(&self, index: usize, comment: String, signature: Signature) -> Vec<Item> {
         let split = &self.splits[index];
         let early: HashSet<usize> = split.early.iter().copied().collect();
-        let ops: Vec<&Op> = plan::ops(&self.engine.steps[index])
+        let step = &self.engine.steps[index];
+        let ops: Vec<&Op> = plan::ops(step)
             .enumerate()
             .filter(|(i, op)| !early.contains(i) || is_free(&op.kind))
             .map(|(_, op)| op)
@@ -455,7 +456,7 @@ impl<'a> PacketEngine<'a> {
         let counted = |body: Vec<Stmt>| {
             self.counted(index).filter(|_| begins).into_iter().chain(body).collect()
         };
-        let Some(divided) = exits::divide(&ops, is_repeatable) else {
+        let Some(divided) = exits::divide(&ops, &step.values, is_repeatable) else {
             let body = self.late_part(index, &exits::arrange(&ops), self.end());
             return self.function(comment, signature, counted(body));
         };

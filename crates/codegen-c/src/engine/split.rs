@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use wireloom_codegen::resources::writes_packet;
+use wireloom_compile::analysis::resources::writes_packet;
 use wireloom_ir::{Engine, Op, OpKind, Step, Value};
 
 use super::super::calls::split_phase;

@@ -1,6 +1,6 @@
 //! Writes the effects of a step as statements: calls, edits and exits.
 
-use wireloom_codegen::resources::{Resource, changes};
+use wireloom_compile::analysis::resources::{Resource, changes};
 use wireloom_ir::{Exit, Meta, Op, OpKind, Value};
 
 use super::super::emitter::{Effects, Emitter};

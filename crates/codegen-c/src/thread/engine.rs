@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use wireloom_codegen::resources::reads_packet;
+use wireloom_compile::analysis::resources::reads_packet;
 use wireloom_ir::{Engine, EngineKind, Exit, OffloadTarget, Op, OpKind, Program, StepId};
 use wireloom_offloads::registry;
 

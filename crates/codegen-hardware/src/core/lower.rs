@@ -9,7 +9,7 @@ mod body;
 use std::collections::HashMap;
 
 use wireloom_bits::Bits;
-use wireloom_compile::analysis::guards::{Guards, Literals};
+use wireloom_compile::analysis::conditions::{Guards, Literals};
 use wireloom_compile::analysis::liveness::{self, ContextSet};
 use wireloom_compile::analysis::ports::{self, Group, StepPorts};
 use wireloom_compile::analysis::{Definitions, is_pure};

@@ -1,7 +1,7 @@
 //! Searches of packets that may have been changed.
 
 use wireloom_compile::analysis::Definitions;
-use wireloom_compile::analysis::guards::Guards;
+use wireloom_compile::analysis::conditions::Guards;
 use wireloom_ir::{Engine, Exit, OffloadTarget, OpKind};
 use wireloom_offloads::registry;
 

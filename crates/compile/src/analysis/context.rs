@@ -10,9 +10,9 @@ use std::rc::Rc;
 use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Code, ContextId, Engine, EngineKind, Op, OpKind, Step, Value};
 
+use super::conditions::Guards;
+use super::conditions::Holds;
 use super::effects::successor;
-use super::guards::Guards;
-use super::holds::Holds;
 use super::known_bits::{self, Known};
 use super::{Definitions, is_pure};
 

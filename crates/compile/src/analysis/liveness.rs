@@ -11,8 +11,8 @@ use std::collections::{BTreeSet, HashMap};
 use wireloom_ir::{Block, ContextId, Engine, EngineKind, Op, OpKind, Step};
 
 use super::Definitions;
+use super::conditions::Guards;
 use super::effects::{successor, successors};
-use super::guards::Guards;
 
 /// A set of context variables.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]

@@ -1,11 +1,10 @@
 //! Analyses for passes and reports. They do not change the program.
 
 pub mod address;
+pub mod conditions;
 pub mod context;
 pub mod depth;
 pub mod effects;
-pub mod guards;
-pub mod holds;
 pub mod known_bits;
 pub mod liveness;
 pub mod loops;
@@ -13,6 +12,7 @@ pub mod order;
 pub mod packet;
 pub mod pipelining;
 pub mod ports;
+pub mod resources;
 pub mod slots;
 pub mod storage;
 
@@ -31,6 +31,15 @@ impl<'a> Definitions<'a> {
         let mut ops = vec![None; step.values.len()];
         step.for_each_op(|op| op.results.iter().for_each(|r| ops[r.index()] = Some(op)));
         Self { ops, values: &step.values }
+    }
+
+    /// Collects the definitions in these operations of a step with these values.
+    pub fn of_ops(ops: &'a [Op], values: &'a [ValueInfo]) -> Self {
+        let mut defined = vec![None; values.len()];
+        for op in ops {
+            op.results.iter().for_each(|result| defined[result.index()] = Some(op));
+        }
+        Self { ops: defined, values }
     }
 
     /// Returns the operation that defines a value, if there is one.

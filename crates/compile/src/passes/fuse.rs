@@ -34,9 +34,9 @@ use wireloom_ir::{
 
 use super::{PassOptions, cse, dce, fold, if_convert, split};
 use crate::analysis::address::Addresses;
+use crate::analysis::conditions::Guards;
 use crate::analysis::context::KnownContext;
 use crate::analysis::effects::{Effects, successor};
-use crate::analysis::guards::Guards;
 use crate::analysis::known_bits::{self, Known};
 use crate::analysis::{Definitions, depth};
 

@@ -8,6 +8,7 @@ pub mod clean;
 pub mod cse;
 pub mod dce;
 pub mod evaluate;
+pub mod exits_first;
 pub mod fields;
 pub mod fold;
 pub mod fuse;

@@ -25,9 +25,9 @@ use wireloom_ir::{
 
 use super::{PassOptions, if_convert};
 use crate::analysis::Definitions;
+use crate::analysis::conditions::Guards;
+use crate::analysis::conditions::Holds;
 use crate::analysis::effects::{Effects, successor};
-use crate::analysis::guards::Guards;
-use crate::analysis::holds::Holds;
 use crate::analysis::liveness::Liveness;
 
 /// Runs over every step.

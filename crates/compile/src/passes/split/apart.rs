@@ -17,7 +17,7 @@
 use wireloom_ir::{BinaryOp, Code, Op, OpKind, Step, UnaryOp, Value, ValueInfo};
 
 use crate::analysis::Definitions;
-use crate::analysis::guards::Guards;
+use crate::analysis::conditions::Guards;
 
 /// A change of the packet in a part: its position in the edit, and its operation in the step being
 /// split.

@@ -17,8 +17,8 @@ use wireloom_ir::{
 
 use super::apart::{self, Change};
 use super::schedule::Schedule;
-use crate::analysis::guards::Guards;
-use crate::analysis::holds::Holds;
+use crate::analysis::conditions::Guards;
+use crate::analysis::conditions::Holds;
 use crate::analysis::{Definitions, is_pure, is_read};
 
 /// A region of a part.

@@ -24,8 +24,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use wireloom_ir::{ArrayId, ContextId, EngineId, Exit, OffloadId, Op, OpKind, Step, Value};
 
+use crate::analysis::conditions::Guards;
 use crate::analysis::effects::{CallEffects, Effects};
-use crate::analysis::guards::Guards;
 use crate::analysis::known_bits::Known;
 use crate::analysis::packet::{Access, Packets};
 use crate::analysis::ports::Sort;

@@ -17,7 +17,7 @@ use wireloom_ir::{BinaryOp, Loc, Op, OpKind, Step, UnaryOp, Value, ValueInfo};
 
 use super::schedule::{Cause, Schedule};
 use crate::analysis::Definitions;
-use crate::analysis::guards::Guards;
+use crate::analysis::conditions::Guards;
 
 /// Maximum number of conditions to test. More are not worth it.
 const MOST_GUARDS: usize = 8;

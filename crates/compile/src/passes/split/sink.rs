@@ -10,7 +10,7 @@ use wireloom_ir::{Exit, Op, OpKind, Step, Value};
 
 use super::schedule::{Cause, Schedule};
 use crate::analysis::Definitions;
-use crate::analysis::guards::Guards;
+use crate::analysis::conditions::Guards;
 use crate::analysis::is_pure;
 
 /// Moves calls of a step; `movable` selects them.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use wireloom_ir::{BinaryOp, OpKind, UnaryOp, Value};
 
-use super::Definitions;
+use super::super::Definitions;
 
 /// Maximum number of open conjunctions and disjunctions that are tried.
 const MOST_TRIALS: usize = 100;
@@ -37,6 +37,8 @@ pub struct Holds<'a> {
     open: Vec<(Value, Value, bool)>,
     /// Cached results for other values. The cache is cleared when more becomes known.
     found: RefCell<HashMap<Value, Option<bool>>>,
+    /// Whether the conditions contradict each other.
+    is_contradictory: bool,
 }
 
 impl<'a> Holds<'a> {
@@ -50,9 +52,40 @@ impl<'a> Holds<'a> {
             known: BTreeMap::new(),
             open: Vec::new(),
             found: RefCell::default(),
+            is_contradictory: false,
         };
         holds.extend(said);
         holds
+    }
+
+    /// Returns whether the conditions certainly cannot all be true.
+    pub fn is_contradictory(&self) -> bool {
+        self.is_contradictory
+    }
+
+    /// Adds that a one-bit value has a bit, and what follows without trials. Returns whether that is
+    /// possible.
+    pub fn assume(&mut self, value: Value, bit: bool) -> bool {
+        self.add(vec![(value, bit)])
+    }
+
+    /// Tries each of these one-bit values by contradiction: a value whose one bit is impossible has
+    /// the other. Repeats that until nothing more becomes known.
+    pub fn probe(&mut self, values: &[Value]) {
+        let mut is_stable = false;
+        while !is_stable && !self.is_contradictory {
+            is_stable = true;
+            for value in values {
+                if self.bit(*value).is_some() {
+                    continue;
+                }
+                let is_possible = |bit| self.clone().assume(*value, bit);
+                if let Some(bit) = [false, true].into_iter().find(|bit| !is_possible(*bit)) {
+                    self.assume(*value, !bit);
+                    is_stable = false;
+                }
+            }
+        }
     }
 
     /// Adds that one-bit values have the given bits, and derives what follows.
@@ -119,7 +152,12 @@ impl<'a> Holds<'a> {
 
     /// Adds facts, and derives what follows without trials. Returns `false` if that contradicts
     /// known facts.
-    fn add(&mut self, mut said: Vec<(Value, bool)>) -> bool {
+    fn add(&mut self, said: Vec<(Value, bool)>) -> bool {
+        self.is_contradictory |= !self.derive(said);
+        !self.is_contradictory
+    }
+
+    fn derive(&mut self, mut said: Vec<(Value, bool)>) -> bool {
         loop {
             while let Some((value, bit)) = said.pop() {
                 if self.known.len() >= MOST_KNOWN {

@@ -1,8 +1,10 @@
-//! Steps with their exits as early as they can be taken.
+//! Places exits as early as they can be taken.
 //!
-//! A step in the form of regions computes the conditions of all its exits, does what they guard, and exits at its end.
-//! In that form a packet that is dropped still runs the whole step, and the conditions of a packet that is not dropped
-//! hold registers to the end of it. Here an exit comes before all effects that do not happen when it is taken:
+//! A step in the form of regions computes the conditions of all its exits, executes the effects that
+//! they guard, and exits at its end. In that form a packet that is dropped still runs the whole step,
+//! and the conditions of a packet that is not dropped hold registers to the end. A processor that
+//! executes a step for one packet does less work if it exits at the first condition that decides.
+//! This pass places each exit before the effects that do not happen when it is taken:
 //!
 //! ```text
 //! %fine = not %short                      drop 1 when %short
@@ -14,42 +16,56 @@
 //! next forward when %good
 //! ```
 //!
-//! After an exit its condition is known to be false, so later guards become shorter or disappear. What excludes what
-//! is found by propagation (`facts.rs`), which has no limit of conditions. Values are computed where they are needed first, and reads
+//! After an exit its condition is known to be false, so later guards become shorter or disappear.
+//! [`Holds`] finds what excludes what. Values are computed where they are needed first, and reads
 //! come before what changes them.
-
-mod writes;
 
 use std::collections::{HashMap, HashSet};
 
-use wireloom_codegen::facts::{conclude, rules};
-use wireloom_codegen::resources::{Resource, changes, reads};
-use wireloom_codegen::steps::ops;
 use wireloom_ir::{BinaryOp, Block, Code, Engine, Op, OpKind, Step, UnaryOp, Value, ValueInfo};
 
-use super::known::is_exit;
+use crate::analysis::Definitions;
+use crate::analysis::conditions::Holds;
+use crate::analysis::resources::{Resource, changes, reads};
 
-/// Comparisons of operations up to which exits move: more take too long.
+/// The most comparisons of operations with which exits move. More take too long.
 const MOST: usize = 4_000_000;
 
-/// Bits in which fields are read together: most commands read 8 words at most.
+/// The bits within which fields are read together. Most memory commands read 8 words at most.
 const NEAR: u32 = 192;
 
-/// A step in a sequence, if it was in regions.
-pub fn in_sequence(engine: &Engine, step: &Step) -> Step {
+/// The most conditions that are compared with a guard.
+const MOST_COMPARED: usize = 24;
+
+/// How far the pass simplifies guards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guards {
+    /// Leaves out parts that are known.
+    Shorter,
+    /// Also leaves out parts that follow from others, and replaces a guard by a single condition that
+    /// equals it after the exits so far.
+    Simplest,
+}
+
+/// Returns a step of regions as a sequence with its exits first. Any other step stays as it is, and
+/// so does a very large one.
+pub fn exits_first(engine: &Engine, step: &Step, guards: Guards) -> Step {
     let Code::Regions { .. } = step.code else { return step.clone() };
-    let own = ops(step);
-    let has_effect = |op: &&&Op| op.kind.has_effect();
+    let own: Vec<&Op> = step.ops().collect();
     let exits = own.iter().filter(|op| is_exit(op)).count();
-    let effects = own.iter().filter(has_effect).count();
+    let effects = own.iter().filter(|op| op.kind.has_effect()).count();
     if exits * effects * own.len() > MOST {
         return step.clone();
     }
-    let mut sequence = Sequence::new(engine, step, &own);
+    let definitions = Definitions::of(step);
+    let mut sequence = Sequence::new(engine, step, &definitions, &own, guards);
     sequence.run();
-    let Sequence { out, mut values, .. } = sequence;
-    let ops = writes::joined(used(out), &mut values);
-    Step { values, code: Code::Sequential(Block { ops }), ..step.clone() }
+    let Sequence { out, values, .. } = sequence;
+    Step { values, code: Code::Sequential(Block { ops: used(out) }), ..step.clone() }
+}
+
+fn is_exit(op: &Op) -> bool {
+    matches!(op.kind, OpKind::Exit(_))
 }
 
 /// Leaves out operations that have no effect and whose results nothing uses.
@@ -70,11 +86,11 @@ struct Sequence<'a> {
     engine: &'a Engine,
     ops: &'a [&'a Op],
     definition: HashMap<Value, usize>,
-    rules: Vec<(&'a Op, Value)>,
+    guards: Guards,
     /// For each exit, the effects that do not happen when it is taken.
     excluded: HashMap<usize, HashSet<usize>>,
-    /// What conditions are, since no exit so far was taken.
-    facts: HashMap<Value, bool>,
+    /// What follows from the fact that no exit so far was taken.
+    facts: Holds<'a>,
     placed: Vec<bool>,
     values: Vec<ValueInfo>,
     /// Shorter conditions, by their operation.
@@ -84,7 +100,13 @@ struct Sequence<'a> {
 }
 
 impl<'a> Sequence<'a> {
-    fn new(engine: &'a Engine, step: &Step, ops: &'a [&'a Op]) -> Self {
+    fn new(
+        engine: &'a Engine,
+        step: &Step,
+        definitions: &'a Definitions<'a>,
+        ops: &'a [&'a Op],
+        guards: Guards,
+    ) -> Self {
         let results = ops.iter().enumerate();
         let definition =
             results.flat_map(|(at, op)| op.results.iter().map(move |value| (*value, at)));
@@ -92,16 +114,15 @@ impl<'a> Sequence<'a> {
             engine,
             ops,
             definition: definition.collect(),
-            rules: rules(step, ops),
+            guards,
             excluded: HashMap::new(),
-            facts: HashMap::new(),
+            facts: Holds::new(definitions, []),
             placed: vec![false; ops.len()],
             values: step.values.clone(),
             made: HashMap::new(),
             inverted: HashMap::new(),
             out: Vec::new(),
         };
-        conclude(&sequence.rules, &mut sequence.facts);
         for exit in (0..ops.len()).filter(|at| is_exit(ops[*at])) {
             let excluded = sequence.excluded_by(exit);
             sequence.excluded.insert(exit, excluded);
@@ -109,26 +130,21 @@ impl<'a> Sequence<'a> {
         sequence
     }
 
-    /// The effects that do not happen when an exit is taken.
+    /// Returns the effects that do not happen when an exit is taken.
     fn excluded_by(&self, exit: usize) -> HashSet<usize> {
         let Some(guard) = self.ops[exit].guard else { return HashSet::new() };
         let mut taken = self.facts.clone();
-        taken.insert(guard, true);
-        if !conclude(&self.rules, &mut taken) {
+        if !taken.assume(guard, true) {
             // It is never taken.
             return (0..self.ops.len()).collect();
         }
         let is_excluded = |other: &usize| {
             let op = self.ops[*other];
             let Some(guard) = op.guard.filter(|_| op.kind.has_effect()) else { return false };
-            taken.get(&guard).copied().map_or_else(
-                || {
-                    let mut both = taken.clone();
-                    both.insert(guard, true);
-                    !conclude(&self.rules, &mut both)
-                },
-                |is| !is,
-            )
+            match taken.bit(guard) {
+                Some(happens) => !happens,
+                None => !taken.clone().assume(guard, true),
+            }
         };
         (0..self.ops.len()).filter(is_excluded).collect()
     }
@@ -249,56 +265,92 @@ impl<'a> Sequence<'a> {
         }
         op.kind.operands().into_iter().for_each(|value| self.place_value(value));
         let guard = op.guard;
-        let holds = |guard: &Value| self.facts.get(guard) == Some(&true);
-        op.guard = guard.filter(|guard| !holds(guard)).map(|guard| self.shorter(guard));
+        let holds = |guard: &Value| self.facts.bit(*guard) == Some(true);
+        op.guard = guard.filter(|guard| !holds(guard)).map(|guard| match self.guards {
+            Guards::Shorter => self.shorter(guard),
+            Guards::Simplest => self.simplest(guard).unwrap_or_else(|| self.shorter(guard)),
+        });
         op.guard.into_iter().for_each(|guard| self.place_value(guard));
         if let (true, Some(guard)) = (is_exit(&op), guard) {
-            self.facts.insert(guard, false);
-            self.settle(guard);
+            self.not_taken(guard);
         }
         self.placed[at] = true;
         self.out.push(op);
     }
 
-    /// Adds what follows from the facts about a condition and those that it is made of: also the opposite of what would
-    /// contradict another one.
-    fn settle(&mut self, condition: Value) {
-        conclude(&self.rules, &mut self.facts);
+    /// Adds what follows if an exit was not taken, also by contradiction for the conditions that its
+    /// guard is made of.
+    fn not_taken(&mut self, guard: Value) {
+        self.facts.assume(guard, false);
+        let made_of = self.made_of(guard);
+        self.facts.probe(&made_of);
+    }
+
+    /// Returns a condition and all that it is made of.
+    fn made_of(&self, condition: Value) -> Vec<Value> {
         let mut made_of = vec![condition];
         let mut at = 0;
         while let Some(value) = made_of.get(at).copied() {
             at += 1;
-            let Some(op) = self.definition.get(&value).map(|at| self.ops[*at]) else { continue };
-            let is_made = matches!(
-                op.kind,
-                OpKind::Unary(UnaryOp::Not, _) | OpKind::Binary(BinaryOp::And | BinaryOp::Or, ..)
-            );
-            if is_made && self.is_bit(value) {
-                let operands = op.kind.operands().into_iter();
-                made_of.extend(
-                    operands.filter(|operand| !made_of.contains(operand)).collect::<Vec<_>>(),
-                );
+            if !self.is_made(value) {
+                continue;
             }
-        }
-        loop {
-            let before = self.facts.len();
-            for value in &made_of {
-                for is in [false, true] {
-                    if self.facts.contains_key(value) {
-                        break;
-                    }
-                    let mut assumed = self.facts.clone();
-                    assumed.insert(*value, is);
-                    if !conclude(&self.rules, &mut assumed) {
-                        self.facts.insert(*value, !is);
-                        conclude(&self.rules, &mut self.facts);
-                    }
+            for operand in self.ops[self.definition[&value]].kind.operands() {
+                if !made_of.contains(&operand) {
+                    made_of.push(operand);
                 }
             }
-            if self.facts.len() == before {
-                return;
-            }
         }
+        made_of
+    }
+
+    /// Returns whether a condition is made of others.
+    fn is_made(&self, value: Value) -> bool {
+        let Some(at) = self.definition.get(&value) else { return false };
+        self.is_bit(value)
+            && matches!(
+                self.ops[*at].kind,
+                OpKind::Unary(UnaryOp::Not, _) | OpKind::Binary(BinaryOp::And | BinaryOp::Or, ..)
+            )
+    }
+
+    /// Returns a single condition that equals a guard, since no exit so far was taken, or the
+    /// negation of one.
+    fn simplest(&mut self, guard: Value) -> Option<Value> {
+        let [yes, no] = [true, false].map(|bit| {
+            let mut holds = self.facts.clone();
+            holds.extend([(guard, bit)]);
+            holds
+        });
+        if yes.is_contradictory() || no.is_contradictory() {
+            return None;
+        }
+        // Those that are made of the fewest others come first. The guard's own operand is no shorter.
+        let mut conditions = self.made_of(guard);
+        conditions.reverse();
+        conditions.sort_by_key(|condition| self.is_made(*condition));
+        let own = match self.ops[self.definition[&guard]].kind {
+            OpKind::Unary(UnaryOp::Not, operand) => operand,
+            _ => guard,
+        };
+        conditions.retain(|condition| ![guard, own].contains(condition));
+        let (condition, bit) =
+            conditions.into_iter().take(MOST_COMPARED).find_map(|condition| {
+                let bit = yes.bit(condition)?;
+                let is_equal = no.bit(condition) == Some(!bit);
+                (is_equal && self.is_available(condition)).then_some((condition, bit))
+            })?;
+        if bit {
+            return Some(condition);
+        }
+        let negated = OpKind::Unary(UnaryOp::Not, condition);
+        let known = self.ops.iter().find(|op| op.kind == negated).map(|op| op.results[0]);
+        Some(known.or_else(|| self.inverted.get(&condition).copied()).unwrap_or_else(|| {
+            let like = self.ops[self.definition[&guard]];
+            let made = self.make(like, negated, &[condition]);
+            self.inverted.insert(condition, made);
+            made
+        }))
     }
 
     fn place_value(&mut self, value: Value) {
@@ -336,8 +388,13 @@ impl<'a> Sequence<'a> {
                 made
             }
             OpKind::Binary(binary @ (BinaryOp::And | BinaryOp::Or), a, b) if self.is_bit(value) => {
-                let neutral = Some(binary == BinaryOp::And);
-                match [a, b].map(|value| self.facts.get(&value).copied() == neutral) {
+                let neutral = binary == BinaryOp::And;
+                match [a, b].map(|value| self.facts.bit(value) == Some(neutral)) {
+                    [true, _] => return self.shorter(b),
+                    [_, true] => return self.shorter(a),
+                    _ => {}
+                }
+                match [(a, b), (b, a)].map(|(one, other)| self.follows(one, other, neutral)) {
                     [true, _] => return self.shorter(b),
                     [_, true] => return self.shorter(a),
                     _ => {}
@@ -356,6 +413,15 @@ impl<'a> Sequence<'a> {
             }
             _ => value,
         }
+    }
+
+    /// Returns whether one condition has a bit whenever another one has it.
+    fn follows(&self, condition: Value, from: Value, bit: bool) -> bool {
+        if self.guards == Guards::Shorter {
+            return false;
+        }
+        let mut assumed = self.facts.clone();
+        assumed.assume(from, bit) && assumed.bit(condition) == Some(bit)
     }
 
     fn is_bit(&self, value: Value) -> bool {
@@ -379,12 +445,12 @@ mod tests {
 
     use super::*;
 
-    /// The effects of the only step of an engine in sequence, each with its guard, and how many other operations there
-    /// are.
+    /// Returns the effects of an engine's only step with its exits first, each with its guard, and
+    /// the number of other operations.
     fn effects(engine: EngineBuilder) -> (Vec<(&'static str, Option<u32>)>, usize) {
         let program = program_of(engine);
         let engine = &program.engines[0];
-        let step = in_sequence(engine, &engine.steps[0]);
+        let step = exits_first(engine, &engine.steps[0], Guards::Simplest);
         let name = |op: &Op| match &op.kind {
             OpKind::WriteContext(..) => "write",
             OpKind::WritePacket { .. } => "packet",
@@ -392,7 +458,7 @@ mod tests {
             OpKind::Exit(Exit::Finish) => "finish",
             other => panic!("{other:?}"),
         };
-        let all = ops(&step);
+        let all: Vec<&Op> = step.ops().collect();
         let effects = all.iter().filter(|op| op.kind.has_effect());
         let effects = effects.map(|op| (name(op), op.guard.map(|guard| guard.0))).collect();
         (effects, all.iter().filter(|op| !op.kind.has_effect()).count())

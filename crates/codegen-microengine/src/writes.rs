@@ -10,10 +10,10 @@
 //! A field that lies outside the window in part is not written, so both are only written together if both are inside.
 
 use wireloom_bits::Bits;
-use wireloom_codegen::resources::{Resource, reads};
-use wireloom_ir::{BinaryOp, Meta, Op, OpKind, UnaryOp, Value, ValueInfo};
+use wireloom_compile::analysis::resources::{Resource, reads};
+use wireloom_ir::{BinaryOp, Block, Code, Meta, Op, OpKind, Step, UnaryOp, Value, ValueInfo};
 
-use super::super::wide::is_wide;
+use super::wide::is_wide;
 
 /// Bits of offsets in a packet, and of the length of the window.
 const OFFSET: u32 = 16;
@@ -34,8 +34,15 @@ impl Write {
     }
 }
 
-/// Joins writes.
-pub fn joined(mut ops: Vec<Op>, values: &mut Vec<ValueInfo>) -> Vec<Op> {
+/// Returns a sequential step with its writes joined.
+pub fn joined(step: Step) -> Step {
+    let Code::Sequential(block) = step.code else { return step };
+    let mut values = step.values;
+    let ops = joined_ops(block.ops, &mut values);
+    Step { values, code: Code::Sequential(Block { ops }), ..step }
+}
+
+fn joined_ops(mut ops: Vec<Op>, values: &mut Vec<ValueInfo>) -> Vec<Op> {
     let mut at = 0;
     while at < ops.len() {
         let found = write(&ops, at, values).and_then(|first| {
@@ -108,9 +115,9 @@ mod tests {
     use wireloom_ir::Exit;
     use wireloom_ir::builder::{EngineBuilder, program_of};
 
-    use super::super::in_sequence;
+    use wireloom_compile::passes::exits_first::{Guards, exits_first};
+
     use super::*;
-    use wireloom_codegen::steps::ops;
 
     /// The first bit of each write to the packet, its width, and whether it has a guard.
     fn writes(fields: &[(u32, u32)], reads_between: bool) -> Vec<(u32, u32, bool)> {
@@ -132,14 +139,14 @@ mod tests {
         });
         let program = program_of(engine);
         let engine = &program.engines[0];
-        let step = in_sequence(engine, &engine.steps[0]);
+        let step = joined(exits_first(engine, &engine.steps[0], Guards::Shorter));
         let write = |op: &&Op| match op.kind {
             OpKind::WritePacket { bit, value, .. } => {
                 Some((bit, step.values[value.index()].width, op.guard.is_some()))
             }
             _ => None,
         };
-        ops(&step).iter().filter_map(write).collect()
+        step.ops().filter_map(|op| write(&op)).collect()
     }
 
     #[test]

@@ -14,7 +14,8 @@ use std::rc::Rc;
 use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, OpKind, UnaryOp, Value};
 
-use super::Definitions;
+use super::super::Definitions;
+use super::comparisons::compared;
 use super::holds::Holds;
 
 /// The depth to which disjunctions are split. A switch over a few labels needs 1.
@@ -96,10 +97,7 @@ impl<'a> Demands<'a> {
         bit: bool,
     ) {
         if let BinaryOp::Eq | BinaryOp::Ne = op
-            && let Some((value, constant)) = definitions
-                .constant(y)
-                .map(|bits| (x, bits))
-                .or_else(|| definitions.constant(x).map(|bits| (y, bits)))
+            && let Some((value, constant)) = compared(definitions, x, y)
         {
             if bit != (op == BinaryOp::Eq) {
                 self.unequal.insert((value, constant));
