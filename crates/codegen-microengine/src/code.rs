@@ -161,7 +161,7 @@ impl Code {
     /// Calls a routine. No register but pinned and shared ones keeps its value.
     pub fn call(&mut self, routine: &Routine) {
         if !self.routines.contains(routine) {
-            self.routines.push(routine.clone());
+            self.routines.push(*routine);
         }
         let name = routine.name();
         let (back, after) = (self.back(&name), self.label());

@@ -6,9 +6,9 @@ use wireloom_bits::Bits;
 use wireloom_codegen::refused::Refused;
 use wireloom_ir::{ArrayId, Op, Value};
 
-use super::code::{Label, Operand, Register, Shift};
-use super::layout::Place;
+use super::code::{Label, Operand, Register};
 use super::lower::Lower;
+use super::memory;
 use super::wide::is_wide;
 use super::words::{self, Words};
 
@@ -52,10 +52,8 @@ impl Lower<'_> {
     fn element(&mut self, array: ArrayId, index: &Words, outside: Label) -> Register {
         let (first, shift) = self.homes.arrays[array.index()];
         let count = self.engine.arrays[array.index()].count;
-        within(self, index, count, outside);
-        let (at, begin) = (self.code.register(), Operand::Number(first));
-        self.code.shift(at, Operand::None, "B", index[0], Shift::Left(shift));
-        self.code.alu(at, at.into(), "+", begin);
+        let at = memory::offset(self.code, index, count, shift, outside);
+        self.code.alu(at, at.into(), "+", Operand::Number(first));
         at
     }
 
@@ -100,19 +98,17 @@ impl Lower<'_> {
         elements: &[Bits],
         index: &Words,
     ) -> Result<(), Refused> {
-        let Some(Place::Elements { unit, base, shift, size }) = self.layout.table(elements) else {
+        let Some(table) = self.layout.table(elements) else {
             return Err(self.refuse(None, "a constant array has no place: SRAM is full".into()));
         };
         let outside = self.code.label();
-        within(self, index, size, outside);
-        let offset = self.code.register();
-        self.code.shift(offset, Operand::None, "B", index[0], Shift::Left(shift));
+        let offset = table.offset(self.code, index, outside);
         let count = words::count(elements.first().map_or(0, Bits::width));
         self.elements(op, count, outside, |lower, first, part| {
             if first > 0 {
                 lower.code.alu(offset, offset.into(), "+", Operand::Number(COMMAND as u32));
             }
-            super::calls::words_at(lower, unit, base, offset, part)
+            table.read(lower.code, offset, part)
         });
         Ok(())
     }
@@ -157,12 +153,4 @@ impl Lower<'_> {
         }
         self.code.place(done);
     }
-}
-
-/// Branches if an index is not less than this.
-fn within(lower: &mut Lower<'_>, index: &Words, count: u32, outside: Label) {
-    let mut limit = vec![Operand::Number(count)];
-    limit.resize(index.len(), Operand::Number(0));
-    words::compare(lower.code, index, &limit);
-    lower.code.branch("br=cout", outside);
 }

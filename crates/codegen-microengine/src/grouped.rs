@@ -1,9 +1,10 @@
 //! Fields at an offset that only the packet tells. Those that share the offset are cut out of the
 //! same words, which are read and aligned once.
 
-use wireloom_ir::{OffloadTarget, Op, OpKind, Value};
+use wireloom_ir::{Op, OpKind, Value};
 
 use super::code::Operand;
+use super::kinds;
 use super::lower::{Lower, Place};
 use super::words::{self, Words};
 
@@ -45,11 +46,8 @@ impl Lower<'_> {
             | OpKind::Insert { .. }
             | OpKind::Remove { .. }
             | OpKind::Reset { .. } => true,
-            OpKind::Call { offload, .. } => match &self.engine.offloads[offload.index()].target {
-                OffloadTarget::Kind(config) => matches!(config.kind.as_str(), "payload" | "park"),
-                OffloadTarget::Engine(_) => true,
-            },
-            _ => false,
+            _ => kinds::called(self.engine, op)
+                .is_some_and(|(kind, method)| kind.changes_window(method)),
         }
     }
 

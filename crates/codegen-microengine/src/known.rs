@@ -3,11 +3,11 @@
 //! read by one command.
 
 use wireloom_codegen::steps::ops;
-use wireloom_ir::{BinaryOp, Engine, Exit, OffloadTarget, Op, OpKind, Value};
-use wireloom_offloads::registry;
+use wireloom_ir::{BinaryOp, Engine, Exit, Op, OpKind, Value};
 
 use super::code::{Operand, Target};
 use super::frame::{self, ARRIVES};
+use super::kinds;
 use super::lower::{Lower, Place};
 use super::wide;
 use super::window::{self, Home};
@@ -64,30 +64,17 @@ pub fn fronts(engine: &Engine) -> Vec<Option<u32>> {
 pub fn moves_front(engine: &Engine, op: &Op) -> bool {
     match &op.kind {
         OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => true,
-        // What is parked may be taken back as another packet. A window that is too short for a
-        // payload after it moves when bytes are appended.
-        OpKind::Call { offload, method, .. } => match &engine.offloads[offload.index()].target {
-            OffloadTarget::Kind(config) if config.kind == "payload" => {
-                let kind = registry::kind(&config.kind);
-                kind.is_none_or(|kind| kind.methods[*method].name == "append")
-            }
-            OffloadTarget::Kind(config) => config.kind == "park",
-            OffloadTarget::Engine { .. } => true,
-        },
-        _ => false,
+        _ => kinds::called(engine, op).is_some_and(|(kind, method)| kind.moves_front(method)),
     }
 }
 
 /// Whether an engine cuts packets, and with them the ends of windows.
 pub fn cuts_windows(engine: &Engine) -> bool {
-    engine.steps.iter().flat_map(ops).any(|op| {
-        let OpKind::Call { offload, method, .. } = &op.kind else { return false };
-        let OffloadTarget::Kind(config) = &engine.offloads[offload.index()].target else {
-            return false;
-        };
-        let kind = registry::kind(&config.kind);
-        kind.is_some_and(|kind| kind.methods[*method].name == "truncate")
-    })
+    engine
+        .steps
+        .iter()
+        .flat_map(ops)
+        .any(|op| kinds::called(engine, op).is_some_and(|(kind, method)| kind.cuts_window(method)))
 }
 
 /// Whether an operation needs neither a command nor a label.

@@ -3,7 +3,7 @@
 //! A thread is a context that takes a packet through all its steps (thread.uc; receive.uc, finish.uc,
 //! send.uc and resume.uc). Steps that do not fit into one control store are spread over engines (`spread`,
 //! chain.uc, handover.uc). [`layout`] places tables in the memories; `lower` writes the steps, with `words`
-//! for values of any width, `frame` for fields of the packet and `calls` for offloads. The result
+//! for values of any width, `frame` for fields of the packet and `kinds` for offloads. The result
 //! is text for the assembler, which finds the places of registers. `second` turns it into one for version
 //! 2.
 
@@ -20,10 +20,12 @@ mod frame;
 mod grouped;
 mod homes;
 mod inline;
+mod kinds;
 mod known;
 pub mod layout;
 mod local;
 mod lower;
+mod memory;
 mod merged;
 mod operations;
 mod order;
@@ -51,7 +53,7 @@ pub use exits::RUNAWAY;
 pub use frame::WORDS as FRAME;
 pub use homes::Local;
 pub use inline::{Inlined, inline};
-pub use layout::{Image, Layout, Memories, Place, Slot, Unit, slots};
+pub use layout::{Image, Layout, Memories, Slot, Unit, slots};
 use lower::Written;
 use merged::merged;
 pub use spread::Cut;

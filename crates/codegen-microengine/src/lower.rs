@@ -444,7 +444,7 @@ impl Lower<'_> {
             | OpKind::Reset { .. } => true,
             OpKind::Remove { offset, .. } => self.constant(*offset) != Some(0),
             OpKind::Exit(_) => false,
-            _ => !calls::is_near(self, op),
+            _ => calls::is_far(self, op),
         }
     }
 
@@ -454,7 +454,7 @@ impl Lower<'_> {
         let Some(gate) = self.order.gate(offload) else { return false };
         let turn = Turn::of(self.code);
         self.code.set(turn.gate, Operand::Number(gate));
-        self.code.call(&Routine::Turn);
+        self.code.call(&Turn::ROUTINE);
         true
     }
 
@@ -463,7 +463,7 @@ impl Lower<'_> {
         for gate in self.order.passed(self.number, to) {
             let pass = Pass::of(self.code);
             self.code.set(pass.gate, Operand::Number(gate));
-            self.code.call(&Routine::Pass);
+            self.code.call(&Pass::ROUTINE);
         }
     }
 }

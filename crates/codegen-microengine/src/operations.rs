@@ -8,7 +8,7 @@ use super::calls;
 use super::code::Operand;
 use super::frame;
 use super::lower::{Lower, Place};
-use super::routines::{Divide, Multiply, RESULT, Routine, give};
+use super::routines::{Divide, Multiply, RESULT, give};
 use super::wide::{is_wide, pieces};
 use super::words::{self, Words};
 
@@ -253,7 +253,7 @@ impl Lower<'_> {
                 let routine = Multiply::of(code);
                 give(code, routine.a, &first);
                 give(code, routine.b, &second);
-                code.call(&Routine::Multiply);
+                code.call(&Multiply::ROUTINE);
                 let words: Words = routine.product.map(|word| code.copy(word.into()).into()).into();
                 words::slice(code, &words, 0, width)
             }
@@ -265,7 +265,7 @@ impl Lower<'_> {
                 give(code, routine.a, &dividend);
                 give(code, routine.b, &second);
                 code.set(routine.bits, Operand::Number(bits));
-                code.call(&Routine::Divide);
+                code.call(&Divide::ROUTINE);
                 let result = if operation == BinaryOp::Udiv { routine.a } else { routine.rest };
                 let words: Words = result.map(|word| code.copy(word.into()).into()).into();
                 words::slice(code, &words, 0, width)

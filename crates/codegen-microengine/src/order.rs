@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use wireloom_codegen::steps::{next_step, ops};
 use wireloom_ir::{Engine, OffloadTarget, Op, OpKind};
-use wireloom_offloads::StateUse;
-use wireloom_offloads::registry;
+use wireloom_offloads::{Config, StateUse, registry};
+
+use super::kinds;
 
 /// The offloads of an engine that are called in the order of packets, and the steps that can reach
 /// them.
@@ -33,10 +34,9 @@ fn used(engine: &Engine, op: &Op) -> Option<(usize, StateUse)> {
 }
 
 /// Whether calls of packets have to come in their order.
-fn is_ordered(kind: &str, uses: &[StateUse]) -> bool {
+fn is_ordered(config: &Config, uses: &[StateUse]) -> bool {
     let has = |state| uses.contains(&state);
-    // Counters are locked, or the memories add to them; bits of filters are set by SRAM itself.
-    let is_atomic = matches!(kind, "counter" | "bloom");
+    let is_atomic = kinds::find(config).is_some_and(|kind| kind.is_atomic());
     has(StateUse::Change) || has(StateUse::Commuting) && (has(StateUse::Read) || !is_atomic)
 }
 
@@ -50,7 +50,7 @@ impl Order {
             }
         }
         let is_ordered = |number: &usize| match &engine.offloads[*number].target {
-            OffloadTarget::Kind(config) => is_ordered(&config.kind, &uses[*number]),
+            OffloadTarget::Kind(config) => is_ordered(config, &uses[*number]),
             OffloadTarget::Engine(_) => false,
         };
         let offloads: Vec<usize> = (0..engine.offloads.len()).filter(is_ordered).collect();

@@ -196,7 +196,7 @@ fn effect(unit: &str, line: &str) -> Effect {
             Effect::None
         }
         ("jump" | "rtn" | "local_csr_rd" | "local_csr_wr" | "ctx_arb" | "nop", _) => Effect::None,
-        _ if ["hash", "br", "mul_"].iter().any(|start| name.starts_with(start)) => Effect::None,
+        _ if ["hash1_", "br", "mul_"].iter().any(|start| name.starts_with(start)) => Effect::None,
         (
             "alu" | "alu_shf" | "dbl_shf" | "immed" | "immed32" | "load_addr" | "ld_field"
             | "ld_field_w_clr" | "find_bset" | "load_bset_result1",

@@ -6,7 +6,7 @@ use super::code::{Code, Label, Operand, Target};
 use super::frame::{self, State};
 use super::known;
 use super::lower::Lower;
-use super::routines::{Clear, Move, Routine};
+use super::routines::{Clear, Move};
 use super::window::{self, Home};
 use super::words::{self, Words};
 
@@ -42,14 +42,14 @@ impl Lower<'_> {
             code.alu(front, front.into(), "-", count);
             code.set(moved.to, front.into());
             code.set(moved.count, offset);
-            code.call(&Routine::Move);
+            code.call(&Move::ROUTINE);
         }
         let (offset, count) = (self.again(at)[0], self.again(bytes)[0]);
         let code = &mut *self.code;
         let clear = Clear::of(code);
         code.alu(clear.from, front.into(), "+", offset);
         code.set(clear.count, count);
-        code.call(&Routine::Clear);
+        code.call(&Clear::ROUTINE);
         code.place(inserted);
         self.whether(refused)
     }
@@ -78,7 +78,7 @@ impl Lower<'_> {
         let clear = Clear::of(code);
         code.set(clear.from, begin.into());
         code.set(clear.count, count);
-        code.call(&Routine::ClearNear);
+        code.call(&Clear::NEAR);
         code.branch("br", inserted);
         code.place(far);
         self.state.home = Home::Either;
@@ -101,7 +101,7 @@ impl Lower<'_> {
         code.set(end, Operand::Number(frame::END));
         code.alu(front, end.into(), "-", window.into());
         code.set(moved.to, front.into());
-        code.call(&Routine::Move);
+        code.call(&Move::ROUTINE);
         self.code.place(room);
     }
 
@@ -126,7 +126,7 @@ impl Lower<'_> {
             code.alu(front, front.into(), "+", count);
             code.set(moved.to, front.into());
             code.set(moved.count, offset);
-            code.call(&Routine::Move);
+            code.call(&Move::ROUTINE);
         }
         self.whether(refused)
     }
@@ -146,7 +146,7 @@ impl Lower<'_> {
         code.alu(front, end.into(), "-", count);
         code.set(clear.from, front.into());
         code.set(payload, Operand::Number(0));
-        code.call(&Routine::Clear);
+        code.call(&Clear::ROUTINE);
         self.whether(refused)
     }
 

@@ -172,7 +172,7 @@ pub struct Cut {
 /// # Errors
 /// The number of a step that is too long for any.
 pub fn cut(engine: &Engine, steps: &[Written], store: usize, chained: usize) -> Result<Cut, usize> {
-    let routines = routines::all(steps.iter().flat_map(|step| step.routines.clone()));
+    let routines = routines::all(steps.iter().flat_map(|step| step.routines.iter().copied()));
     let shared: usize = routines.values().map(|routine| routine.words).sum();
     let whole = steps.iter().map(|step| step.words).sum::<usize>() + shared;
     let runtime = if chained == 0 { RUNTIME_1 } else { RUNTIME };
@@ -344,7 +344,7 @@ fn newly_called(
 ) -> usize {
     let mut words = 0;
     for routine in calls {
-        if called.insert(routine.clone())
+        if called.insert(*routine)
             && let Some(written) = all.get(routine)
         {
             words += written.words + newly_called(&written.routines, all, called);
@@ -438,7 +438,8 @@ impl Cut {
     ) -> String {
         let own = &self.parts[number];
         let mut text = String::new();
-        let called = routines::all(own.iter().flat_map(|step| steps[*step].routines.clone()));
+        let called =
+            routines::all(own.iter().flat_map(|step| steps[*step].routines.iter().copied()));
         let all = own.iter().map(|step| &steps[*step]).chain(called.values());
         let shared: BTreeSet<&String> = all.flat_map(|written| &written.shared).collect();
         for name in shared {

@@ -7,7 +7,7 @@ use wireloom_ir::{BinaryOp, Op, OpKind, UnaryOp, Value};
 use super::code::{Label, Operand, Register, Shift, Target};
 use super::frame::ARGUMENTS;
 use super::lower::{Lower, Place};
-use super::routines::{Long, Routine, SECOND};
+use super::routines::{Long, Product, Quotient, SECOND};
 use super::words::{self, Words};
 
 /// The most words of a value in registers.
@@ -204,7 +204,7 @@ impl Lower<'_> {
         self.code.set(words, Operand::Number(count));
         self.code.set(target, Operand::Number(to));
         let is_product = operation == BinaryOp::Mul;
-        self.code.call(if is_product { &Routine::Product } else { &Routine::Quotient });
+        self.code.call(if is_product { &Product::ROUTINE } else { &Quotient::ROUTINE });
         if operation == BinaryOp::Udiv { ARGUMENTS } else { to }
     }
 

@@ -15,15 +15,15 @@
 //! A window in local memory ends with byte 1472 of the frame, as the longest one that arrives does, and zeros follow.
 
 use wireloom_codegen::steps::{next_step, ops};
-use wireloom_ir::{Engine, OffloadTarget, Op, OpKind, Value};
-use wireloom_offloads::registry;
+use wireloom_ir::{Engine, Op, OpKind, Value};
 
 use super::code::{Code, Label, Operand, Register, Shift, Target};
 use super::frame::{END, State};
 use super::homes::Local;
+use super::kinds;
 use super::local::CONTEXTS;
 use super::lower::Lower;
-use super::routines::Routine;
+use super::routines::TO_FRAME;
 
 /// The word of local memory that says whether the window is in the frame.
 pub const FAR: u32 = 0;
@@ -105,20 +105,7 @@ pub fn after(engine: &Engine, ops: &[&Op], op: &Op, home: Home) -> Home {
 
 /// Whether an operation calls a method that reads or writes bytes of the packet wherever they are.
 pub fn reaches_packet(engine: &Engine, op: &Op) -> bool {
-    let (OpKind::Call { offload, method, .. } | OpKind::Evaluate { offload, method, .. }) =
-        &op.kind
-    else {
-        return false;
-    };
-    let OffloadTarget::Kind(config) = &engine.offloads[offload.index()].target else {
-        return true;
-    };
-    let kind = registry::kind(&config.kind);
-    match config.kind.as_str() {
-        "payload" => kind.is_none_or(|kind| kind.methods[*method].name != "truncate"),
-        "checksum" | "match" | "park" => true,
-        _ => false,
-    }
+    kinds::called(engine, op).is_some_and(|(kind, method)| kind.reaches_packet(method))
 }
 
 /// The value of a constant of a step, wherever it is defined.
@@ -141,7 +128,7 @@ impl Lower<'_> {
             Home::Local => {}
             Home::Either => in_frame(code, done),
         }
-        code.call(&Routine::ToFrame);
+        code.call(&TO_FRAME);
         code.place(done);
         self.state.home = Home::Frame;
     }

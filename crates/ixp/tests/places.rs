@@ -5,7 +5,7 @@ mod written;
 
 use wireloom_bits::Bits;
 use wireloom_codegen_microengine::layout::place;
-use wireloom_codegen_microengine::{FRAME, Memories, Place, Unit, inline};
+use wireloom_codegen_microengine::{FRAME, Memories, Unit, inline};
 use wireloom_isa::microengine::Version;
 use wireloom_ixp::Spec;
 use wireloom_machine::{Configured, Options};
@@ -59,11 +59,8 @@ fn units(spec: &Spec) -> Vec<Unit> {
         frame: FRAME,
     };
     let layout = place(&inlined.program, &mut store, memories).expect("all have a place");
-    let unit = |place: &Place| match place {
-        Place::Elements { unit, .. } => *unit,
-        other => panic!("{other:?}"),
-    };
-    layout.places.iter().map(unit).collect()
+    let regions = layout.regions.iter().flatten();
+    regions.map(|region| region.unit).collect()
 }
 
 #[test]

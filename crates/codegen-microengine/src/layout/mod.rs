@@ -1,10 +1,6 @@
 //! Where the tables of a program are in the memories of the chip, and what is in them at the start.
 
-mod contents;
 mod near;
-mod park;
-pub mod prefixes;
-mod tables;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -14,9 +10,11 @@ use wireloom_codegen::refused::Refused;
 use wireloom_codegen::steps::{first_user, ops};
 use wireloom_ir::{Engine, OpKind, Program};
 use wireloom_isa::microengine::Version;
-use wireloom_offloads::{Config, Content, Instance, Store, registry};
+use wireloom_offloads::{Config, Content, Instance, Store};
 
 use super::first_gate;
+use super::kinds::{self, Check, HashUnit, KindOnMicroengines};
+use super::memory::Elements;
 use super::order::Order;
 use super::words;
 
@@ -71,74 +69,18 @@ impl Unit {
     }
 }
 
-/// Where an offload is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// It has no memory.
-    Nowhere,
-    /// Elements of a power of two of words.
-    Elements {
-        /// The memory.
-        unit: Unit,
-        /// The first word.
-        base: u32,
-        /// The logarithm of the words of an element.
-        shift: u32,
-        /// The number of elements.
-        size: u32,
-    },
-    /// Bits of a filter, 32 to a word.
-    Bits {
-        /// The first word.
-        base: u32,
-    },
-    /// An automaton that finds patterns, in SRAM.
-    Automaton {
-        /// The words with the classes of bytes.
-        classes: u32,
-        /// The row of the first state.
-        start: u32,
-    },
-    /// Meters in SRAM; `routines::meter` has the layout.
-    Meters {
-        /// The first word.
-        base: u32,
-        /// Their number.
-        size: u32,
-    },
-    /// A table from keys to values; `routines::table` has the layout.
-    Table {
-        /// The memory.
-        unit: Unit,
-        /// The first word of its header, or quad word of SDRAM.
-        base: u32,
-    },
-    /// Parked packets in SDRAM; `routines::park` has the layout.
-    Park {
-        /// The first quad word of its header.
-        base: u32,
-    },
-    /// A trie.
-    Trie {
-        /// The memory.
-        unit: Unit,
-        /// The first word of its root.
-        base: u32,
-    },
-}
-
 /// The places of all offloads of the engine that takes packets, and what is in the memories.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
     /// Whether the memories add to a word and return what it was.
     pub adds: bool,
-    /// For each offload.
-    pub places: Vec<Place>,
+    /// For each offload, the words that it has, if it needs memory.
+    pub regions: Vec<Option<Region>>,
     /// The constant arrays, and where they are.
-    pub tables: Vec<(Arc<[Bits]>, Place)>,
-    /// Where the tables of CRC-32 and CRC-32C are, if they are needed.
-    pub checks: [Option<u32>; 2],
-    /// The multipliers of the hash unit for 48 and 64 bits, if it is needed: those of `hash`, which tables use too.
+    pub tables: Vec<(Arc<[Bits]>, Elements)>,
+    /// The first word of the table of each [`Check`], if it is needed.
+    pub checks: [Option<u32>; Check::COUNT],
+    /// The multipliers of the hash unit for 48 and 64 bits, if it is needed.
     pub multiplier: Option<[u64; 2]>,
     /// What is in the memories besides offloads, and does not change.
     pub fixed: Vec<Image>,
@@ -152,8 +94,6 @@ pub struct Layout {
     /// The words of the scratchpad of each thread of version 1, and the first one of all.
     pub near: u32,
     pub first_near: u32,
-    /// The words of each offload, if it has any.
-    regions: Vec<Option<Region>>,
 }
 
 /// Words of a memory from an address on.
@@ -192,19 +132,25 @@ impl Layout {
     pub fn image(&self, number: usize, slot: &mut Slot<'_>) -> Result<Option<Image>, String> {
         let Some(region) = self.regions.get(number).copied().flatten() else { return Ok(None) };
         let multiplier = self.multiplier.map_or(0, |[_, long]| long);
-        let words = contents::image(slot.config, slot.instance, region, multiplier)?;
-        Ok(Some(Image { unit: region.unit, first: region.first, words }))
+        let Some(kind) = kinds::find(slot.config) else { return Ok(None) };
+        let words = kind.image(slot.config, slot.instance, region, multiplier)?;
+        match words.len() > region.words as usize {
+            true => Err(format!("its {} words are more than its {}", words.len(), region.words)),
+            false => Ok(Some(Image { unit: region.unit, first: region.first, words })),
+        }
     }
 
     /// Takes into an offload, by its number, what packets have changed: `word` reads the memories.
     pub fn read_back(&self, number: usize, slot: &mut Slot<'_>, word: impl Fn(Unit, u32) -> u32) {
-        if let Some(place) = self.places.get(number) {
-            contents::read_back(slot.config, slot.instance, *place, word);
+        let region = self.regions.get(number).copied().flatten();
+        if let Some((region, kind)) = region.zip(kinds::find(slot.config)) {
+            let word = |at| word(region.unit, at);
+            kind.read_back(slot.config, slot.instance, region, &word);
         }
     }
 
     /// Where a constant array is.
-    pub fn table(&self, elements: &[Bits]) -> Option<Place> {
+    pub fn table(&self, elements: &[Bits]) -> Option<Elements> {
         let found = self.tables.iter().find(|(table, _)| **table == *elements);
         found.map(|(_, place)| *place)
     }
@@ -338,12 +284,16 @@ pub fn place(
     let mut slots = slots(store);
     layout.regions = near::regions(engine, &slots, memories.version, &mut room);
     for (number, slot) in slots.iter_mut().enumerate() {
-        let placed = shared(slot.config, &mut room, &mut layout).and_then(|()| {
+        let Some(kind) = kinds::find(slot.config) else {
+            refused.push(unsupported(engine, number, &slot.config.kind));
+            continue;
+        };
+        let placed = shared(kind, slot.config, &mut room, &mut layout).and_then(|()| {
             if layout.regions[number].is_some() {
                 return Ok(());
             }
             let most = memories.sram.max(memories.sdram);
-            let Some(wanted) = contents::wanted(slot.config, slot.instance, most)? else {
+            let Some(wanted) = kind.wanted(slot.config, slot.instance, most)? else {
                 return Ok(());
             };
             let words = &wanted.words;
@@ -378,13 +328,12 @@ pub fn place(
         let words = words + spare[unit as usize];
         layout.regions[number] = room.take(&[(unit, words.into())]);
     }
-    if slots.iter().any(|slot| matches!(slot.config.kind.as_str(), "exact" | "park")) {
-        layout.multiplier.get_or_insert_with(default_multipliers);
+    for slot in &slots {
+        let unit = kinds::find(slot.config).map(|kind| kind.hash_unit(slot.config));
+        if let Some(HashUnit::Prefers(multipliers)) = unit {
+            layout.multiplier.get_or_insert(multipliers);
+        }
     }
-    let places = slots.iter().zip(&layout.regions).map(|(slot, region)| {
-        region.map_or(Place::Nowhere, |region| contents::place(slot.config, region))
-    });
-    layout.places = places.collect();
     if refused.is_empty() { Ok(layout) } else { Err(refused) }
 }
 
@@ -401,62 +350,118 @@ fn constant(elements: &Arc<[Bits]>, room: &mut Room, layout: &mut Layout) {
         words.iter_mut().zip(halves).for_each(|(word, half)| *word = half);
     }
     let (shift, size) = (stride.trailing_zeros(), elements.len() as u32);
-    layout.tables.push((elements.clone(), Place::Elements { unit, base: first, shift, size }));
+    layout.tables.push((elements.clone(), Elements { unit, base: first, shift, size }));
     layout.fixed.push(Image { unit, first, words: image });
 }
 
-/// Refuses an offload, with the first step that uses it.
+/// Refuses an offload that has no place, with the first step that uses it.
 fn refuse(engine: &Engine, offload: usize, why: &str) -> Refused {
-    let step = first_user(engine, offload);
+    let name = &engine.offloads[offload].name;
+    refusal(engine, offload, format!("offload `{name}` has no place: {why}"))
+}
+
+/// Refuses an offload of a kind that microengines do not have.
+fn unsupported(engine: &Engine, offload: usize, kind: &str) -> Refused {
+    let name = &engine.offloads[offload].name;
+    refusal(
+        engine,
+        offload,
+        format!("offload `{name}` (kind `{kind}`) is not supported on ixp yet"),
+    )
+}
+
+fn refusal(engine: &Engine, offload: usize, message: String) -> Refused {
     let name = engine.offloads[offload].name.clone();
-    let message = format!("offload `{name}` has no place: {why}");
-    Refused { offload: Some(name), step, message }
+    Refused { offload: Some(name), step: first_user(engine, offload), message }
 }
 
 /// Places what offloads share: the tables of checks, and the multipliers of the hash unit.
-fn shared(config: &Config, room: &mut Room, layout: &mut Layout) -> Result<(), String> {
-    let checks: &[(usize, u32)] = match config.kind.as_str() {
-        "hash" => &[(0, IEEE)],
-        "bloom" => &[(0, IEEE), (1, CASTAGNOLI)],
-        _ => &[],
-    };
-    for (number, polynomial) in checks {
-        if layout.checks[*number].is_none() {
+fn shared(
+    kind: &dyn KindOnMicroengines,
+    config: &Config,
+    room: &mut Room,
+    layout: &mut Layout,
+) -> Result<(), String> {
+    for check in kind.checks() {
+        let first = &mut layout.checks[*check as usize];
+        if first.is_none() {
             let place = room.take(&[(Unit::Sram, 256)]);
             let place = place.ok_or("the table of a check does not fit into SRAM")?;
-            layout.checks[*number] = Some(place.first);
-            let words = check_table(*polynomial);
+            *first = Some(place.first);
+            let words = check.table();
             layout.fixed.push(Image { unit: place.unit, first: place.first, words });
         }
     }
-    if config.kind == "hash" {
-        let own = ["multiplier48", "multiplier64"].map(|name| config.param(name).low_u64());
-        if *layout.multiplier.get_or_insert(own) != own {
-            return Err(
-                "the hash unit has one multiplier for each width, and another offload has \
-                        others"
-                    .into(),
-            );
-        }
+    if let HashUnit::Requires(own) = kind.hash_unit(config)
+        && *layout.multiplier.get_or_insert(own) != own
+    {
+        return Err("the hash unit has one multiplier for each width, and another offload has \
+                    others"
+            .into());
     }
     Ok(())
 }
 
-/// The multipliers of a `hash` that does not say others.
-fn default_multipliers() -> [u64; 2] {
-    let kind = registry::kind("hash").expect("a kind of the registry");
-    ["multiplier48", "multiplier64"].map(|name| {
-        let param = kind.params.iter().find(|param| param.name == name);
-        param.and_then(|param| param.default).expect("a parameter with a value of its own")
-    })
-}
+#[cfg(test)]
+mod tests {
+    use wireloom_ir::Exit;
+    use wireloom_ir::builder::{EngineBuilder, program_of};
 
-/// The polynomials of CRC-32 and CRC-32C, reflected.
-const IEEE: u32 = 0xedb8_8320;
-const CASTAGNOLI: u32 = 0x82f6_3b78;
+    use super::super::FRAME;
+    use super::super::kinds::tests::config;
+    use super::*;
 
-/// The check of each byte.
-fn check_table(polynomial: u32) -> Vec<u32> {
-    let step = |check: u32, _| if check & 1 == 1 { check >> 1 ^ polynomial } else { check >> 1 };
-    (0..256).map(|byte| (0..8).fold(byte, step)).collect()
+    const MEMORIES: Memories = Memories {
+        sram: 1 << 20,
+        sdram: 1 << 21,
+        scratch: 1 << 10,
+        version: Version::One,
+        threads: 16,
+        frame: FRAME,
+    };
+
+    /// Places offloads with these declarations.
+    fn placed(configs: &[Config]) -> Result<Layout, Vec<Refused>> {
+        let mut engine = EngineBuilder::packet("e");
+        for (number, config) in configs.iter().enumerate() {
+            engine.offload(&format!("o{number}"), config.clone());
+        }
+        engine.step("only", |s| s.exit(Exit::Finish));
+        let program = program_of(engine);
+        let mut store = wireloom_ir::store(&program).expect("a store");
+        // A kind that no registry has, with the state of another one.
+        for slot in &mut store.slots {
+            if let Content::Kind { config, .. } = &mut slot.content
+                && config.params.contains_key("unknown")
+            {
+                config.kind = "sketch".into();
+            }
+        }
+        place(&program, &mut store, MEMORIES)
+    }
+
+    fn hash(multiplier64: u64) -> Config {
+        config("hash", Some(32), None, &[("multiplier64", multiplier64)])
+    }
+
+    #[test]
+    fn a_kind_that_microengines_do_not_have_is_refused_by_name() {
+        let mut sketch = config("clock", None, None, &[]);
+        sketch.params.insert("unknown".into(), Bits::new(1, 1));
+        let refused = placed(&[hash(3), sketch]).expect_err("a refusal");
+        let messages: Vec<&str> = refused.iter().map(|refused| &*refused.message).collect();
+        assert_eq!(messages, ["offload `o1` (kind `sketch`) is not supported on ixp yet"]);
+    }
+
+    #[test]
+    fn offloads_share_the_hash_unit_and_the_tables_of_checks() {
+        let bloom = config("bloom", Some(32), None, &[("size", 64)]);
+        let exact = config("exact", Some(32), Some(32), &[("size", 4)]);
+        let layout = placed(&[exact, hash(3), bloom, hash(3)]).expect("all have a place");
+        assert_eq!(layout.multiplier.map(|[_, long]| long), Some(3));
+        assert!(layout.checks.iter().all(Option::is_some));
+        assert_eq!(layout.fixed.len(), 2);
+        let refused = placed(&[hash(3), hash(5)]).expect_err("a refusal");
+        assert_eq!(refused[0].offload.as_deref(), Some("o1"));
+    }
 }

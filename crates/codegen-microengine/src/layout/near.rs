@@ -13,8 +13,9 @@ use wireloom_ir::{Engine, OpKind};
 use wireloom_isa::microengine::Version;
 
 use super::super::homes;
+use super::super::kinds;
 use super::super::spread::visits;
-use super::{Region, Room, Slot, Unit, contents};
+use super::{Region, Room, Slot, Unit};
 
 /// Words of a thread at most, fewer than that are of no use, and their number is a multiple of this.
 const MOST: u32 = 40;
@@ -39,13 +40,9 @@ pub(super) fn regions(
     let calls = calls(engine);
     let mut wanted: Vec<(usize, u64, f64)> = Vec::new();
     for (number, slot) in slots.iter().enumerate() {
-        let may_be_near = match slot.config.kind.as_str() {
-            "array" => true,
-            "counter" => version == Version::Two,
-            _ => false,
-        };
-        if may_be_near && calls[number] > 0.0 {
-            let words = contents::elements(slot.config);
+        if calls[number] > 0.0 {
+            let kind = kinds::find(slot.config);
+            let words = kind.and_then(|kind| kind.scratchpad_words(slot.config, version));
             wanted.extend(words.map(|words| (number, words, calls[number] / words as f64)));
         }
     }

@@ -2,18 +2,20 @@
 //! made bit by bit, as quotients are everywhere.
 
 use super::super::code::{Code, Operand, Register, Shift, Target};
-use super::super::frame::State;
 use super::super::words;
-use super::{Routine, keep};
+use super::Routine;
 
 /// The low word and the high word of a number.
-type Pair = [Register; 2];
+pub type Pair = [Register; 2];
 
-fn pair(code: &mut Code, name: &str, is_a: bool) -> Pair {
+/// The registers of a number that routines and their callers share under this name, in bank A if so
+/// said.
+pub fn pair(code: &mut Code, name: &str, is_a: bool) -> Pair {
     ["0", "1"].map(|word| code.shared(&format!("{name}_{word}"), is_a))
 }
 
-fn both(pair: Pair) -> [Operand; 2] {
+/// The words of a number as operands.
+pub fn both(pair: Pair) -> [Operand; 2] {
     pair.map(Operand::from)
 }
 
@@ -35,6 +37,8 @@ pub struct Multiply {
 }
 
 impl Multiply {
+    pub const ROUTINE: Routine = Routine::new(0, "Multiply", |code, _| Self::of(code).write(code));
+
     /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         let pairs = [("multiply_a", true), ("multiply_b", true), ("product", false)];
@@ -42,7 +46,7 @@ impl Multiply {
         Self { a, b, product }
     }
 
-    pub(super) fn write(&self, code: &mut Code) {
+    fn write(&self, code: &mut Code) {
         let Self { a, b, product } = *self;
         code.line("#ifdef VERSION_2");
         by_multiplier(code);
@@ -92,6 +96,8 @@ pub struct Divide {
 }
 
 impl Divide {
+    pub const ROUTINE: Routine = Routine::new(1, "Divide", |code, _| Self::of(code).write(code));
+
     /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         let pairs = [("divide_a", false), ("divide_b", true), ("divide_rest", false)];
@@ -99,7 +105,7 @@ impl Divide {
         Self { a, b, rest, bits: code.shared("divide_bits", true) }
     }
 
-    pub(super) fn write(&self, code: &mut Code) {
+    fn write(&self, code: &mut Code) {
         let Self { a, b, rest, bits } = *self;
         let (next, fits, less) = (code.label(), code.label(), code.label());
         rest.iter().for_each(|word| code.set(*word, Operand::Number(0)));
@@ -128,51 +134,4 @@ pub fn give(code: &mut Code, pair: Pair, value: &words::Words) {
     for (index, register) in pair.iter().enumerate() {
         code.set(*register, value.get(index).copied().unwrap_or(Operand::Number(0)));
     }
-}
-
-/// A number of SplitMix64: output `index` of the generator with a seed.
-pub struct Mix {
-    /// The seed; then the number.
-    pub value: Pair,
-    /// The index.
-    pub index: Pair,
-}
-
-impl Mix {
-    /// Its registers.
-    pub fn of(code: &mut Code) -> Self {
-        Self { value: pair(code, "mix_value", true), index: Multiply::of(code).a }
-    }
-
-    pub(super) fn write(&self, code: &mut Code, state: State) {
-        let Self { value, index } = *self;
-        let Multiply { a, b, product } = Multiply::of(code);
-        let by = |code: &mut Code, factor: u64| {
-            code.set(b[0], Operand::Number(factor as u32));
-            code.set(b[1], Operand::Number((factor >> 32) as u32));
-            keep(code, state, &value, &Routine::Multiply);
-        };
-        let one = [Operand::Number(1), Operand::Number(0)];
-        code.chain(&index.map(Target::from), "+", "+carry", &both(index), &one);
-        by(code, 0x9e37_79b9_7f4a_7c15);
-        code.chain(&value.map(Target::from), "+", "+carry", &both(value), &both(product));
-        for (shift, factor) in [(30, 0xbf58_476d_1ce4_e5b9), (27, 0x94d0_49bb_1331_11eb)] {
-            mixed(code, value, shift);
-            code.set(a[0], value[0].into());
-            code.set(a[1], value[1].into());
-            by(code, factor);
-            code.set(value[0], product[0].into());
-            code.set(value[1], product[1].into());
-        }
-        mixed(code, value, 31);
-    }
-}
-
-/// `value ^= value >> shift`, by less than 32.
-fn mixed(code: &mut Code, value: Pair, shift: u32) {
-    let (low, high) = (code.register(), code.register());
-    code.double_shift(low, value[1].into(), value[0].into(), shift);
-    code.shift(high, Operand::None, "B", value[1].into(), Shift::Right(shift));
-    code.alu(value[0], value[0].into(), "XOR", low.into());
-    code.alu(value[1], value[1].into(), "XOR", high.into());
 }

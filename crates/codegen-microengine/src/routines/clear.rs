@@ -2,6 +2,7 @@
 
 use super::super::code::{Code, Operand, Register, Shift, Target};
 use super::super::frame::State;
+use super::Routine;
 
 /// Clears bytes of the frame.
 pub struct Clear {
@@ -12,12 +13,15 @@ pub struct Clear {
 }
 
 impl Clear {
+    pub const ROUTINE: Routine =
+        Routine::new(11, "Clear", |code, state| Self::of(code).write(code, state));
+
     /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         Self { from: code.shared("clear_from", true), count: code.shared("clear_count", false) }
     }
 
-    pub(super) fn write(&self, code: &mut Code, state: State) {
+    fn write(&self, code: &mut Code, state: State) {
         let Self { from, count } = *self;
         let number = Operand::Number;
         let (next, done) = (code.label(), code.label());

@@ -3,7 +3,7 @@
 use super::super::code::{Code, Operand, Register, Shift, Target};
 use super::super::frame::{END, State};
 use super::super::words;
-use super::{Routine, keep};
+use super::Routine;
 
 /// `word` = four bytes of the packet from byte `at` on, the first one in the highest bits; bytes
 /// past the end are 0. Then `at` is four more.
@@ -15,12 +15,15 @@ pub struct Fetch {
 }
 
 impl Fetch {
+    pub const ROUTINE: Routine =
+        Routine::new(30, "Fetch", |code, state| Self::of(code).write(code, state));
+
     /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         Self { at: code.shared("fetch_at", true), word: code.shared("fetch_word", false) }
     }
 
-    pub(super) fn write(&self, code: &mut Code, state: State) {
+    fn write(&self, code: &mut Code, state: State) {
         let Self { at, word } = *self;
         let number = Operand::Number;
         let (past, done) = (code.label(), code.label());
@@ -89,85 +92,4 @@ fn shifts(code: &mut Code, byte: Register, left: Register, right: Register) {
     code.alu(left, byte.into(), "AND", Operand::Number(3));
     code.shift(left, Operand::None, "B", left.into(), Shift::Left(3));
     code.alu(right, Operand::Number(31), "-", left.into());
-}
-
-/// Reads words of the packet into the frame.
-pub struct Gather {
-    /// The first byte.
-    pub at: Register,
-    /// The word of the frame for the last four bytes: those before them follow it.
-    pub to: Register,
-    /// Words.
-    pub count: Register,
-}
-
-impl Gather {
-    /// Its registers.
-    pub fn of(code: &mut Code) -> Self {
-        let to = code.shared("gather_to", true);
-        Self { at: Fetch::of(code).at, to, count: code.shared("gather_count", false) }
-    }
-
-    pub(super) fn write(&self, code: &mut Code, state: State) {
-        let Self { to, count, .. } = *self;
-        let next = code.label();
-        let word = Fetch::of(code).word;
-        code.place(next);
-        code.alu(count, count.into(), "-", Operand::Number(1));
-        keep(code, state, &[to, count], &Routine::Fetch);
-        let place = code.register();
-        code.alu(place, to.into(), "+", count.into());
-        state.store(code, place.into(), &[word.into()]);
-        code.alu(Target::None, count.into(), "-", Operand::Number(0));
-        code.branch("br!=0", next);
-    }
-}
-
-/// Adds words of 16 bits of the packet, with end-around carry (RFC 1071).
-pub struct Sum {
-    /// The first byte.
-    pub at: Register,
-    /// The byte after the last one, at most the length of the packet.
-    pub end: Register,
-    /// The sum so far, then with them.
-    pub sum: Register,
-}
-
-impl Sum {
-    /// Its registers.
-    pub fn of(code: &mut Code) -> Self {
-        let (end, sum) = (code.shared("sum_end", true), code.shared("sum", false));
-        Self { at: Fetch::of(code).at, end, sum }
-    }
-
-    pub(super) fn write(&self, code: &mut Code, state: State) {
-        let Self { at, end, sum } = *self;
-        let word = Fetch::of(code).word;
-        let (next, done, whole) = (code.label(), code.label(), code.label());
-        let (rest, part) = (code.register(), code.register());
-        code.place(next);
-        code.alu(Target::None, at.into(), "-", end.into());
-        code.branch("br>=0", done);
-        keep(code, state, &[end, sum], &Routine::Fetch);
-        // `at` is four more now.
-        code.alu(rest, at.into(), "-", end.into());
-        code.branch("br<=0", whole);
-        code.shift(rest, Operand::None, "B", rest.into(), Shift::Left(3));
-        code.shift_by(word, Operand::None, "B", word.into(), Shift::RightIndirect, rest);
-        code.shift_by(word, Operand::None, "B", word.into(), Shift::LeftIndirect, rest);
-        code.place(whole);
-        code.shift(part, Operand::None, "B", word.into(), Shift::Right(16));
-        code.alu(sum, sum.into(), "+", part.into());
-        code.shift(part, Operand::None, "B", word.into(), Shift::Left(16));
-        code.shift(part, Operand::None, "B", part.into(), Shift::Right(16));
-        code.alu(sum, sum.into(), "+", part.into());
-        code.branch("br", next);
-        code.place(done);
-        for _ in 0..2 {
-            code.shift(part, Operand::None, "B", sum.into(), Shift::Right(16));
-            code.shift(sum, Operand::None, "B", sum.into(), Shift::Left(16));
-            code.shift(sum, Operand::None, "B", sum.into(), Shift::Right(16));
-            code.alu(sum, sum.into(), "+", part.into());
-        }
-    }
 }

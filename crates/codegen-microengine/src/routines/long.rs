@@ -41,7 +41,9 @@ fn branch_less(code: &mut Code, a: Register, b: Register, to: Label) {
 pub struct Product;
 
 impl Product {
-    pub(super) fn write(code: &mut Code, state: State) {
+    pub const ROUTINE: Routine = Routine::new(2, "Product", Self::write);
+
+    fn write(code: &mut Code, state: State) {
         let Long { words, to } = Long::of(code);
         let Multiply { a, b, product } = Multiply::of(code);
         let (column, term) = (code.label(), code.label());
@@ -62,7 +64,7 @@ impl Product {
         load(code, state, b[0], at);
         [a[1], b[1]].iter().for_each(|word| code.set(*word, none));
         let kept = [number, index, words, to, sum[0], sum[1], sum[2]];
-        keep(code, state, &kept, &Routine::Multiply);
+        keep(code, state, &kept, &Multiply::ROUTINE);
         code.set(zero, none);
         let terms = [product[0], product[1], zero].map(Operand::from);
         code.chain(&sum.map(Target::from), "+", "+carry", &sum.map(Operand::from), &terms);
@@ -84,7 +86,9 @@ impl Product {
 pub struct Quotient;
 
 impl Quotient {
-    pub(super) fn write(code: &mut Code, state: State) {
+    pub const ROUTINE: Routine = Routine::new(3, "Quotient", Self::write);
+
+    fn write(code: &mut Code, state: State) {
         let Long { words, to } = Long::of(code);
         let [clear, word, bit, shift, take, skip] = [(); 6].map(|()| code.label());
         let [left, dividend, bits, quotient] = [(); 4].map(|()| code.register());

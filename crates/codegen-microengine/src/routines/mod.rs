@@ -5,19 +5,14 @@
 //! register of the routine, so a routine does not call itself.
 
 mod arithmetic;
-mod checks;
 mod clear;
 mod fetch;
 mod long;
-pub mod meter;
 mod near;
 mod order;
 mod packet;
-pub mod park;
-mod put;
-mod scan;
-pub mod table;
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::code::{Code, Operand, Register, Shift};
@@ -26,19 +21,17 @@ use super::layout::Unit;
 use super::lower::Written;
 use super::words;
 
-pub use arithmetic::{Divide, Mix, Multiply, give};
-pub use checks::{Bucket, Crc, Reduce};
+pub use arithmetic::{Divide, Multiply, Pair, both, give, pair};
 pub use clear::Clear;
-pub use fetch::{Fetch, Gather, Sum};
-pub use long::{Long, RESULT, SECOND};
+pub use fetch::Fetch;
+pub use long::{Long, Product, Quotient, RESULT, SECOND};
+pub use near::TO_FRAME;
 pub use order::{Pass, Turn};
 pub use packet::Move;
-pub use put::Put;
-pub use scan::Scan;
 
 /// The granule of SDRAM at which the thread's buffer begins, after 0 to 3 rows of 2 KB that are left free
 /// (receive.uc).
-fn buffer(code: &mut Code) -> Register {
+pub fn buffer(code: &mut Code) -> Register {
     let (buffer, thread) = (code.register(), code.pinned(0));
     code.alu(buffer, thread.into(), "AND", Operand::Number(3));
     code.shift(buffer, Operand::None, "B", buffer.into(), Shift::Left(8));
@@ -46,138 +39,100 @@ fn buffer(code: &mut Code) -> Register {
     buffer
 }
 
-/// A routine.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Routine {
-    /// [`Multiply`]
-    Multiply,
-    /// [`Divide`]
-    Divide,
-    /// [`long::Product`]
-    Product,
-    /// [`long::Quotient`]
-    Quotient,
-    /// [`Move`]
-    Move,
-    /// [`Clear`]
-    Clear,
-    /// [`Clear`], in local memory.
-    ClearNear,
-    /// Moves the window from local memory to the frame.
-    ToFrame,
-    /// [`Crc`]
-    Crc,
-    /// [`Bucket`]
-    Bucket,
-    /// [`Fetch`]
-    Fetch,
-    /// [`Gather`]
-    Gather,
-    /// [`Sum`]
-    Sum,
-    /// [`Put`]
-    Put,
-    /// [`Scan`]
-    Scan,
-    /// [`Turn`]
-    Turn,
-    /// [`Pass`]
-    Pass,
-    /// [`Mix`]
-    Mix,
-    /// [`table::Find`]
-    Find(Unit),
-    /// [`table::Advance`]
-    Advance(Unit),
-    /// [`table::Touch`]
-    Touch(Unit),
-    /// [`table::Unlink`]
-    Unlink(Unit),
-    /// [`table::Enter`]
-    Enter(Unit),
-    /// [`table::Sweep`]
-    Sweep(Unit),
-    /// [`table::Sweep`] of parked packets.
-    SweepParked,
-    /// [`park::Enqueue`]
-    Enqueue,
-    /// [`park::Dequeue`]
-    Dequeue,
-    /// [`park::Keep`]
-    Keep,
-    /// [`park::Take`]
-    Take,
-    /// [`meter::Tokens`]
-    Tokens,
-    /// [`meter::Meter`] of one rate.
-    MeterOne,
-    /// [`meter::Meter`] of two rates.
-    MeterTwo,
-    /// [`Reduce`], modulo the generator of 48 bits.
-    Reduce48,
-    /// [`Reduce`], modulo the generator of 64 bits.
-    Reduce64,
+/// A routine in microcode.
+#[derive(Clone, Copy, Debug)]
+pub struct Routine {
+    /// The position in the text of a program, relative to other routines: smaller numbers first. It
+    /// has no other effect.
+    order: u32,
+    name: &'static str,
+    body: Body,
+}
+
+/// Writes a routine after its label, up to the return.
+#[derive(Clone, Copy, Debug)]
+enum Body {
+    Plain(fn(&mut Code, State)),
+    /// For data in this memory. There is one copy of the routine for each memory.
+    In(Unit, fn(&mut Code, State, Unit)),
 }
 
 impl Routine {
-    /// Its label.
+    /// Returns a routine whose instructions are the same in every program.
+    pub const fn new(order: u32, name: &'static str, write: fn(&mut Code, State)) -> Self {
+        Self { order, name, body: Body::Plain(write) }
+    }
+
+    /// Returns the copy of a routine for data in one memory.
+    pub const fn in_memory(
+        order: u32,
+        name: &'static str,
+        unit: Unit,
+        write: fn(&mut Code, State, Unit),
+    ) -> Self {
+        Self { order, name, body: Body::In(unit, write) }
+    }
+
+    fn unit(&self) -> Option<Unit> {
+        match self.body {
+            Body::Plain(_) => None,
+            Body::In(unit, _) => Some(unit),
+        }
+    }
+
+    fn key(&self) -> (u32, &'static str, Option<Unit>) {
+        (self.order, self.name, self.unit())
+    }
+
+    /// Returns the label at which the routine begins.
     pub fn label(&self) -> String {
         format!("routine_{}", self.name())
     }
 
-    /// Its name.
+    /// Returns the name that labels and registers have: in lower case, with the memory.
     pub fn name(&self) -> String {
-        // Its memory is in parentheses.
-        format!("{self:?}").to_lowercase().replace('(', "_").replace(')', "")
+        let name = self.name.to_lowercase();
+        match self.unit() {
+            None => name,
+            Some(unit) => format!("{name}_{}", unit.name()),
+        }
     }
 
-    /// The routine in microcode. `number` tells its labels from those of others.
+    /// Returns the routine in microcode. `number` distinguishes its labels from other labels.
     pub fn written(&self, number: usize) -> Written {
         let mut code = Code::new(number, &frame::PINNED);
         let state = State::of(&code);
-        code.line(&format!("; {self:?}"));
+        code.line(&match self.unit() {
+            None => format!("; {}", self.name),
+            Some(unit) => format!("; {}({unit:?})", self.name),
+        });
         code.line(&format!("{}#:", self.label()));
-        match self {
-            Self::Multiply => Multiply::of(&mut code).write(&mut code),
-            Self::Divide => Divide::of(&mut code).write(&mut code),
-            Self::Product => long::Product::write(&mut code, state),
-            Self::Quotient => long::Quotient::write(&mut code, state),
-            Self::Move => Move::of(&mut code).write(&mut code, state),
-            Self::Clear => Clear::of(&mut code).write(&mut code, state),
-            Self::ClearNear => Clear::of(&mut code).write_near(&mut code),
-            Self::ToFrame => near::write_to_frame(&mut code, state),
-            Self::Crc => Crc::of(&mut code).write(&mut code, state),
-            Self::Bucket => Bucket::of(&mut code).write(&mut code, state),
-            Self::Fetch => Fetch::of(&mut code).write(&mut code, state),
-            Self::Gather => Gather::of(&mut code).write(&mut code, state),
-            Self::Sum => Sum::of(&mut code).write(&mut code, state),
-            Self::Put => Put::of(&mut code).write(&mut code, state),
-            Self::Scan => Scan::of(&mut code).write(&mut code, state),
-            Self::Turn => Turn::of(&mut code).write(&mut code),
-            Self::Pass => Pass::of(&mut code).write(&mut code),
-            Self::Mix => Mix::of(&mut code).write(&mut code, state),
-            Self::Find(unit) => table::Find::of(&mut code).write(&mut code, state, *unit),
-            Self::Advance(unit) => table::Advance::write(&mut code, state, *unit),
-            Self::Touch(unit) => table::Touch::write(&mut code, *unit),
-            Self::Unlink(unit) => table::Unlink::write(&mut code, *unit),
-            Self::Enter(unit) => table::Enter::write(&mut code, state, *unit),
-            Self::Sweep(unit) => table::Sweep::of(&mut code)
-                .write(&mut code, *unit, |code| table::Unlink::write(code, *unit)),
-            Self::SweepParked => {
-                table::Sweep::of(&mut code).write(&mut code, Unit::Sdram, park::Dequeue::write)
-            }
-            Self::Enqueue => park::Enqueue::write(&mut code, state),
-            Self::Dequeue => park::Dequeue::write(&mut code),
-            Self::Keep => park::Keep::write(&mut code, state),
-            Self::Take => park::Take::write(&mut code, state),
-            Self::Tokens => meter::Tokens::of(&mut code).write(&mut code),
-            Self::MeterOne => meter::Meter::of(&mut code).write_one(&mut code, state),
-            Self::MeterTwo => meter::Meter::of(&mut code).write_two(&mut code, state),
-            Self::Reduce48 => Reduce::of(&mut code, false).write(&mut code, state),
-            Self::Reduce64 => Reduce::of(&mut code, true).write(&mut code, state),
+        match self.body {
+            Body::Plain(write) => write(&mut code, state),
+            Body::In(unit, write) => write(&mut code, state, unit),
         }
         code.go_back(self);
         Written::of(code)
+    }
+}
+
+impl PartialEq for Routine {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Routine {}
+
+impl PartialOrd for Routine {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Routine {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
     }
 }
 
@@ -186,7 +141,7 @@ const KEPT: u32 = frame::ARGUMENTS + 72;
 
 /// Calls a routine from another one, and keeps these registers in the frame meanwhile: all callers
 /// together would have too many.
-fn keep(code: &mut Code, state: State, kept: &[Register], called: &Routine) {
+pub fn keep(code: &mut Code, state: State, kept: &[Register], called: &Routine) {
     state.store(code, Operand::Number(KEPT), &words::of(kept));
     code.call(called);
     let loaded = state.load(code, Operand::Number(KEPT), kept.len());
@@ -202,7 +157,7 @@ pub fn all(called: impl IntoIterator<Item = Routine>) -> BTreeMap<Routine, Writt
     while let Some(routine) = open.pop() {
         if !all.contains_key(&routine) {
             let written = routine.written(FIRST_NUMBER + all.len());
-            open.extend(written.routines.iter().cloned());
+            open.extend(&written.routines);
             all.insert(routine, written);
         }
     }

@@ -3,13 +3,16 @@
 use super::super::code::{Code, Operand, Register, Shift, Target};
 use super::super::frame::State;
 use super::super::window::{BASE, FIRST, MOVED};
-use super::Clear;
+use super::{Clear, Routine};
 
 /// Words that one command writes.
 const COMMAND: u32 = 8;
 
+/// Moves the window from local memory to the frame.
+pub const TO_FRAME: Routine = Routine::new(13, "ToFrame", write_to_frame);
+
 /// Moves the window to the frame, and says so in local memory.
-pub(super) fn write_to_frame(code: &mut Code, state: State) {
+fn write_to_frame(code: &mut Code, state: State) {
     let (word, next) = (code.copy(Operand::Number(FIRST)), code.label());
     let (at, left) = (code.copy(Operand::Number(4 * FIRST)), code.register());
     code.add_near(at, at, BASE);
@@ -27,8 +30,12 @@ pub(super) fn write_to_frame(code: &mut Code, state: State) {
 }
 
 impl Clear {
+    /// The routine in local memory.
+    pub const NEAR: Routine =
+        Routine::new(12, "ClearNear", |code, _| Self::of(code).write_near(code));
+
     /// The same in local memory, of bytes at the front of the window: what is before them is undefined.
-    pub(super) fn write_near(&self, code: &mut Code) {
+    fn write_near(&self, code: &mut Code) {
         let Self { from, count } = *self;
         let (next, last, done) = (code.label(), code.label(), code.label());
         let [at, left, by] = [(); 3].map(|()| code.register());

@@ -5,6 +5,7 @@
 //! still reach calls the offload. So calls of different packets never overlap, and need no locks.
 
 use super::super::code::{Code, Register};
+use super::Routine;
 
 /// Waits for the turn at an offload.
 pub struct Turn {
@@ -13,12 +14,14 @@ pub struct Turn {
 }
 
 impl Turn {
+    pub const ROUTINE: Routine = Routine::new(40, "Turn", |code, _| Self::of(code).write(code));
+
     /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         Self { gate: code.shared("turn_gate", true) }
     }
 
-    pub(super) fn write(&self, code: &mut Code) {
+    fn write(&self, code: &mut Code) {
         let number = number(code);
         code.expand("wait_at_gate", &[self.gate, number]);
     }
@@ -31,12 +34,14 @@ pub struct Pass {
 }
 
 impl Pass {
+    pub const ROUTINE: Routine = Routine::new(41, "Pass", |code, _| Self::of(code).write(code));
+
     /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         Self { gate: code.shared("turn_gate", true) }
     }
 
-    pub(super) fn write(&self, code: &mut Code) {
+    fn write(&self, code: &mut Code) {
         let number = number(code);
         code.expand("wait_at_gate", &[self.gate, number]);
         code.expand("pass_gate", &[self.gate, number]);

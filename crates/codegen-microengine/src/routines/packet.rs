@@ -3,6 +3,7 @@
 use super::super::code::{Code, Operand, Register, Shift, Target};
 use super::super::frame::State;
 use super::super::words;
+use super::Routine;
 
 /// Moves bytes within the frame, word by word. The bytes before `to` in its word are lost: they are
 /// before the window.
@@ -16,6 +17,9 @@ pub struct Move {
 }
 
 impl Move {
+    pub const ROUTINE: Routine =
+        Routine::new(10, "Move", |code, state| Self::of(code).write(code, state));
+
     /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         let names = [("move_from", true), ("move_to", false), ("move_count", true)];
@@ -23,7 +27,7 @@ impl Move {
         Self { from, to, count }
     }
 
-    pub(super) fn write(&self, code: &mut Code, state: State) {
+    fn write(&self, code: &mut Code, state: State) {
         let Self { from, to, count } = *self;
         let (done, next, up, begin) = (code.label(), code.label(), code.label(), code.label());
         let number = Operand::Number;

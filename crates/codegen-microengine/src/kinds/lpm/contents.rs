@@ -16,8 +16,8 @@ use wireloom_codegen::trie::{self, Key, Route};
 use wireloom_offloads::kinds::lpm::Lpm;
 use wireloom_offloads::{Config, Instance};
 
-use super::super::words;
-use super::tables::halves;
+use super::super::{halves, key_width, value_width};
+use crate::words;
 
 /// The widest values that an entry has room for.
 pub const ENTRY_BITS: u32 = 31;
@@ -33,7 +33,7 @@ pub fn padded(width: u32) -> u32 {
 ///
 /// # Errors
 /// If it needs more.
-pub(super) fn prefixes(
+pub fn prefixes(
     config: &Config,
     instance: &mut dyn Instance,
     base: u32,
@@ -41,7 +41,7 @@ pub(super) fn prefixes(
 ) -> Result<Vec<u32>, String> {
     let any: &dyn Any = instance;
     let lpm = any.downcast_ref::<Lpm>().ok_or("it has no prefixes")?;
-    let width = config.key.as_ref().map_or(0, |key| key.width());
+    let width = key_width(config);
     if width <= KEY_BITS {
         let key = |bits: Bits| {
             bits.to_u128().and_then(|key| key.checked_shl(KEY_BITS - width)).unwrap_or(0)
@@ -58,8 +58,8 @@ fn image<K: Key>(
     base: u32,
     words: u32,
 ) -> Result<Vec<u32>, String> {
-    let width = config.key.as_ref().map_or(0, |key| key.width());
-    let value_width = config.value.as_ref().map_or(0, |value| value.width());
+    let width = key_width(config);
+    let value_width = value_width(config);
     let is_in_entry = value_width <= ENTRY_BITS;
     let miss = config.param("miss").resize(value_width);
     // Each value once, in the order in which they come.

@@ -1,4 +1,4 @@
-//! Parked packets, in SDRAM. Their entries are those of a [table](super::table) whose words are quad
+//! Parked packets, in SDRAM. Their entries are those of a [table](super::super::exact::routines) whose words are quad
 //! words, with three words after the key:
 //!
 //! ```text
@@ -20,14 +20,15 @@
 //! The area is that of the header window, to where the longest window ends. A thread copies packets
 //! into a buffer and back, since it may go on with the packet that it has kept.
 
-use super::super::code::{Code, Operand, Register, Shift, Target};
-use super::super::frame::{AREA, END, HAND, INGRESS, State};
-use super::super::layout::Unit;
-use super::super::words;
-use super::table::{
-    Find, HEAD, alone, begin, branch_zero, give_back, key_in, read, read_at, take_free, write,
-    write_at,
+use super::super::exact::routines::{
+    Find, HEAD, Sweep, alone, begin, give_back, key_in, take_free,
 };
+use crate::code::{Code, Operand, Register, Shift, Target};
+use crate::frame::{AREA, END, HAND, INGRESS, State};
+use crate::layout::Unit;
+use crate::memory::{branch_zero, read, read_at, write, write_at};
+use crate::routines::{self, Routine};
+use crate::words;
 
 /// Words of an entry after its key.
 pub const WORDS: u32 = 3;
@@ -71,12 +72,19 @@ impl Parking {
     }
 }
 
+/// Removes packets as [`Sweep`] removes entries.
+pub const SWEEP: Routine = Routine::new(70, "SweepParked", |code, _| {
+    Sweep::of(code).write(code, UNIT, Dequeue::write);
+});
+
 /// Makes an entry for the key in the arguments, and the newest of its key: [`Find`] has found the
 /// oldest, or 0. Its `entry` becomes the new one, or 0 if the park is full.
 pub struct Enqueue;
 
 impl Enqueue {
-    pub(super) fn write(code: &mut Code, state: State) {
+    pub const ROUTINE: Routine = Routine::new(71, "Enqueue", Self::write);
+
+    fn write(code: &mut Code, state: State) {
         let Find { table, head, entry, .. } = Find::of(code);
         let at = Parking::of(code).at;
         let number = Operand::Number;
@@ -108,7 +116,9 @@ impl Enqueue {
 pub struct Dequeue;
 
 impl Dequeue {
-    pub(super) fn write(code: &mut Code) {
+    pub const ROUTINE: Routine = Routine::new(72, "Dequeue", |code, _| Self::write(code));
+
+    fn write(code: &mut Code) {
         let Find { table, before, entry, .. } = Find::of(code);
         let at = Parking::of(code).at;
         let [none, linked] = [(); 2].map(|()| code.label());
@@ -134,7 +144,9 @@ impl Dequeue {
 pub struct Keep;
 
 impl Keep {
-    pub(super) fn write(code: &mut Code, state: State) {
+    pub const ROUTINE: Routine = Routine::new(73, "Keep", Self::write);
+
+    fn write(code: &mut Code, state: State) {
         let buffer = Parking::of(code).buffer;
         let arrival = state.load(code, Operand::Number(HAND), 2);
         let ingress = state.load(code, Operand::Number(INGRESS), 1)[0];
@@ -162,7 +174,9 @@ impl Keep {
 pub struct Take;
 
 impl Take {
-    pub(super) fn write(code: &mut Code, state: State) {
+    pub const ROUTINE: Routine = Routine::new(74, "Take", Self::write);
+
+    fn write(code: &mut Code, state: State) {
         let buffer = Parking::of(code).buffer;
         let zero = Operand::Number(0);
         code.command("sdram[read", "$$0", buffer.into(), zero, STATE_QUADS);
@@ -214,7 +228,7 @@ fn area(
 
 /// Where the payload is in the thread's own buffer, and in the parked one.
 fn payloads(code: &mut Code, buffer: Register) -> [Register; 2] {
-    let own = super::buffer(code);
+    let own = routines::buffer(code);
     let parked = code.register();
     code.alu(own, own.into(), "+", Operand::Number(OWN_PAYLOAD));
     code.set(parked, Operand::Number(PAYLOAD_QUADS));

@@ -1,8 +1,9 @@
 //! Writing bytes of the whole packet.
 
-use super::super::code::{Code, Operand, Register, Shift, Target};
-use super::super::frame::{ARGUMENTS, END, State};
-use super::super::words;
+use crate::code::{Code, Operand, Register, Shift, Target};
+use crate::frame::{ARGUMENTS, END, State};
+use crate::routines::{self, Routine};
+use crate::words;
 
 /// Writes bytes of a value in the arguments into the packet, one after the other: each may be in
 /// any byte of a word of the frame or of SDRAM.
@@ -16,6 +17,9 @@ pub struct Put {
 }
 
 impl Put {
+    pub const ROUTINE: Routine =
+        Routine::new(33, "Put", |code, state| Self::of(code).write(code, state));
+
     /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         let names = [("put_at", true), ("put_from", true), ("put_count", false)];
@@ -23,7 +27,7 @@ impl Put {
         Self { at, from, count }
     }
 
-    pub(super) fn write(&self, code: &mut Code, state: State) {
+    fn write(&self, code: &mut Code, state: State) {
         let Self { at, from, count } = *self;
         let number = Operand::Number;
         let (next, done, past, stored) = (code.label(), code.label(), code.label(), code.label());
@@ -57,7 +61,7 @@ impl Put {
         code.alu(place, place.into(), "-", state.window.into());
         lane(code, place, by);
         code.shift(quad, Operand::None, "B", place.into(), Shift::Right(3));
-        let buffer = super::buffer(code);
+        let buffer = routines::buffer(code);
         code.command("sdram[read", "$$0", buffer.into(), quad.into(), 1);
         let written = code.label();
         code.shift(place, Operand::None, "B", place.into(), Shift::Right(2));

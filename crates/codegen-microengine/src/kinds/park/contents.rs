@@ -8,11 +8,12 @@ use wireloom_net::{Frame, PacketInHand};
 use wireloom_offloads::kinds::park::{Park, Parked, State};
 use wireloom_offloads::{Config, Instance};
 
-use super::super::frame::{AREA, END};
-use super::super::routines::park::{PAYLOAD_QUADS, QUADS, STATE_QUADS, WORDS};
-use super::super::routines::table::{ENTRY, HEADER, NEWER, OLDER, RING, padded};
-use super::super::words;
-use super::tables::{hash, key_words};
+use super::super::exact::bucket_hash;
+use super::super::exact::routines::{ENTRY, HEADER, NEWER, OLDER, RING, key_words, padded};
+use super::super::{key_width, size};
+use super::routines::{PAYLOAD_QUADS, QUADS, STATE_QUADS, WORDS};
+use crate::frame::{AREA, END};
+use crate::words;
 
 /// The parts of a park, in quad words.
 struct Shape {
@@ -26,9 +27,8 @@ struct Shape {
 
 impl Shape {
     fn of(config: &Config) -> Self {
-        let size = config.param("size").low_u64();
-        let key = config.key.as_ref().map_or(0, |key| key.width());
-        let at = ENTRY + padded(key);
+        let size = size(config);
+        let at = ENTRY + padded(key_width(config));
         Self { size, buckets: size.next_power_of_two(), stride: u64::from(at + WORDS), at }
     }
 
@@ -39,7 +39,7 @@ impl Shape {
 }
 
 /// The words of SDRAM that a park takes.
-pub(super) fn wanted(config: &Config) -> u64 {
+pub fn wanted(config: &Config) -> u64 {
     let shape = Shape::of(config);
     2 * (shape.table() + shape.size * u64::from(QUADS))
 }
@@ -48,7 +48,7 @@ pub(super) fn wanted(config: &Config) -> u64 {
 ///
 /// # Errors
 /// If it is no park.
-pub(super) fn image(
+pub fn image(
     config: &Config,
     instance: &mut dyn Instance,
     base: u32,
@@ -71,7 +71,8 @@ pub(super) fn image(
     let mut queues: HashMap<&Bits, (u32, u32)> = HashMap::new();
     for (number, parked) in packets.iter().enumerate() {
         let own = entry(number);
-        let head = base + HEADER + (hash(multiplier, &parked.key) & (shape.buckets as u32 - 1));
+        let head =
+            base + HEADER + (bucket_hash(multiplier, &parked.key) & (shape.buckets as u32 - 1));
         let mut next = 0;
         match queues.get_mut(&parked.key) {
             Some((oldest, last)) => {
@@ -138,16 +139,16 @@ fn packed(packet: &PacketInHand) -> Vec<u32> {
 }
 
 /// Takes the packets back: `word` reads a word of SDRAM.
-pub(super) fn read_back(
+pub fn read_back(
     config: &Config,
     instance: &mut dyn Instance,
     base: u32,
-    word: impl Fn(u32) -> u32,
+    word: &dyn Fn(u32) -> u32,
 ) {
     let any: &mut dyn Any = instance;
     let Some(park) = any.downcast_mut::<Park>() else { return };
     let shape = Shape::of(config);
-    let key_width = config.key.as_ref().map_or(0, |key| key.width());
+    let key_width = key_width(config);
     let low = |quad: u32| word(2 * quad);
     let long = |quad: u32| u64::from(low(quad)) | u64::from(low(quad + 1)) << 32;
     let key = |entry: u32| {
@@ -164,7 +165,7 @@ pub(super) fn read_back(
         state.packets.push(Parked {
             key: key(entry),
             since_ns: long(entry + 2),
-            packet: unpacked(2 * low(entry + shape.at + 2), &word),
+            packet: unpacked(2 * low(entry + shape.at + 2), word),
         });
         entry = low(entry + NEWER);
     }
@@ -173,7 +174,7 @@ pub(super) fn read_back(
 }
 
 /// The packet in the buffer from this word on.
-fn unpacked(buffer: u32, word: &impl Fn(u32) -> u32) -> PacketInHand {
+fn unpacked(buffer: u32, word: &dyn Fn(u32) -> u32) -> PacketInHand {
     let [window, front, payload, egress, ingress] = [0, 1, 2, 3, 4].map(|at| word(buffer + at));
     let arrival_ns = u64::from(word(buffer + 6)) | u64::from(word(buffer + 7)) << 32;
     let bytes = |first: u32, count: u32| -> Vec<u8> {

@@ -5,10 +5,9 @@
 //! each class follows: the address of the next row, with bit 31 set if patterns end there, or 0 if
 //! the search is over. A record is the length of the pattern, and its value.
 
-use super::super::code::{Code, Operand, Register, Shift, Target};
-use super::super::frame::State;
-use super::fetch::Fetch;
-use super::{Routine, keep};
+use crate::code::{Code, Operand, Register, Shift, Target};
+use crate::frame::State;
+use crate::routines::{Fetch, Routine, keep};
 
 /// Finds the leftmost match.
 pub struct Scan {
@@ -27,6 +26,9 @@ pub struct Scan {
 }
 
 impl Scan {
+    pub const ROUTINE: Routine =
+        Routine::new(34, "Scan", |code, state| Self::of(code).write(code, state));
+
     /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         let names = [("end", true), ("classes", false), ("row", false), ("record", true)];
@@ -36,7 +38,7 @@ impl Scan {
         Self { at: Fetch::of(code).at, end, classes, row, record, after }
     }
 
-    pub(super) fn write(&self, code: &mut Code, state: State) {
+    fn write(&self, code: &mut Code, state: State) {
         let Self { at, end, classes, row, record, after } = *self;
         let word = Fetch::of(code).word;
         let number = Operand::Number;
@@ -48,7 +50,7 @@ impl Scan {
         code.alu(Target::None, at.into(), "-", end.into());
         code.branch("br>=0", done);
         let kept = [end, classes, row, record, after];
-        keep(code, state, &kept, &Routine::Fetch);
+        keep(code, state, &kept, &Fetch::ROUTINE);
         code.set(left, number(4));
         code.place(next);
         // The byte's place is four words before `at`, less those that are left.

@@ -9,35 +9,24 @@
 //! Buckets have the tokens that are missing in them. The last packet's time is in seconds and
 //! nanoseconds, so that no product is wider than two words.
 
-use super::super::code::{Code, Operand, Register, Shift, Target};
-use super::super::frame::{ARRIVAL, State};
-use super::super::layout::Unit;
-use super::super::words;
-use super::arithmetic::{Divide, give};
-use super::table::{read, write};
-use super::{Routine, keep};
+use crate::code::{Code, Label, Operand, Register, Shift, Target};
+use crate::frame::{ARRIVAL, State};
+use crate::layout::Unit;
+use crate::memory::{read, write};
+use crate::routines::{Divide, Pair, Routine, both, give, keep, pair};
+use crate::words;
 
 /// The logarithm of the words of a meter.
 pub const SHIFT: u32 = 4;
 
 /// Words of a meter.
-const LAST: u32 = 4;
+pub const LAST: u32 = 4;
 const CIR: u32 = 8;
 const CBS: u32 = 10;
 const PIR: u32 = 12;
 const OTHER_SIZE: u32 = 14;
 
 const SECOND: u32 = 1_000_000_000;
-
-type Pair = [Register; 2];
-
-fn shared(code: &mut Code, name: &str, is_a: bool) -> Pair {
-    ["0", "1"].map(|word| code.shared(&format!("{name}_{word}"), is_a))
-}
-
-fn both(pair: Pair) -> [Operand; 2] {
-    pair.map(Operand::from)
-}
 
 fn chain(code: &mut Code, to: Pair, operation: &str, b: [Operand; 2]) {
     let carry = format!("{operation}carry");
@@ -72,18 +61,20 @@ pub struct Tokens {
 }
 
 impl Tokens {
+    const ROUTINE: Routine = Routine::new(80, "Tokens", |code, _| Self::of(code).write(code));
+
     /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         Self {
-            rate: shared(code, "tokens_rate", false),
-            seconds: shared(code, "tokens_seconds", true),
+            rate: pair(code, "tokens_rate", false),
+            seconds: pair(code, "tokens_seconds", true),
             from: code.shared("tokens_from", true),
             to: code.shared("tokens_to", true),
-            tokens: shared(code, "tokens", false),
+            tokens: pair(code, "tokens", false),
         }
     }
 
-    pub(super) fn write(&self, code: &mut Code) {
+    fn write(&self, code: &mut Code) {
         let Self { rate, seconds, from, to, tokens } = *self;
         let number = Operand::Number;
         let [next, clear, few] = [(); 3].map(|()| code.label());
@@ -140,6 +131,11 @@ pub struct Meter {
 }
 
 impl Meter {
+    pub const ONE_RATE: Routine =
+        Routine::new(81, "MeterOne", |code, state| Self::of(code).write_one(code, state));
+    pub const TWO_RATES: Routine =
+        Routine::new(82, "MeterTwo", |code, state| Self::of(code).write_two(code, state));
+
     /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         Self {
@@ -162,7 +158,7 @@ impl Meter {
         give(code, divide.a, &words::of(&arrival));
         give(code, divide.b, &vec![Operand::Number(SECOND)]);
         code.set(divide.bits, Operand::Number(64));
-        self.far(code, state, &Routine::Divide);
+        self.far(code, state, &Divide::ROUTINE);
         let now = [divide.rest[0], divide.a[0], divide.a[1]].map(|word| code.copy(word.into()));
         let last = read(code, Unit::Sram, self.meter, LAST, 3);
         let last = [last[2], last[0], last[1]];
@@ -185,7 +181,7 @@ impl Meter {
         let tokens = Tokens::of(code);
         let own = read(code, Unit::Sram, self.meter, rate, 2);
         give(code, tokens.rate, &words::of(&own));
-        self.far(code, state, &Routine::Tokens);
+        self.far(code, state, &Tokens::ROUTINE);
         tokens.tokens
     }
 
@@ -197,7 +193,7 @@ impl Meter {
 
     /// Branches unless a bucket has the tokens for the packet. `missing` gets those of the packet
     /// too; they are not written.
-    fn fits(&self, code: &mut Code, missing: Pair, size: u32, not: super::super::code::Label) {
+    fn fits(&self, code: &mut Code, missing: Pair, size: u32, not: Label) {
         chain(code, missing, "+", [self.bytes.into(), Operand::Number(0)]);
         let size = read(code, Unit::Sram, self.meter, size, 2);
         words::compare(code, &words::of(&size), &words::of(&missing));
@@ -205,7 +201,7 @@ impl Meter {
     }
 
     /// RFC 2697: tokens are added to C; when that is full, to E.
-    pub(super) fn write_one(&self, code: &mut Code, state: State) {
+    fn write_one(&self, code: &mut Code, state: State) {
         let number = Operand::Number;
         let [kept, added, not_green, red, done] = [(); 5].map(|()| code.label());
         self.pass_time(code, state);
@@ -240,7 +236,7 @@ impl Meter {
     }
 
     /// RFC 2698: each bucket has its rate, and a green packet takes tokens from both.
-    pub(super) fn write_two(&self, code: &mut Code, state: State) {
+    fn write_two(&self, code: &mut Code, state: State) {
         let number = Operand::Number;
         let [red, yellow, done] = [(); 3].map(|()| code.label());
         self.pass_time(code, state);

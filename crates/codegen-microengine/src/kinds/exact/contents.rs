@@ -4,45 +4,22 @@ use std::any::Any;
 
 use wireloom_bits::Bits;
 use wireloom_offloads::kinds::exact::{Aged, Exact, State};
-use wireloom_offloads::kinds::hash::hash64;
 use wireloom_offloads::{Config, Instance};
 
-use super::super::routines::table::{ENTRY, HEADER, NEWER, OLDER, RING, padded};
-use super::super::words;
+use super::super::{halves, key_width, size, value_width};
+use super::bucket::hash;
+use super::routines::{ENTRY, HEADER, NEWER, OLDER, RING, key_words, padded};
+use crate::words;
 
 /// Widest values: replies and changes of them are computed in registers.
 const WIDEST: u32 = 128;
-
-pub(super) fn halves(bits: &Bits) -> impl Iterator<Item = u32> {
-    let all = bits.words().flat_map(|word| [word as u32, (word >> 32) as u32]);
-    all.collect::<Vec<_>>().into_iter().take(words::count(bits.width()))
-}
-
-/// The words of a key in an entry.
-pub(super) fn key_words(key: &Bits) -> Vec<u32> {
-    let mut all: Vec<u32> = halves(key).collect();
-    all.resize(padded(key.width()) as usize, 0);
-    all
-}
-
-/// The hash of a key for its bucket: from its highest pair of words on, each is added to the hash, and that goes
-/// through the hash unit with its multiplier of 64 bits; then the sum of its halves.
-pub(super) fn hash(multiplier: u64, key: &Bits) -> u32 {
-    let pairs = key_words(key);
-    let hash = pairs.rchunks_exact(2).fold(0, |hash, pair| {
-        let sum = hash ^ (u64::from(pair[1]) << 32 | u64::from(pair[0]));
-        hash64(&Bits::new(64, sum.into()), multiplier)
-    });
-    // Their sum spreads keys in a row better than XOR, which is linear as the hash unit is.
-    (hash as u32).wrapping_add((hash >> 32) as u32)
-}
 
 /// The words that a table takes.
 ///
 /// # Errors
 /// If its values are too wide.
-pub(super) fn wanted(config: &Config) -> Result<u64, String> {
-    if config.value.as_ref().is_some_and(|value| value.width() > WIDEST) {
+pub fn wanted(config: &Config) -> Result<u64, String> {
+    if value_width(config) > WIDEST {
         return Err(format!("values of at most {WIDEST} bits have a place"));
     }
     let Shape { size, buckets, stride } = Shape::of(config);
@@ -60,10 +37,9 @@ struct Shape {
 
 impl Shape {
     fn of(config: &Config) -> Self {
-        let size = config.param("size").low_u64();
-        let value = config.value.as_ref().map_or(0, |value| value.width());
-        let key = config.key.as_ref().map_or(0, |key| key.width());
-        let stride = u64::from(ENTRY + padded(key)) + words::count(value) as u64;
+        let size = size(config);
+        let key = u64::from(ENTRY + padded(key_width(config)));
+        let stride = key + words::count(value_width(config)) as u64;
         Self { size, buckets: size.next_power_of_two(), stride }
     }
 }
@@ -72,7 +48,7 @@ impl Shape {
 ///
 /// # Errors
 /// If it is no table.
-pub(super) fn image(
+pub fn image(
     config: &Config,
     instance: &mut dyn Instance,
     base: u32,
@@ -129,11 +105,11 @@ pub(super) fn image(
 }
 
 /// Takes the entries back: `word` reads a word of SRAM.
-pub(super) fn read_back(
+pub fn read_back(
     config: &Config,
     instance: &mut dyn Instance,
     base: u32,
-    word: impl Fn(u32) -> u32,
+    word: &dyn Fn(u32) -> u32,
 ) {
     let any: &mut dyn Any = instance;
     let Some(table) = any.downcast_mut::<Exact>() else { return };
@@ -171,35 +147,4 @@ pub(super) fn read_back(
     state.ageing.sort_by(|a, b| (a.touched_ns, &a.key).cmp(&(b.touched_ns, &b.key)));
     // What the chip holds is in the order of times, and no more than the table's size.
     let _ = table.set_state(&state);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::hash;
-    use wireloom_bits::Bits;
-
-    /// Keys as they come: ports in a row, addresses in a row, both, and every sixteenth address.
-    #[test]
-    fn keys_in_a_row_spread_over_the_buckets() {
-        let endpoint = |address: u128, port: u128| 6 << 48 | (0x0a00_0000 + address) << 16 | port;
-        let keys: [Box<dyn Fn(u128) -> u128>; 4] = [
-            Box::new(move |number| endpoint(1, number)),
-            Box::new(move |number| endpoint(number, 80)),
-            Box::new(move |number| endpoint(number % 64, 1024 + number / 64)),
-            Box::new(move |number| endpoint(16 * number, 443)),
-        ];
-        let [_, multiplier] = super::super::default_multipliers();
-        for (which, key) in keys.iter().enumerate() {
-            for width in [56, 104, 300] {
-                let mut buckets = vec![0_u32; 4096];
-                for number in 0..4096 {
-                    let key = Bits::new(width, key(number));
-                    buckets[hash(multiplier, &key) as usize % 4096] += 1;
-                }
-                // At random a search would meet 1.5 entries on average.
-                let met: u32 = buckets.iter().map(|count| count * (count + 1) / 2).sum();
-                assert!(met < 2 * 4096, "keys {which} of {width} bits: {met} for 4096");
-            }
-        }
-    }
 }

@@ -16,10 +16,15 @@
 //! is the bucket. Entries that are too old stay where they are until their key comes again or an entry is
 //! needed: they are skipped until then.
 
-use super::super::code::{Code, Label, Operand, Register, Target};
-use super::super::frame::{ARGUMENTS, ARRIVAL, State};
-use super::super::layout::Unit;
-use super::super::words;
+use wireloom_bits::Bits;
+
+use super::super::halves;
+use crate::code::{Code, Label, Operand, Register, Target};
+use crate::frame::{ARGUMENTS, ARRIVAL, State};
+use crate::layout::Unit;
+use crate::memory::{branch_zero, read, read_at, write, write_at};
+use crate::routines::Routine;
+use crate::words;
 
 /// Words before the buckets of a table.
 pub const HEADER: u32 = 10;
@@ -42,55 +47,11 @@ pub fn padded(width: u32) -> u32 {
     (words::count(width) as u32).next_multiple_of(2)
 }
 
-/// Reads words at an offset of an address, at most four of SDRAM. There a table has its words in quad words of
-/// their own, whose second halves are not used.
-pub(super) fn read_at(
-    code: &mut Code,
-    unit: Unit,
-    base: Register,
-    at: Operand,
-    count: u32,
-) -> Vec<Register> {
-    if unit == Unit::Sdram {
-        code.command("sdram[read", "$$0", base.into(), at, count);
-        return (0..count as u8).map(|index| code.copy(Operand::Wide(2 * index))).collect();
-    }
-    let first = code.read_sram(base.into(), at, count);
-    (first..first + count as u8).map(|word| code.copy(Operand::Transfer(word))).collect()
-}
-
-/// Writes words at an offset of an address, at most four of SDRAM.
-pub(super) fn write_at(code: &mut Code, unit: Unit, base: Register, at: Operand, all: &[Operand]) {
-    let count = all.len() as u32;
-    let (command, first) = match unit {
-        Unit::Sdram => ("sdram[write", Target::Wide(0)),
-        _ => ("sram[write", Target::Transfer(code.write_transfers(count))),
-    };
-    for (index, word) in (0..).zip(all) {
-        let word = code.copy(*word);
-        let target = match first {
-            Target::Transfer(first) => Target::Transfer(first + index),
-            _ => Target::Wide(2 * index),
-        };
-        code.set(target, word.into());
-    }
-    code.write_command(command, first, base.into(), at, count);
-}
-
-/// Reads words at a constant offset of an address.
-pub fn read(code: &mut Code, unit: Unit, base: Register, at: u32, count: u32) -> Vec<Register> {
-    read_at(code, unit, base, Operand::Number(at), count)
-}
-
-/// Writes words at a constant offset of an address.
-pub fn write(code: &mut Code, unit: Unit, base: Register, at: u32, all: &[Operand]) {
-    write_at(code, unit, base, Operand::Number(at), all);
-}
-
-/// Branches if a register is 0.
-pub fn branch_zero(code: &mut Code, register: Register, to: Label) {
-    code.alu(Target::None, Operand::None, "B", register.into());
-    code.branch("br=0", to);
+/// Returns the words of a key in an entry.
+pub fn key_words(key: &Bits) -> Vec<u32> {
+    let mut all: Vec<u32> = halves(key).collect();
+    all.resize(padded(key.width()) as usize, 0);
+    all
 }
 
 fn difference(code: &mut Code, a: &[Register], b: &[Register]) -> [Register; 2] {
@@ -127,13 +88,7 @@ fn join_after(code: &mut Code, unit: Unit, ring: Register, entry: Register, newe
 }
 
 /// Takes a free entry. Branches if there is none: then it is 0.
-pub(super) fn take_free(
-    code: &mut Code,
-    unit: Unit,
-    table: Register,
-    entry: Register,
-    none: Label,
-) {
+pub fn take_free(code: &mut Code, unit: Unit, table: Register, entry: Register, none: Label) {
     let free = read(code, unit, table, 0, 1)[0];
     code.set(entry, free.into());
     branch_zero(code, entry, none);
@@ -142,20 +97,20 @@ pub(super) fn take_free(
 }
 
 /// Makes an entry free that is in no bucket.
-pub(super) fn give_back(code: &mut Code, unit: Unit, table: Register, entry: Register) {
+pub fn give_back(code: &mut Code, unit: Unit, table: Register, entry: Register) {
     let free = read(code, unit, table, 0, 1)[0];
     write(code, unit, entry, 0, &[free.into()]);
     write(code, unit, table, 0, &[entry.into()]);
 }
 
 /// Takes an entry out of the list by age, into a ring of its own.
-pub(super) fn alone(code: &mut Code, unit: Unit, entry: Register) {
+pub fn alone(code: &mut Code, unit: Unit, entry: Register) {
     leave(code, unit, entry);
     write(code, unit, entry, OLDER, &[entry.into(), entry.into()]);
 }
 
 /// Writes the key in the arguments to an entry.
-pub(super) fn key_in(code: &mut Code, state: State, unit: Unit, entry: Register) {
+pub fn key_in(code: &mut Code, state: State, unit: Unit, entry: Register) {
     let number = Operand::Number;
     let key = code.label();
     let words = Find::of(code).words;
@@ -173,7 +128,7 @@ pub(super) fn key_in(code: &mut Code, state: State, unit: Unit, entry: Register)
 }
 
 /// Makes an entry one that ages, and the newest.
-pub(super) fn begin(code: &mut Code, unit: Unit, table: Register, entry: Register) {
+pub fn begin(code: &mut Code, unit: Unit, table: Register, entry: Register) {
     let time = read(code, unit, table, TIME, 2);
     let zero = Operand::Number(0);
     write(code, unit, entry, STATIC, &[zero, time[0].into(), time[1].into()]);
@@ -200,6 +155,13 @@ pub struct Find {
 }
 
 impl Find {
+    /// Returns the routine for tables in this memory.
+    pub fn routine(unit: Unit) -> Routine {
+        Routine::in_memory(60, "Find", unit, |code, state, unit| {
+            Self::of(code).write(code, state, unit);
+        })
+    }
+
     /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         Self {
@@ -213,7 +175,7 @@ impl Find {
         }
     }
 
-    pub(super) fn write(&self, code: &mut Code, state: State, unit: Unit) {
+    fn write(&self, code: &mut Code, state: State, unit: Unit) {
         let Self { table, words, head, before, entry, old, age } = *self;
         let number = Operand::Number;
         let [next, pair, differs, done, is_later, live] = [(); 6].map(|()| code.label());
@@ -276,7 +238,12 @@ impl Find {
 pub struct Advance;
 
 impl Advance {
-    pub(super) fn write(code: &mut Code, state: State, unit: Unit) {
+    /// Returns the routine for tables in this memory.
+    pub fn routine(unit: Unit) -> Routine {
+        Routine::in_memory(61, "Advance", unit, Self::write)
+    }
+
+    fn write(code: &mut Code, state: State, unit: Unit) {
         let table = Find::of(code).table;
         let done = code.label();
         let arrival = state.load(code, Operand::Number(ARRIVAL), 2);
@@ -292,7 +259,12 @@ impl Advance {
 pub struct Touch;
 
 impl Touch {
-    pub(super) fn write(code: &mut Code, unit: Unit) {
+    /// Returns the routine for tables in this memory.
+    pub fn routine(unit: Unit) -> Routine {
+        Routine::in_memory(62, "Touch", unit, |code, _, unit| Self::write(code, unit))
+    }
+
+    fn write(code: &mut Code, unit: Unit) {
         let Find { table, entry, .. } = Find::of(code);
         let done = code.label();
         let ring = code.register();
@@ -317,7 +289,12 @@ impl Touch {
 pub struct Unlink;
 
 impl Unlink {
-    pub(super) fn write(code: &mut Code, unit: Unit) {
+    /// Returns the routine for tables in this memory.
+    pub fn routine(unit: Unit) -> Routine {
+        Routine::in_memory(63, "Unlink", unit, |code, _, unit| Self::write(code, unit))
+    }
+
+    fn write(code: &mut Code, unit: Unit) {
         let Find { table, before, entry, .. } = Find::of(code);
         let next = read(code, unit, entry, 0, 1)[0];
         write(code, unit, before, 0, &[next.into()]);
@@ -331,7 +308,12 @@ impl Unlink {
 pub struct Enter;
 
 impl Enter {
-    pub(super) fn write(code: &mut Code, state: State, unit: Unit) {
+    /// Returns the routine for tables in this memory.
+    pub fn routine(unit: Unit) -> Routine {
+        Routine::in_memory(64, "Enter", unit, Self::write)
+    }
+
+    fn write(code: &mut Code, state: State, unit: Unit) {
         let Find { table, head, entry, old, .. } = Find::of(code);
         let [fresh, done] = [(); 2].map(|()| code.label());
         code.set(entry, old.into());
@@ -361,6 +343,13 @@ pub struct Sweep {
 }
 
 impl Sweep {
+    /// Returns the routine for tables in this memory.
+    pub fn routine(unit: Unit) -> Routine {
+        Routine::in_memory(65, "Sweep", unit, |code, _, unit| {
+            Self::of(code).write(code, unit, |code| Unlink::write(code, unit));
+        })
+    }
+
     /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         Self {
@@ -371,7 +360,7 @@ impl Sweep {
     }
 
     /// Entries are removed by this, which finds the word with the address of one in `before`.
-    pub(super) fn write(&self, code: &mut Code, unit: Unit, remove: impl FnOnce(&mut Code)) {
+    pub fn write(&self, code: &mut Code, unit: Unit, remove: impl FnOnce(&mut Code)) {
         let Self { limit, most, count } = *self;
         let Find { table, before, entry, .. } = Find::of(code);
         let number = Operand::Number;

@@ -1,0 +1,27 @@
+//! `clock`: the arrival time of the packet, from the frame.
+
+use wireloom_codegen::refused::Refused;
+
+use super::KindOnMicroengines;
+use crate::calls::Call;
+use crate::frame::ARRIVAL;
+use crate::words::{self, Words};
+
+pub struct Clock;
+
+impl KindOnMicroengines for Clock {
+    fn name(&self) -> &'static str {
+        "clock"
+    }
+
+    fn keeps_registers(&self, method: &str) -> bool {
+        method == "now"
+    }
+
+    fn call(&self, call: &mut Call<'_, '_>) -> Result<Option<Words>, Refused> {
+        match call.method {
+            "now" => Ok(Some(words::of(&call.lower.load(ARRIVAL, 2)))),
+            _ => Err(call.unsupported()),
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! `exact`: tables from keys to values in SRAM or SDRAM. Routines find, make and remove entries.
+
+mod bucket;
+mod contents;
+pub mod routines;
+
+use wireloom_codegen::refused::Refused;
+use wireloom_ir::Op;
+use wireloom_offloads::{Config, Instance};
+
+use self::routines::{Advance, ENTRY, Enter, Find, Sweep, Touch, Unlink, padded};
+use super::array::{add, lanes};
+use super::{HashUnit, KindOnMicroengines, Wanted, hash, size, value_width};
+use crate::calls::Call;
+use crate::code::{Operand, Register, Target};
+use crate::frame::ARGUMENTS;
+use crate::layout::{Region, Unit};
+use crate::lower::Lower;
+use crate::memory::{branch_zero, read, write};
+use crate::routines::give;
+use crate::wide::is_wide;
+use crate::words::{self, Words};
+
+pub use bucket::{bucket, hash as bucket_hash};
+
+pub struct Exact;
+
+impl KindOnMicroengines for Exact {
+    fn name(&self) -> &'static str {
+        "exact"
+    }
+
+    fn wanted(
+        &self,
+        config: &Config,
+        _: &mut dyn Instance,
+        _: u32,
+    ) -> Result<Option<Wanted>, String> {
+        let words = contents::wanted(config)?;
+        let words = [Unit::Sram, Unit::Sdram].map(|unit| (unit, spacing(unit) * words));
+        Ok(Some(Wanted { words: words.to_vec(), grows: false }))
+    }
+
+    fn hash_unit(&self, _: &Config) -> HashUnit {
+        HashUnit::Prefers(hash::default_multipliers())
+    }
+
+    fn image(
+        &self,
+        config: &Config,
+        instance: &mut dyn Instance,
+        region: Region,
+        multiplier: u64,
+    ) -> Result<Vec<u32>, String> {
+        let (unit, base) = table(region);
+        let words = contents::image(config, instance, base, multiplier)?;
+        Ok(match unit {
+            Unit::Sdram => words.into_iter().flat_map(|word| [word, 0]).collect(),
+            _ => words,
+        })
+    }
+
+    fn read_back(
+        &self,
+        config: &Config,
+        instance: &mut dyn Instance,
+        region: Region,
+        word: &dyn Fn(u32) -> u32,
+    ) {
+        let (unit, base) = table(region);
+        let spacing = spacing(unit) as u32;
+        contents::read_back(config, instance, base, &|at| word(spacing * at));
+    }
+
+    fn before_turn(&self, call: &mut Call<'_, '_>) {
+        if call.method != "expire" {
+            let (_, base) = table(call.region());
+            let buckets = (size(call.config) as u32).next_power_of_two();
+            bucket(call.lower, call.args[0], base, buckets);
+        }
+    }
+
+    fn call(&self, call: &mut Call<'_, '_>) -> Result<Option<Words>, Refused> {
+        match call.method {
+            "expire" => Ok(Some(expire(call))),
+            "lookup" | "touch" | "insert" | "update" | "accumulate" | "remove" | "age" => {
+                Ok(access(call))
+            }
+            _ => Err(call.unsupported()),
+        }
+    }
+}
+
+/// Returns the words of memory for each word of a table. Tables are spaced.
+fn spacing(unit: Unit) -> u64 {
+    if unit == Unit::Sdram { 2 } else { 1 }
+}
+
+/// Returns the memory of a table, and the first word of its header, or quad word of SDRAM.
+fn table(region: Region) -> (Unit, u32) {
+    (region.unit, region.first / spacing(region.unit) as u32)
+}
+
+/// Finds the entry of a key, and changes it.
+fn access(call: &mut Call<'_, '_>) -> Option<Words> {
+    let (unit, base) = table(call.region());
+    let Call { lower, op, config, method, args, .. } = call;
+    let (op, config, method, args) = (*op, *config, *method, *args);
+    let width = value_width(config);
+    let value_at = ENTRY + padded(lower.width(args[0]));
+    let changes = !matches!(method, "lookup" | "age");
+    find(lower, (unit, base), changes);
+    let Find { entry, age: passed, .. } = Find::of(lower.code);
+    let zero = Operand::Number(0);
+    // What a branch uses comes from the frame before it.
+    let given = args.get(1).map(|value| lower.again(*value)).unwrap_or_default();
+    let code = &mut *lower.code;
+    let (found, done) = (code.register(), code.label());
+    if method == "age" {
+        // An entry that is too old has an age, and is not there.
+        let known = [code.copy(zero), code.copy(zero)];
+        code.set(found, zero);
+        branch_zero(code, entry, done);
+        known.iter().zip(passed).for_each(|(known, word)| code.set(*known, word.into()));
+        code.set(found, Operand::Number(1));
+        code.place(done);
+        let parts = [(vec![found.into()], 1), (words::of(&known), 64)];
+        return Some(words::concat(code, &parts));
+    }
+    let value = words::registers(code, width);
+    if matches!(method, "insert" | "accumulate") {
+        let reply = insert(lower, unit, config, method, &value, (&given, value_at));
+        return answer(lower, op, reply);
+    }
+    branch_zero(code, entry, done);
+    match method {
+        "update" => {
+            write(code, unit, entry, value_at, &given);
+            code.call(&Touch::routine(unit));
+        }
+        _ => {
+            if method != "lookup" {
+                let is_touch = method == "touch";
+                code.call(&if is_touch { Touch::routine(unit) } else { Unlink::routine(unit) });
+            }
+            for (to, word) in
+                value.iter().zip(read(code, unit, entry, value_at, value.len() as u32))
+            {
+                code.set(*to, word.into());
+            }
+        }
+    }
+    // A routine keeps no register of its caller.
+    code.set(found, Operand::Number(1));
+    let end = code.label();
+    code.branch("br", end);
+    code.place(done);
+    code.set(found, zero);
+    value.iter().for_each(|word| code.set(*word, zero));
+    code.place(end);
+    let parts = [(vec![found.into()], 1), (words::of(&value), width)];
+    let reply = match method {
+        "update" => vec![found.into()],
+        _ => words::concat(code, &parts),
+    };
+    answer(lower, op, reply)
+}
+
+/// A reply that may be too wide for registers: then it goes to the frame.
+fn answer(lower: &mut Lower<'_>, op: &Op, reply: Words) -> Option<Words> {
+    let width = op.results.first().map_or(0, |result| lower.width(*result));
+    if !is_wide(width) {
+        return Some(reply);
+    }
+    let slot = lower.slot(op)?;
+    lower.store(slot, &reply);
+    None
+}
+
+/// Finds the key in the arguments, whose bucket is known. It stays there.
+fn find(lower: &mut Lower<'_>, (unit, base): (Unit, u32), changes: bool) {
+    let find = Find::of(lower.code);
+    lower.code.set(find.table, Operand::Number(base));
+    if changes {
+        lower.code.call(&Advance::routine(unit));
+    }
+    lower.code.call(&Find::routine(unit));
+}
+
+/// Removes what is older, but so many entries at most.
+fn sweep(lower: &mut Lower<'_>, unit: Unit, limit: &Words, most: u32) -> Register {
+    let sweep = Sweep::of(lower.code);
+    lower.code.set(sweep.most, Operand::Number(most));
+    give(lower.code, sweep.limit, limit);
+    lower.code.call(&Sweep::routine(unit));
+    sweep.count
+}
+
+fn constant(number: u64) -> Words {
+    vec![Operand::Number(number as u32), Operand::Number((number >> 32) as u32)]
+}
+
+/// `expire`: entries that have expired by themselves do not count.
+fn expire(call: &mut Call<'_, '_>) -> Words {
+    let (unit, base) = table(call.region());
+    let age = call.config.param("age").low_u64();
+    let lower = &mut *call.lower;
+    let find = Find::of(lower.code);
+    lower.code.set(find.table, Operand::Number(base));
+    lower.code.call(&Advance::routine(unit));
+    if age != 0 {
+        sweep(lower, unit, &constant(age), u32::MAX);
+    }
+    let older = lower.again(call.args[0]);
+    let count = sweep(lower, unit, &older, u32::MAX);
+    vec![lower.code.copy(count.into()).into()]
+}
+
+/// `insert` and `accumulate`: ok, existed and the value.
+fn insert(
+    lower: &mut Lower<'_>,
+    unit: Unit,
+    config: &Config,
+    method: &str,
+    value: &[Register],
+    (given, value_at): (&Words, u32),
+) -> Words {
+    let zero = Operand::Number(0);
+    let one = Operand::Number(1);
+    let width = value_width(config);
+    let age = config.param("age").low_u64();
+    let find = Find::of(lower.code);
+    let entry = find.entry;
+    let count = value.len() as u32;
+    let [ok, existed] = [(); 2].map(|()| lower.code.register());
+    let [missing, full, end] = [(); 3].map(|()| lower.code.label());
+    branch_zero(lower.code, entry, missing);
+    let old = read(lower.code, unit, entry, value_at, count);
+    if method == "accumulate" {
+        let lanes = config.value.as_ref().map_or_else(Vec::new, lanes);
+        let sum = add(lower, &words::of(&old), given, &lanes);
+        write(lower.code, unit, entry, value_at, &sum);
+    }
+    let code = &mut *lower.code;
+    code.call(&Touch::routine(unit));
+    for (to, word) in value.iter().zip(read(code, unit, entry, value_at, count)) {
+        code.set(*to, word.into());
+    }
+    code.set(ok, one);
+    code.set(existed, one);
+    code.branch("br", end);
+    code.place(missing);
+    // The value waits in the frame, after the longest key.
+    const LATER: u32 = ARGUMENTS + 40;
+    lower.store(LATER, given);
+    let code = &mut *lower.code;
+    code.call(&Enter::routine(unit));
+    if age != 0 {
+        let there = code.label();
+        code.alu(Target::None, Operand::None, "B", entry.into());
+        code.branch("br!=0", there);
+        // One is enough, so that others do not wait for long.
+        sweep(lower, unit, &constant(age), 1);
+        let code = &mut *lower.code;
+        code.set(find.old, zero);
+        code.call(&Enter::routine(unit));
+        code.place(there);
+    }
+    branch_zero(lower.code, entry, full);
+    let state = lower.state;
+    let given = state.load(lower.code, Operand::Number(LATER), count as usize);
+    let code = &mut *lower.code;
+    write(code, unit, entry, value_at, &words::of(&given));
+    value.iter().zip(given).for_each(|(to, word)| code.set(*to, word.into()));
+    code.set(ok, one);
+    code.set(existed, zero);
+    code.branch("br", end);
+    code.place(full);
+    value.iter().for_each(|word| code.set(*word, zero));
+    code.set(ok, zero);
+    code.set(existed, zero);
+    code.place(end);
+    let parts = [(vec![ok.into()], 1), (vec![existed.into()], 1), (words::of(value), width)];
+    words::concat(code, &parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::any::Any;
+
+    use proptest::prelude::*;
+    use wireloom_offloads::kinds::exact::Exact as Golden;
+    use wireloom_offloads::kinds::instantiate;
+    use wireloom_offloads::{Entry, EntryKey, Instance};
+
+    use super::super::KindOnMicroengines;
+    use super::super::tests::{call, config, round_trip, value};
+    use super::Exact;
+
+    /// Everything that packets can change, in an order that does not depend on that of equal times.
+    fn state(instance: &dyn Instance) -> impl PartialEq + std::fmt::Debug {
+        let any: &dyn Any = instance;
+        let mut state = any.downcast_ref::<Golden>().expect("a table").state();
+        state.fixed.sort();
+        let ageing = state.ageing.into_iter();
+        let mut ageing: Vec<_> =
+            ageing.map(|aged| (aged.touched_ns, aged.key, aged.value)).collect();
+        ageing.sort();
+        (state.time_ns, state.fixed, ageing)
+    }
+
+    proptest! {
+        #[test]
+        fn entries_and_their_ages_come_back_from_every_memory(
+            key_width in 1_u32..400,
+            value_width in 1_u32..=128,
+            age in prop::sample::select(vec![0_u64, 30]),
+            fixed in prop::collection::vec(0_u64..20, 0..4),
+            inserts in prop::collection::vec((0_u64..20, any::<u32>(), 0_u64..20), 0..30),
+        ) {
+            let params = [("size", 11), ("age", age)];
+            let config = config("exact", Some(key_width), Some(value_width), &params);
+            let mut instance = instantiate(&config).expect("a valid declaration");
+            for seed in fixed {
+                let key = EntryKey::Exact(value(key_width, seed));
+                let entry = Entry { key, value: value(value_width, seed) };
+                instance.load(entry).expect("there is room");
+            }
+            let mut now_ns = 1 << 40;
+            for (seed, other, later) in inserts {
+                now_ns += later;
+                let args = [value(key_width, seed), value(value_width, other.into())];
+                call(&config, instance.as_mut(), "insert", &args, now_ns, None);
+            }
+            round_trip(&config, instance.as_mut(), |instance, fresh| {
+                assert_eq!(state(fresh), state(instance));
+            });
+        }
+    }
+
+    #[test]
+    fn values_wider_than_128_bits_are_refused() {
+        let config = config("exact", Some(32), Some(129), &[("size", 11)]);
+        let mut instance = instantiate(&config).expect("a valid declaration");
+        let refused = Exact.wanted(&config, instance.as_mut(), 1 << 20).err();
+        assert_eq!(refused.as_deref(), Some("values of at most 128 bits have a place"));
+    }
+}
