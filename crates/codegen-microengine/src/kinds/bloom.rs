@@ -1,4 +1,4 @@
-//! `bloom`: the bits of a filter in SRAM, 32 to a word. SRAM itself sets bits, so calls may overlap.
+//! `bloom`: the bits of a filter in SRAM, 32 to a word. SRAM sets bits itself, so calls may overlap.
 
 use wireloom_codegen::refused::Refused;
 use wireloom_offloads::{Config, Instance};
@@ -77,7 +77,7 @@ fn access(call: &mut Call<'_, '_>, is_add: bool) -> Result<Option<Words>, Refuse
     let bytes = lower.width(key).div_ceil(8);
     lower.store_value(ARGUMENTS, key);
     let first = Check::Ieee.compute(lower, bytes)?;
-    // After the longest key.
+    // Words of the frame after the longest key.
     const LATER: u32 = ARGUMENTS + 40;
     lower.store(LATER, &[first.into()]);
     let step = Check::Castagnoli.compute(lower, bytes)?;

@@ -22,7 +22,7 @@ impl Check {
 
     /// Returns the words of its table: the check of each byte.
     pub fn table(self) -> Vec<u32> {
-        // Polynomials, reflected.
+        // The reflected polynomial.
         let polynomial = match self {
             Self::Ieee => 0xedb8_8320,
             Self::Castagnoli => 0x82f6_3b78,
@@ -32,7 +32,8 @@ impl Check {
         (0..256).map(|byte| (0..8).fold(byte, step)).collect()
     }
 
-    /// Computes the check of the key in the arguments, in a register of the routine.
+    /// Computes the check of the key in the arguments. Returns the register with it, which the
+    /// routine shares.
     ///
     /// # Errors
     /// If its table has no place.
@@ -50,14 +51,13 @@ impl Check {
     }
 }
 
-/// The check of a key's bytes in network order, by a table of 256 words in SRAM. The key is in the
-/// arguments, the lowest word first.
+/// Computes the check of the bytes of a key in network order, by a table of 256 words in SRAM. The
+/// key is in the arguments, the lowest word first.
 struct Crc {
-    /// The table.
+    /// The address of the table.
     table: Register,
-    /// Bytes of the key.
+    /// The number of bytes of the key.
     bytes: Register,
-    /// The check.
     check: Register,
 }
 
@@ -65,7 +65,6 @@ impl Crc {
     const ROUTINE: Routine =
         Routine::new(20, "Crc", |code, state| Self::of(code).write(code, state));
 
-    /// Its registers.
     fn of(code: &mut Code) -> Self {
         let (table, bytes) = (code.shared("crc_table", false), code.shared("crc_bytes", true));
         Self { table, bytes, check: code.shared("crc_check", true) }

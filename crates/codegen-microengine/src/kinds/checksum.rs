@@ -39,13 +39,13 @@ fn sum(call: &mut Call<'_, '_>) -> Words {
     vec![lower.code.copy(routine.sum.into()).into()]
 }
 
-/// Adds words of 16 bits of the packet, with end-around carry (RFC 1071).
+/// Adds 16-bit words of the packet with end-around carry (RFC 1071).
 struct Sum {
-    /// The first byte.
+    /// The byte of the packet at which the sum begins.
     at: Register,
-    /// The byte after the last one, at most the length of the packet.
+    /// The byte of the packet at which the sum ends, at most the length of the packet.
     end: Register,
-    /// The sum so far, then with them.
+    /// The initial sum, then the result.
     sum: Register,
 }
 
@@ -53,7 +53,6 @@ impl Sum {
     const ROUTINE: Routine =
         Routine::new(32, "Sum", |code, state| Self::of(code).write(code, state));
 
-    /// Its registers.
     fn of(code: &mut Code) -> Self {
         let (end, sum) = (code.shared("sum_end", true), code.shared("sum", false));
         Self { at: Fetch::of(code).at, end, sum }
@@ -68,7 +67,7 @@ impl Sum {
         code.alu(Target::None, at.into(), "-", end.into());
         code.branch("br>=0", done);
         keep(code, state, &[end, sum], &Fetch::ROUTINE);
-        // `at` is four more now.
+        // The routine has added 4 to `at`.
         code.alu(rest, at.into(), "-", end.into());
         code.branch("br<=0", whole);
         code.shift(rest, Operand::None, "B", rest.into(), Shift::Left(3));

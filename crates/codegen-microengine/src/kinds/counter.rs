@@ -5,9 +5,9 @@
 //!       packets  bytes  packets high  bytes high
 //! ```
 //!
-//! Counts of packets that overlap may come in any order. Version 1 locks the address in SRAM while it
-//! changes the low words. The memories of version 2 add to a word and return it as it was, so nothing
-//! is locked there. The high words are touched only after a low one has wrapped around.
+//! Counts of overlapping packets commute. Version 1 locks the address in SRAM while it changes the
+//! low words. The memories of version 2 add to a word and return its old value, so nothing is
+//! locked there. The high words are accessed only after a low word has wrapped around.
 
 use wireloom_codegen::refused::Refused;
 use wireloom_isa::microengine::Version;
@@ -22,10 +22,10 @@ use crate::words::Words;
 
 pub struct Counter;
 
-/// Words from the low ones to the high ones.
+/// The distance of the high words from the low words.
 const HIGH: u32 = 2;
 
-/// Transfer registers of version 2 that nothing else uses.
+/// The first of two transfer registers of version 2 that nothing else uses.
 const FIRST: u8 = 12;
 
 const PAIRS: Indexed = Indexed { words: 4, width: 128 };
@@ -110,7 +110,8 @@ fn count(call: &mut Call<'_, '_>) {
     code.place(outside);
 }
 
-/// Adds one and the bytes to two words. Branches if neither wraps around; returns the carries otherwise.
+/// Adds one to the number of packets and the bytes to the number of bytes. Branches to `none` if
+/// neither low word wraps around; otherwise returns the carries.
 fn sums(
     code: &mut Code,
     to: [Target; 2],

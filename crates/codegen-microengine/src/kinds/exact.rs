@@ -112,12 +112,12 @@ fn access(call: &mut Call<'_, '_>) -> Option<Words> {
     find(lower, (unit, base), changes);
     let Find { entry, age: passed, .. } = Find::of(lower.code);
     let zero = Operand::Number(0);
-    // What a branch uses comes from the frame before it.
+    // A routine keeps no register, so what a branch uses is read from the frame before the branch.
     let given = args.get(1).map(|value| lower.again(*value)).unwrap_or_default();
     let code = &mut *lower.code;
     let (found, done) = (code.register(), code.label());
     if method == "age" {
-        // An entry that is too old has an age, and is not there.
+        // An expired entry has an age, but does not count as found.
         let known = [code.copy(zero), code.copy(zero)];
         code.set(found, zero);
         branch_zero(code, entry, done);
@@ -166,7 +166,7 @@ fn access(call: &mut Call<'_, '_>) -> Option<Words> {
     answer(lower, op, reply)
 }
 
-/// A reply that may be too wide for registers: then it goes to the frame.
+/// Returns a reply in registers. A reply that is too wide for registers goes to the frame.
 fn answer(lower: &mut Lower<'_>, op: &Op, reply: Words) -> Option<Words> {
     let width = op.results.first().map_or(0, |result| lower.width(*result));
     if !is_wide(width) {
@@ -177,7 +177,7 @@ fn answer(lower: &mut Lower<'_>, op: &Op, reply: Words) -> Option<Words> {
     None
 }
 
-/// Finds the key in the arguments, whose bucket is known. It stays there.
+/// Finds the entry of the key in the arguments, whose bucket is known. The key stays there.
 fn find(lower: &mut Lower<'_>, (unit, base): (Unit, u32), changes: bool) {
     let find = Find::of(lower.code);
     lower.code.set(find.table, Operand::Number(base));
@@ -187,7 +187,8 @@ fn find(lower: &mut Lower<'_>, (unit, base): (Unit, u32), changes: bool) {
     lower.code.call(&Find::routine(unit));
 }
 
-/// Removes what is older, but so many entries at most.
+/// Removes at most `most` entries that were touched longer ago than the limit. Returns the register
+/// with their number.
 fn sweep(lower: &mut Lower<'_>, unit: Unit, limit: &Words, most: u32) -> Register {
     let sweep = Sweep::of(lower.code);
     lower.code.set(sweep.most, Operand::Number(most));
@@ -200,7 +201,7 @@ fn constant(number: u64) -> Words {
     vec![Operand::Number(number as u32), Operand::Number((number >> 32) as u32)]
 }
 
-/// `expire`: entries that have expired by themselves do not count.
+/// Writes `expire`. Entries that have expired by their age are removed first and do not count.
 fn expire(call: &mut Call<'_, '_>) -> Words {
     let (unit, base) = table(call.region());
     let age = call.config.param("age").low_u64();
@@ -216,7 +217,8 @@ fn expire(call: &mut Call<'_, '_>) -> Words {
     vec![lower.code.copy(count.into()).into()]
 }
 
-/// `insert` and `accumulate`: ok, existed and the value.
+/// Writes `insert` or `accumulate`. The reply is whether it worked, whether the entry existed, and
+/// the value.
 fn insert(
     lower: &mut Lower<'_>,
     unit: Unit,
@@ -250,7 +252,7 @@ fn insert(
     code.set(existed, one);
     code.branch("br", end);
     code.place(missing);
-    // The value waits in the frame, after the longest key.
+    // The value is kept in the frame, after the longest key.
     const LATER: u32 = ARGUMENTS + 40;
     lower.store(LATER, given);
     let code = &mut *lower.code;
@@ -259,7 +261,7 @@ fn insert(
         let there = code.label();
         code.alu(Target::None, Operand::None, "B", entry.into());
         code.branch("br!=0", there);
-        // One is enough, so that others do not wait for long.
+        // One removal is enough. More would keep other threads waiting.
         sweep(lower, unit, &constant(age), 1);
         let code = &mut *lower.code;
         code.set(find.old, zero);
@@ -297,7 +299,8 @@ mod tests {
     use super::super::tests::{call, config, round_trip, value};
     use super::Exact;
 
-    /// Everything that packets can change, in an order that does not depend on that of equal times.
+    /// Returns everything that packets can change. Entries of equal times are in the order of their
+    /// keys.
     fn state(instance: &dyn Instance) -> impl PartialEq + std::fmt::Debug {
         let any: &dyn Any = instance;
         let mut state = any.downcast_ref::<Golden>().expect("a table").state();

@@ -64,7 +64,7 @@ fn hash(call: &mut Call<'_, '_>, bits: u32) -> Words {
     let key = call.args[0];
     let width = lower.width(key);
     let reduce = if width > bits {
-        // The unit takes keys of its own width: wider ones are reduced first.
+        // The unit takes keys of the width of the hash, so a wider key is reduced first.
         lower.store_value(ARGUMENTS, key);
         let reduce = Reduce::of(lower.code, bits == 64);
         lower.code.set(reduce.words, Operand::Number(words::count(width) as u32));
@@ -80,14 +80,14 @@ fn hash(call: &mut Call<'_, '_>, bits: u32) -> Words {
     words::slice(code, &words::of(&result), 0, bits)
 }
 
-/// Polynomials over GF(2) modulo the generator of 48 or 64 bits of the hash unit: the key in the
-/// arguments, bit by bit from the highest word.
+/// Reduces the key in the arguments modulo the generator polynomial of the hash unit over GF(2), of
+/// 48 or 64 bits. It takes the bits from the highest word on.
 struct Reduce {
     /// Whether the generator has 64 bits.
     is_long: bool,
-    /// Words of the key.
+    /// The number of words of the key.
     words: Register,
-    /// The rest: the low word and the high word.
+    /// The remainder: the low word and the high word.
     rest: [Register; 2],
 }
 
@@ -97,7 +97,6 @@ impl Reduce {
     const MODULO_64: Routine =
         Routine::new(91, "Reduce64", |code, state| Self::of(code, true).write(code, state));
 
-    /// Its registers.
     fn of(code: &mut Code, is_long: bool) -> Self {
         let words = code.shared("reduce_words", true);
         let rest = [code.shared("reduce_low", true), code.shared("reduce_high", false)];
@@ -128,7 +127,7 @@ impl Reduce {
         code.alu(low, low.into(), "XOR", number(generator as u32));
         code.alu(high, high.into(), "XOR", number((generator >> 32) as u32));
         if !is_long {
-            // The bit that has left the generator's 48.
+            // Drops the bit beyond the generator's 48 bits.
             code.shift(high, Operand::None, "B", high.into(), Shift::Left(16));
             code.shift(high, Operand::None, "B", high.into(), Shift::Right(16));
         }

@@ -84,19 +84,20 @@ fn search(call: &mut Call<'_, '_>) -> Option<Words> {
     None
 }
 
-/// The entry of a key in registers.
+/// Searches a key in registers. Returns the entry.
 fn walk(lower: &mut Lower<'_>, (unit, base): (Unit, u32), key: Value) -> Register {
     let width = lower.width(key);
     let key = lower.get(key);
     let root = root_bits(width);
-    // The key at the upper end of its words, so that its next bits are those of the last word.
+    // The key is at the upper end of its words, so that its next bits are at the top of the last
+    // word.
     let whole = 32 * words::count(width) as u32;
     let mut rest = words::shift_left(lower.code, &key, whole - width, whole);
     let last = *rest.last().expect("a word at least");
     let offset = lower.code.register();
     lower.code.shift(offset, Operand::None, "B", last, Shift::Right(32 - root));
     let entry = read_packed(lower.code, unit, base, offset, 1)[0];
-    // Registers that change in the loop.
+    // These registers change in the loop.
     let mut moving = Vec::new();
     for word in &mut rest {
         let register = lower.code.copy(*word);
@@ -115,8 +116,8 @@ fn walk(lower: &mut Lower<'_>, (unit, base): (Unit, u32), key: Value) -> Registe
     entry
 }
 
-/// The entry of a key that is too wide for registers: it is in the frame, below zeros that fill its
-/// highest word.
+/// Searches a key that is too wide for registers. It is in the frame, below zeros that fill its
+/// highest word. Returns the entry.
 fn walk_frame(lower: &mut Lower<'_>, (unit, base): (Unit, u32), key: Value) -> Register {
     let width = lower.width(key);
     lower.store_value(ARGUMENTS, key);
@@ -147,7 +148,7 @@ fn walk_frame(lower: &mut Lower<'_>, (unit, base): (Unit, u32), key: Value) -> R
     entry
 }
 
-/// Makes a pointer the entry of its node that the highest bits of a word choose.
+/// Replaces a pointer by the entry of its node that the highest bits of a word select.
 fn descend(lower: &mut Lower<'_>, unit: Unit, entry: Register, word: Register) {
     let code = &mut *lower.code;
     let [bits, node, at] = [(); 3].map(|()| code.register());
@@ -159,7 +160,7 @@ fn descend(lower: &mut Lower<'_>, unit: Unit, entry: Register, word: Register) {
     lower.code.set(entry, read.into());
 }
 
-/// Shifts words left.
+/// Shifts words left as one number.
 fn shift_up(lower: &mut Lower<'_>, moving: &[Register], by: u32) {
     for index in (0..moving.len()).rev() {
         let high = moving[index].into();

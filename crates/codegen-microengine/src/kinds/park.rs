@@ -109,7 +109,7 @@ fn access(call: &mut Call<'_, '_>) -> Words {
     if call.method == "keep" {
         lower.code.call(&Enqueue::ROUTINE);
     }
-    // It is 0 if no packet has the key, or no other has room.
+    // The entry is 0 if no packet has the key, or if the park has no room for another packet.
     let code = &mut *lower.code;
     let (none, done, is_done) = (code.label(), code.label(), code.register());
     branch_zero(code, entry, none);
@@ -128,7 +128,7 @@ fn access(call: &mut Call<'_, '_>) -> Words {
     vec![is_done.into()]
 }
 
-/// Sets the time of the park to that of the packet, and removes what has grown too old.
+/// Sets the time of the park to the arrival of the packet, and removes expired packets.
 fn advance(lower: &mut Lower<'_>, key: u32, base: u32, age: u64) {
     let code = &mut *lower.code;
     let (at, table) = (Parking::of(code).at, Find::of(code).table);
@@ -141,7 +141,7 @@ fn advance(lower: &mut Lower<'_>, key: u32, base: u32, age: u64) {
     }
 }
 
-/// Removes what is older. Returns the number of packets.
+/// Removes packets that are older than the limit. Returns the register with their number.
 fn sweep(lower: &mut Lower<'_>, limit: &Words) -> Register {
     let sweep = Sweep::of(lower.code);
     lower.code.set(sweep.most, Operand::Number(u32::MAX));

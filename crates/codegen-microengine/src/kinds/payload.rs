@@ -67,16 +67,16 @@ fn read(call: &mut Call<'_, '_>) -> Option<Words> {
     code.set(gather.to, Operand::Number(ARGUMENTS));
     code.set(gather.count, Operand::Number(count));
     code.call(&Gather::ROUTINE);
-    // The first byte is the highest.
+    // The first byte is the most significant.
     lower.reply(op, 32 * count - width, width)
 }
 
-/// Branches unless `count` bytes are at most those of a chunk.
+/// Branches if `count` bytes are more than a chunk has.
 fn within_chunk(code: &mut Code, count: Operand, width: u32, refused: Label) {
     fits(code, count, Operand::Number(width / 8), refused);
 }
 
-/// Writes the first `count` bytes of the value in the arguments from a byte of the packet on.
+/// Writes the first `count` bytes of the value in the arguments, from byte `at` of the packet on.
 fn put(code: &mut Code, at: Operand, count: Operand, width: u32) {
     let put = Put::of(code);
     code.set(put.at, at);
@@ -115,7 +115,8 @@ fn append(call: &mut Call<'_, '_>) -> Words {
     lower.store_value(ARGUMENTS, data);
     let (window, payload, front) = (lower.state.window, lower.state.payload, lower.state.front);
     let code = &mut *lower.code;
-    // A payload begins where the longest window ends: a shorter one without a payload moves there.
+    // A payload begins where the longest window ends, so a shorter window without a payload moves
+    // there first.
     let moved = Move::of(code);
     let joined = code.label();
     code.alu(Target::None, Operand::None, "B", payload.into());
@@ -134,7 +135,7 @@ fn append(call: &mut Call<'_, '_>) -> Words {
     lower.whether(refused)
 }
 
-/// Cuts the packet. Returns whether it was as long.
+/// Cuts the packet. Returns whether it had at least this length.
 fn truncate(call: &mut Call<'_, '_>) -> Words {
     let lower = &mut *call.lower;
     let length = lower.get(call.args[0])[0];
@@ -161,7 +162,7 @@ fn truncate(call: &mut Call<'_, '_>) -> Words {
 }
 
 impl Lower<'_> {
-    /// The reply of this width in the arguments, from a bit on.
+    /// Returns the reply of this width in the arguments, from bit `lo` on.
     fn reply(&mut self, op: &Op, lo: u32, width: u32) -> Option<Words> {
         let piece = |lower: &mut Self, lo: u32, width: u32| {
             let (first, count) = (lo / 32, (lo + width).div_ceil(32) - lo / 32);
@@ -182,11 +183,12 @@ impl Lower<'_> {
 
 /// Reads words of the packet into the frame.
 struct Gather {
-    /// The first byte.
+    /// The byte of the packet at which it begins.
     at: Register,
-    /// The word of the frame for the last four bytes: those before them follow it.
+    /// The word of the frame for the last four bytes. The bytes before them go to the words after
+    /// it.
     to: Register,
-    /// Words.
+    /// The number of words.
     count: Register,
 }
 
@@ -194,7 +196,6 @@ impl Gather {
     const ROUTINE: Routine =
         Routine::new(31, "Gather", |code, state| Self::of(code).write(code, state));
 
-    /// Its registers.
     fn of(code: &mut Code) -> Self {
         let to = code.shared("gather_to", true);
         Self { at: Fetch::of(code).at, to, count: code.shared("gather_count", false) }

@@ -29,8 +29,8 @@ fn next(call: &mut Call<'_, '_>) -> Words {
     let lower = &mut *call.lower;
     // Routines keep no register, and the stream is used only after the first number.
     lower.store_value(ARGUMENTS, call.args[0]);
-    // Golden counts packets in the order in which the chip took them, as the chip does: they may
-    // come through several ports.
+    // Golden counts packets in the order in which the chip took them, which may come through
+    // several ports. The chip counts them likewise.
     let sequence = words::of(&lower.load(NUMBER, 1));
     let code = &mut *lower.code;
     let mix = Mix::of(code);
@@ -47,11 +47,10 @@ fn next(call: &mut Call<'_, '_>) -> Words {
     vec![lower.code.copy(mix.value[1].into()).into()]
 }
 
-/// A number of SplitMix64: output `index` of the generator with a seed.
+/// Computes output `index` of the SplitMix64 generator with a seed.
 struct Mix {
-    /// The seed; then the number.
+    /// The seed, then the output.
     value: Pair,
-    /// The index.
     index: Pair,
 }
 
@@ -59,7 +58,6 @@ impl Mix {
     const ROUTINE: Routine =
         Routine::new(50, "Mix", |code, state| Self::of(code).write(code, state));
 
-    /// Its registers.
     fn of(code: &mut Code) -> Self {
         Self { value: pair(code, "mix_value", true), index: Multiply::of(code).a }
     }
@@ -88,7 +86,7 @@ impl Mix {
     }
 }
 
-/// `value ^= value >> shift`, by less than 32.
+/// `value ^= value >> shift`, for shifts of less than 32.
 fn mixed(code: &mut Code, value: Pair, shift: u32) {
     let (low, high) = (code.register(), code.register());
     code.double_shift(low, value[1].into(), value[0].into(), shift);

@@ -13,8 +13,8 @@ use crate::wide::is_wide;
 use crate::words;
 
 /// Puts a key into the arguments, and the address of the head of its bucket into the register of
-/// [`Find`], for a table at this word with this number of buckets, a power of two. Neither needs the turn
-/// at the table.
+/// [`Find`]. The table begins at word `base` and has `buckets` buckets, a power of two. The thread
+/// need not have its turn at the table.
 pub fn bucket(lower: &mut Lower<'_>, key: Value, base: u32, buckets: u32) {
     let width = lower.width(key);
     let (own, all) = (words::count(width) as u32, padded(width));
@@ -49,20 +49,21 @@ pub fn bucket(lower: &mut Lower<'_>, key: Value, base: u32, buckets: u32) {
     code.set(find.words, number(all));
 }
 
-/// The hash of a key for its bucket: from its highest pair of words on, each is added to the hash, and that goes
-/// through the hash unit with its multiplier of 64 bits; then the sum of its halves.
+/// Returns the hash of a key, of which the bucket is the remainder. From the highest pair of words
+/// on, each pair is added to the hash, and the hash unit multiplies the sum. The hash is then the
+/// sum of the two halves.
 pub fn hash(multiplier: u64, key: &Bits) -> u32 {
     let pairs = key_words(key);
     let hash = pairs.rchunks_exact(2).fold(0, |hash, pair| {
         let sum = hash ^ (u64::from(pair[1]) << 32 | u64::from(pair[0]));
         hash64(&Bits::new(64, sum.into()), multiplier)
     });
-    // Their sum spreads keys in a row better than XOR, which is linear as the hash unit is.
+    // A sum spreads consecutive keys better than XOR, which is linear like the hash unit.
     (hash as u32).wrapping_add((hash >> 32) as u32)
 }
 
-/// The hash of a wide key for its bucket: its pairs of words in the arguments, from the highest on, are added to
-/// the hash, and that goes through the hash unit.
+/// Hashes a wide key for its bucket. From the highest pair on, each pair of words in the arguments
+/// is added to the hash, and the hash unit multiplies the sum.
 struct Bucket {
     /// Words of the key, an even number.
     words: Register,
@@ -74,7 +75,6 @@ impl Bucket {
     const ROUTINE: Routine =
         Routine::new(21, "Bucket", |code, state| Self::of(code).write(code, state));
 
-    /// Its registers.
     fn of(code: &mut Code) -> Self {
         let words = code.shared("bucket_words", true);
         Self { words, hash: [code.shared("bucket_low", true), code.shared("bucket_high", false)] }
@@ -106,7 +106,7 @@ mod tests {
     use super::hash;
     use wireloom_bits::Bits;
 
-    /// Keys as they come: ports in a row, addresses in a row, both, and every sixteenth address.
+    /// Typical keys: consecutive ports, consecutive addresses, both, and every sixteenth address.
     #[test]
     fn keys_in_a_row_spread_over_the_buckets() {
         let endpoint = |address: u128, port: u128| 6 << 48 | (0x0a00_0000 + address) << 16 | port;
@@ -124,7 +124,7 @@ mod tests {
                     let key = Bits::new(width, key(number));
                     buckets[hash(multiplier, &key) as usize % 4096] += 1;
                 }
-                // At random a search would meet 1.5 entries on average.
+                // With random buckets a search meets 1.5 entries on average.
                 let met: u32 = buckets.iter().map(|count| count * (count + 1) / 2).sum();
                 assert!(met < 2 * 4096, "keys {which} of {width} bits: {met} for 4096");
             }

@@ -11,13 +11,13 @@ use super::bucket::hash;
 use super::routines::{ENTRY, HEADER, NEWER, OLDER, RING, key_words, padded};
 use crate::words;
 
-/// Widest values: replies and changes of them are computed in registers.
+/// The widest values in bits. Replies and changes of values are computed in registers.
 const WIDEST: u32 = 128;
 
-/// The words that a table takes.
+/// Returns the number of words of a table.
 ///
 /// # Errors
-/// If its values are too wide.
+/// If the values are too wide.
 pub fn wanted(config: &Config) -> Result<u64, String> {
     if value_width(config) > WIDEST {
         return Err(format!("values of at most {WIDEST} bits have a place"));
@@ -26,12 +26,12 @@ pub fn wanted(config: &Config) -> Result<u64, String> {
     Ok(u64::from(HEADER) + buckets + size * stride)
 }
 
-/// The parts of a table.
+/// The sizes of the parts of a table.
 struct Shape {
-    /// Entries.
+    /// The number of entries.
     size: u64,
     buckets: u64,
-    /// Words of an entry.
+    /// The number of words of an entry.
     stride: u64,
 }
 
@@ -44,10 +44,10 @@ impl Shape {
     }
 }
 
-/// A table with its entries, from word address `base` on.
+/// Returns the words of a table with its entries, from word address `base` on.
 ///
 /// # Errors
-/// If it is no table.
+/// If the instance is not a table.
 pub fn image(
     config: &Config,
     instance: &mut dyn Instance,
@@ -66,7 +66,7 @@ pub fn image(
     let at = |number: u64| first + (number * stride) as u32;
     let pair = |number: u64| [number as u32, (number >> 32) as u32];
     let mut image = vec![0; words as usize];
-    // The list by age, from the oldest entry to the newest.
+    // Entries that age form a list, from the oldest to the newest.
     let ring = base + RING;
     let mut newest = ring;
     image[(RING + NEWER) as usize] = ring;
@@ -104,7 +104,7 @@ pub fn image(
     Ok(image)
 }
 
-/// Takes the entries back: `word` reads a word of SRAM.
+/// Copies the entries into the instance. `word` reads a word of the table by its address.
 pub fn read_back(
     config: &Config,
     instance: &mut dyn Instance,
@@ -137,7 +137,7 @@ pub fn read_back(
                 0 if age == 0 || time_ns - touched_ns <= age => {
                     state.ageing.push(Aged { key, value, touched_ns });
                 }
-                // It is too old, and was not looked for again.
+                // The entry has expired, and no packet has looked for its key since.
                 0 => {}
                 _ => state.fixed.push((key, value)),
             }
@@ -145,6 +145,6 @@ pub fn read_back(
         }
     }
     state.ageing.sort_by(|a, b| (a.touched_ns, &a.key).cmp(&(b.touched_ns, &b.key)));
-    // What the chip holds is in the order of times, and no more than the table's size.
+    // The chip keeps the entries in the order of their times, and no more than the table's size.
     let _ = table.set_state(&state);
 }

@@ -1,4 +1,5 @@
-//! Tables from keys to values in SRAM or SDRAM. Their calls come in the order of packets if any changes them.
+//! Routines of tables from keys to values in SRAM or SDRAM. If any call changes a table, its calls
+//! come in the order of packets.
 //!
 //! ```text
 //! word  0     1..2  3..4  7       8       10                     10 + buckets
@@ -9,12 +10,13 @@
 //! ```
 //!
 //! Words of SDRAM are quad words here. `first`, `next`, `older` and `newer` are addresses of
-//! entries, `head` is that of the bucket's first; `free` begins the list of those without a key. A
-//! list of buckets ends with 0. The list by age is a ring through word 3 of the header, as if that
-//! were an entry; static entries and free ones are rings of their own. A key has an even number of words:
-//! if needed, a 0 is added. The hash unit hashes it, two words at a time. The hash modulo the number of buckets
-//! is the bucket. Entries that are too old stay where they are until their key comes again or an entry is
-//! needed: they are skipped until then.
+//! entries, and `head` is the address of `first` of the entry's bucket. `free` begins the list of
+//! entries without a key. The list of a bucket ends with 0. The list by age is a ring through word
+//! 3 of the header, as if that were an entry; a static entry or a free one is a ring of its own.
+//!
+//! A key has an even number of words; if needed, a 0 is added. Its hash modulo the number of
+//! buckets is the bucket. Expired entries stay in their buckets until their key returns or an entry
+//! is needed, and searches skip them until then.
 
 use wireloom_bits::Bits;
 
@@ -26,23 +28,23 @@ use crate::memory::{branch_zero, read, read_at, write, write_at};
 use crate::routines::Routine;
 use crate::words;
 
-/// Words before the buckets of a table.
+/// The words of a table before its buckets.
 pub const HEADER: u32 = 10;
-/// Words of an entry before its key.
+/// The words of an entry before its key.
 pub const ENTRY: u32 = 7;
-/// The word of a header that is an entry of the list by age.
+/// The word of a header that acts as an entry in the list by age.
 pub const RING: u32 = 3;
 
-/// Words of a header, and of an entry.
+/// Words of a header, and words of an entry.
 const TIME: u32 = 1;
 const STATIC: u32 = 1;
 const TOUCHED: u32 = 2;
 pub const OLDER: u32 = 4;
 pub const NEWER: u32 = 5;
-/// The word of an entry with the address of its bucket's first.
+/// The word of an entry with the address of its bucket's first entry.
 pub const HEAD: u32 = 6;
 
-/// Words that a key of so many bits takes in the arguments and in an entry.
+/// Returns the number of words of a key of `width` bits in the arguments and in an entry.
 pub fn padded(width: u32) -> u32 {
     (words::count(width) as u32).next_multiple_of(2)
 }
@@ -66,7 +68,7 @@ fn leave(code: &mut Code, unit: Unit, entry: Register) {
     leave_between(code, unit, &near);
 }
 
-/// Makes the entries before and after one neighbours in the list by age.
+/// Makes the entries before and after an entry neighbours in the list by age.
 fn leave_between(code: &mut Code, unit: Unit, near: &[Register]) {
     write(code, unit, near[0], NEWER, &[near[1].into()]);
     write(code, unit, near[1], OLDER, &[near[0].into()]);
@@ -80,14 +82,14 @@ fn join(code: &mut Code, unit: Unit, table: Register, entry: Register) {
     join_after(code, unit, ring, entry, newest);
 }
 
-/// Makes an entry the newest of the list by age, after the one that was.
+/// Makes an entry the newest of the list by age. `newest` is the entry that was the newest.
 fn join_after(code: &mut Code, unit: Unit, ring: Register, entry: Register, newest: Register) {
     write(code, unit, entry, OLDER, &[newest.into(), ring.into()]);
     write(code, unit, newest, NEWER, &[entry.into()]);
     write(code, unit, ring, OLDER, &[entry.into()]);
 }
 
-/// Takes a free entry. Branches if there is none: then it is 0.
+/// Takes a free entry. If there is none, sets `entry` to 0 and branches.
 pub fn take_free(code: &mut Code, unit: Unit, table: Register, entry: Register, none: Label) {
     let free = read(code, unit, table, 0, 1)[0];
     code.set(entry, free.into());
@@ -96,14 +98,14 @@ pub fn take_free(code: &mut Code, unit: Unit, table: Register, entry: Register, 
     write(code, unit, table, 0, &[next.into()]);
 }
 
-/// Makes an entry free that is in no bucket.
+/// Adds an entry that is in no bucket to the free entries.
 pub fn give_back(code: &mut Code, unit: Unit, table: Register, entry: Register) {
     let free = read(code, unit, table, 0, 1)[0];
     write(code, unit, entry, 0, &[free.into()]);
     write(code, unit, table, 0, &[entry.into()]);
 }
 
-/// Takes an entry out of the list by age, into a ring of its own.
+/// Takes an entry out of the list by age and makes it a ring of its own.
 pub fn alone(code: &mut Code, unit: Unit, entry: Register) {
     leave(code, unit, entry);
     write(code, unit, entry, OLDER, &[entry.into(), entry.into()]);
@@ -127,7 +129,7 @@ pub fn key_in(code: &mut Code, state: State, unit: Unit, entry: Register) {
     code.branch("br!=0", key);
 }
 
-/// Makes an entry one that ages, and the newest.
+/// Makes an entry the newest of the entries that age.
 pub fn begin(code: &mut Code, unit: Unit, table: Register, entry: Register) {
     let time = read(code, unit, table, TIME, 2);
     let zero = Operand::Number(0);
@@ -138,17 +140,17 @@ pub fn begin(code: &mut Code, unit: Unit, table: Register, entry: Register) {
 
 /// Finds the entry of the key in the arguments.
 pub struct Find {
-    /// The table.
+    /// The first word of the table.
     pub table: Register,
     /// Words of the key, an even number.
     pub words: Register,
-    /// The word with the first entry of the key's bucket.
+    /// The address of the word with the first entry of the key's bucket.
     pub head: Register,
-    /// The word with the address of the entry.
+    /// The address of the word with the address of the entry.
     pub before: Register,
-    /// The entry, or 0.
+    /// The entry that was found, or 0.
     pub entry: Register,
-    /// The entry, if it is too old, or 0.
+    /// The entry of the key if it has expired, or 0.
     pub old: Register,
     /// Nanoseconds since the entry was touched.
     pub age: [Register; 2],
@@ -162,7 +164,6 @@ impl Find {
         })
     }
 
-    /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         Self {
             table: code.shared("find_table", true),
@@ -201,7 +202,7 @@ impl Find {
         code.alu(at, at.into(), "+", number(2));
         code.alu(Target::None, at.into(), "-", words.into());
         code.branch("br!=0", pair);
-        // The time of the table, or of the packet if that is later.
+        // The time is the later of the table's time and the packet's arrival.
         let times = read(code, unit, table, TIME, 4);
         let stamp = read(code, unit, entry, STATIC, 3);
         // Static entries do not age.
@@ -234,7 +235,7 @@ impl Find {
     }
 }
 
-/// Sets the time of the table to that of the packet, if that is later.
+/// Sets the time of the table to the arrival of the packet, if that is later.
 pub struct Advance;
 
 impl Advance {
@@ -276,7 +277,7 @@ impl Touch {
         code.alu(Target::None, Operand::None, "B", is_static.into());
         code.branch("br!=0", done);
         write(code, unit, entry, TOUCHED, &words::of(&time));
-        // The newest one stays where it is.
+        // The newest entry keeps its place in the list.
         code.alu(Target::None, newest.into(), "-", entry.into());
         code.branch("br=0", done);
         leave_between(code, unit, &near);
@@ -285,7 +286,7 @@ impl Touch {
     }
 }
 
-/// Takes an entry out of its bucket: `before` has its address.
+/// Takes an entry out of its bucket. `before` is the address of the word with its address.
 pub struct Unlink;
 
 impl Unlink {
@@ -303,8 +304,8 @@ impl Unlink {
     }
 }
 
-/// Makes an entry for the key in the arguments that was not found: its own old one, or a free one.
-/// It is 0 if there is none.
+/// Makes an entry for the key in the arguments, which was not found: the expired entry of the key,
+/// or a free entry. Sets `entry` to 0 if there is none.
 pub struct Enter;
 
 impl Enter {
@@ -331,14 +332,14 @@ impl Enter {
     }
 }
 
-/// Removes entries that were touched longer ago than a limit, but no static ones, the oldest first.
-/// It uses the registers of [`Find`], and keeps its `head` and `table`.
+/// Removes entries that were touched longer ago than a limit, the oldest first. Static entries
+/// stay. It uses the registers of [`Find`], and keeps `head` and `table`.
 pub struct Sweep {
-    /// Nanoseconds.
+    /// The limit in nanoseconds.
     pub limit: [Register; 2],
-    /// How many it removes at most.
+    /// The largest number of entries to remove.
     pub most: Register,
-    /// The number of entries removed.
+    /// The number of entries that were removed.
     pub count: Register,
 }
 
@@ -350,7 +351,6 @@ impl Sweep {
         })
     }
 
-    /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         Self {
             limit: [code.shared("sweep_0", false), code.shared("sweep_1", false)],
@@ -359,7 +359,8 @@ impl Sweep {
         }
     }
 
-    /// Entries are removed by this, which finds the word with the address of one in `before`.
+    /// Writes the routine. `remove` writes the removal of an entry, whose address is in the word at
+    /// `before`.
     pub fn write(&self, code: &mut Code, unit: Unit, remove: impl FnOnce(&mut Code)) {
         let Self { limit, most, count } = *self;
         let Find { table, before, entry, .. } = Find::of(code);

@@ -1,11 +1,11 @@
-//! The contents of `lpm` in memory: a trie, and the values that its entries have no room for.
+//! The contents of `lpm` in memory: a trie, and the values that do not fit into its entries.
 //!
 //! ```text
 //! trie ... | value of `miss` | value | ...
 //! ```
 //!
-//! Values of at most 31 bits are in the entries of the trie. Entries of others have the address of
-//! the value, which has an even number of words at an even address.
+//! Values of at most 31 bits are in the entries of the trie. For wider values an entry has the
+//! address of the value, which is even, and a value has an even number of words.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -19,20 +19,21 @@ use wireloom_offloads::{Config, Instance};
 use super::super::{halves, key_width, value_width};
 use crate::words;
 
-/// The widest values that an entry has room for.
+/// The width in bits of the widest values that fit into an entry.
 pub const ENTRY_BITS: u32 = 31;
-/// The widest keys that are looked up in registers.
+/// The width in bits of the widest keys that are looked up in registers.
 pub const KEY_BITS: u32 = 128;
 
-/// The bits of keys of this width as the trie has them: wider ones begin with zeros in a whole word.
+/// Returns the width of a key in the trie. Keys too wide for registers are padded to whole words
+/// with zeros in front.
 pub fn padded(width: u32) -> u32 {
     if width <= KEY_BITS { width } else { width.next_multiple_of(32) }
 }
 
-/// The words of an instance, from word address `base` on, of at most so many words.
+/// Returns the words of an instance, from word address `base` on, at most `words`.
 ///
 /// # Errors
-/// If it needs more.
+/// If it needs more words.
 pub fn prefixes(
     config: &Config,
     instance: &mut dyn Instance,
@@ -62,7 +63,7 @@ fn image<K: Key>(
     let value_width = value_width(config);
     let is_in_entry = value_width <= ENTRY_BITS;
     let miss = config.param("miss").resize(value_width);
-    // Each value once, in the order in which they come.
+    // Each value is stored once, in the order of first use.
     let mut values: Vec<Bits> = vec![miss.clone()];
     let mut known = HashMap::from([(miss.clone(), 0)]);
     let mut routes = Vec::new();

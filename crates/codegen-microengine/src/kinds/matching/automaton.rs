@@ -8,11 +8,11 @@ use wireloom_offloads::{Config, Instance};
 use super::super::{halves, value_width};
 use crate::words;
 
-/// Words with the classes of bytes.
+/// The number of words with the classes of bytes.
 pub const CLASSES: u32 = 256;
 
-/// The automaton of patterns, from word address `base` on; `Scan` has the layout. The row of the
-/// first state comes first, whatever the patterns are.
+/// Returns the automaton of the patterns, from word address `base` on. The row of the first state
+/// comes first.
 pub fn automaton(
     config: &Config,
     instance: &mut dyn Instance,
@@ -27,7 +27,8 @@ pub fn automaton(
     let found = patterns.walk().ok_or("it has too many patterns")?;
     let count = found.class_count;
     let rows = found.next.len() as u32 / count;
-    // The row of state 0, which ends a search, is not read: it changes its place with the first.
+    // The row of state 0, which ends a search, is never read, so it trades places with the row of
+    // the first state.
     let begin = found.start / count;
     let placed = |number: u32| match number {
         0 => begin,

@@ -1,9 +1,9 @@
-//! Searching the packet for many patterns.
+//! The routine that searches the packet for many patterns.
 //!
 //! The automaton is in SRAM: 256 words with the class of each byte, from 1, and a row of words for
-//! each state. A row begins with the address of a record, if patterns end at the state; a word for
+//! each state. A row begins with the address of a record, if patterns end at the state. A word for
 //! each class follows: the address of the next row, with bit 31 set if patterns end there, or 0 if
-//! the search is over. A record is the length of the pattern, and its value.
+//! the search is over. A record is the length of the pattern and its value.
 
 use crate::code::{Code, Operand, Register, Shift, Target};
 use crate::frame::State;
@@ -11,15 +11,15 @@ use crate::routines::{Fetch, Routine, keep};
 
 /// Finds the leftmost match.
 pub struct Scan {
-    /// The first byte.
+    /// The byte of the packet at which the search begins.
     pub at: Register,
-    /// The byte after the last one, at most the length of the packet.
+    /// The byte of the packet at which the search ends, at most the length of the packet.
     pub end: Register,
-    /// The classes of bytes.
+    /// The address of the classes of bytes.
     pub classes: Register,
-    /// The row of the first state; then the one that the search is in.
+    /// The row of the first state, then of the present state.
     pub row: Register,
-    /// The record of what was found, or 0.
+    /// The record of the match, or 0.
     pub record: Register,
     /// The byte after the match.
     pub after: Register,
@@ -29,7 +29,6 @@ impl Scan {
     pub const ROUTINE: Routine =
         Routine::new(34, "Scan", |code, state| Self::of(code).write(code, state));
 
-    /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         let names = [("end", true), ("classes", false), ("row", false), ("record", true)];
         let [end, classes, row, record] =
@@ -43,7 +42,7 @@ impl Scan {
         let word = Fetch::of(code).word;
         let number = Operand::Number;
         let (more, next, done, dull) = (code.label(), code.label(), code.label(), code.label());
-        // Bytes of the word that are left.
+        // The number of bytes left in the word.
         let [left, byte, place, class] = [(); 4].map(|()| code.register());
         code.set(record, number(0));
         code.place(more);
@@ -53,7 +52,7 @@ impl Scan {
         keep(code, state, &kept, &Fetch::ROUTINE);
         code.set(left, number(4));
         code.place(next);
-        // The byte's place is four words before `at`, less those that are left.
+        // The present byte is `left` bytes before `at`.
         code.alu(place, at.into(), "-", left.into());
         code.alu(Target::None, place.into(), "-", end.into());
         code.branch("br>=0", done);

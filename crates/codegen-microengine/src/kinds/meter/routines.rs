@@ -1,13 +1,13 @@
-//! Meters: the three-colour markers of RFC 2697 and RFC 2698. Their calls come in the order of
-//! packets.
+//! Routines of meters: the three-colour markers of RFC 2697 and RFC 2698. Calls come in the order
+//! of packets.
 //!
 //! ```text
 //! word  0..1            2..3          4..5           6            8..9  10..11  12..13  14..15
 //!       | C's missing  | E's or P's | last seconds | nanoseconds | cir | cbs   | pir  | ebs or pbs
 //! ```
 //!
-//! Buckets have the tokens that are missing in them. The last packet's time is in seconds and
-//! nanoseconds, so that no product is wider than two words.
+//! A bucket is stored as the number of tokens that it lacks. The time of the last packet is split
+//! into seconds and nanoseconds, so that no product is wider than two words.
 
 use crate::code::{Code, Label, Operand, Register, Shift, Target};
 use crate::frame::{ARRIVAL, State};
@@ -19,7 +19,7 @@ use crate::words;
 /// The logarithm of the words of a meter.
 pub const SHIFT: u32 = 4;
 
-/// Words of a meter.
+/// The first words of the parts of a meter.
 pub const LAST: u32 = 4;
 const CIR: u32 = 8;
 const CBS: u32 = 10;
@@ -33,7 +33,7 @@ fn chain(code: &mut Code, to: Pair, operation: &str, b: [Operand; 2]) {
     code.chain(&to.map(Target::from), operation, &carry, &both(to), &b);
 }
 
-/// `a -= b`, or 0 if that is less.
+/// `a -= b`, or 0 if `b` is larger.
 fn take(code: &mut Code, a: Pair, b: Pair) {
     let [some, done] = [(); 2].map(|()| code.label());
     words::compare(code, &words::of(&a), &words::of(&b));
@@ -45,25 +45,26 @@ fn take(code: &mut Code, a: Pair, b: Pair) {
     code.place(done);
 }
 
-/// The tokens that a rate adds between two times. With the bits of the rate from the top on, it
-/// keeps the tokens of the rate so far, and the parts of a token of both times.
+/// Computes the tokens that a rate adds between two times. It takes the bits of the rate from the
+/// highest on. For each bit it doubles the tokens so far, and the fractions of a token at both
+/// times.
 pub struct Tokens {
-    /// Bytes a second, at most 2^40; it is used up.
+    /// The rate in bytes a second, at most 2^40. The routine destroys it.
     pub rate: Pair,
-    /// Seconds from the one time to the other.
+    /// Seconds between the two times.
     pub seconds: Pair,
-    /// Nanoseconds of both times after their second.
+    /// Nanoseconds of the earlier time within its second.
     pub from: Register,
-    /// The later one.
+    /// Nanoseconds of the later time within its second.
     pub to: Register,
-    /// The tokens. Numbers from 2^62 on stand for any larger ones: no bucket has as many.
+    /// The tokens. Numbers from 2^62 on stand for all larger numbers, since no bucket has more
+    /// tokens.
     pub tokens: Pair,
 }
 
 impl Tokens {
     const ROUTINE: Routine = Routine::new(80, "Tokens", |code, _| Self::of(code).write(code));
 
-    /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         Self {
             rate: pair(code, "tokens_rate", false),
@@ -100,8 +101,8 @@ impl Tokens {
         code.alu(parts[1], parts[1].into(), "+", from.into());
         code.place(clear);
         twice(code, rate);
-        // Less than three seconds; those of the later time first, so that tokens are never less
-        // than 0.
+        // Both parts are less than three seconds. The later time comes first, so that the tokens
+        // never fall below 0.
         for (part, operation) in parts.into_iter().zip(["+", "-"]) {
             for _ in 0..2 {
                 let less = code.label();
@@ -120,13 +121,13 @@ impl Tokens {
     }
 }
 
-/// Marks a packet, and takes its tokens.
+/// Marks a packet and takes its tokens.
 pub struct Meter {
-    /// The address of the meter.
+    /// The word address of the meter.
     pub meter: Register,
-    /// The bytes of the packet.
+    /// The length of the packet in bytes.
     pub bytes: Register,
-    /// The colour that it had; then the one that it gets: 0 green, 1 yellow, 2 or more red.
+    /// The colour before the call, then the new colour: 0 green, 1 yellow, 2 or more red.
     pub color: Register,
 }
 
@@ -136,7 +137,6 @@ impl Meter {
     pub const TWO_RATES: Routine =
         Routine::new(82, "MeterTwo", |code, state| Self::of(code).write_two(code, state));
 
-    /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         Self {
             meter: code.shared("meter", true),
@@ -145,13 +145,13 @@ impl Meter {
         }
     }
 
-    /// Calls a routine, and keeps its own registers.
+    /// Calls a routine and keeps the registers of this routine.
     fn far(&self, code: &mut Code, state: State, routine: &Routine) {
         keep(code, state, &[self.meter, self.bytes, self.color], routine);
     }
 
-    /// Sets the time of the meter to that of the packet, if it is later, and the interval between
-    /// them.
+    /// Sets the time of the meter to the arrival of the packet, if that is later. Gives the
+    /// interval between them to [`Tokens`].
     fn pass_time(&self, code: &mut Code, state: State) {
         let (divide, interval) = (Divide::of(code), Tokens::of(code));
         let arrival = state.load(code, Operand::Number(ARRIVAL), 2);
@@ -176,7 +176,7 @@ impl Meter {
         code.chain(&interval.seconds.map(Target::from), "-", "-carry", &now, &last);
     }
 
-    /// The tokens of a rate in the interval.
+    /// Computes the tokens that a rate adds in the interval.
     fn tokens(&self, code: &mut Code, state: State, rate: u32) -> Pair {
         let tokens = Tokens::of(code);
         let own = read(code, Unit::Sram, self.meter, rate, 2);
@@ -185,14 +185,14 @@ impl Meter {
         tokens.tokens
     }
 
-    /// What is missing in a bucket.
+    /// Reads the number of tokens that a bucket lacks.
     fn missing(&self, code: &mut Code, at: u32) -> Pair {
         let read = read(code, Unit::Sram, self.meter, at, 2);
         [read[0], read[1]]
     }
 
-    /// Branches unless a bucket has the tokens for the packet. `missing` gets those of the packet
-    /// too; they are not written.
+    /// Adds the tokens of the packet to `missing`, without a write. Branches if the bucket is then
+    /// more than empty.
     fn fits(&self, code: &mut Code, missing: Pair, size: u32, not: Label) {
         chain(code, missing, "+", [self.bytes.into(), Operand::Number(0)]);
         let size = read(code, Unit::Sram, self.meter, size, 2);
@@ -200,7 +200,7 @@ impl Meter {
         code.branch("br!=cout", not);
     }
 
-    /// RFC 2697: tokens are added to C; when that is full, to E.
+    /// RFC 2697: new tokens go to bucket C, and to bucket E when C is full.
     fn write_one(&self, code: &mut Code, state: State) {
         let number = Operand::Number;
         let [kept, added, not_green, red, done] = [(); 5].map(|()| code.label());
@@ -235,7 +235,7 @@ impl Meter {
         code.place(done);
     }
 
-    /// RFC 2698: each bucket has its rate, and a green packet takes tokens from both.
+    /// RFC 2698: each bucket has its own rate, and a green packet takes tokens from both.
     fn write_two(&self, code: &mut Code, state: State) {
         let number = Operand::Number;
         let [red, yellow, done] = [(); 3].map(|()| code.label());

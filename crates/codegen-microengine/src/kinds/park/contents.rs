@@ -15,12 +15,12 @@ use super::routines::{PAYLOAD_QUADS, QUADS, STATE_QUADS, WORDS};
 use crate::frame::{AREA, END};
 use crate::words;
 
-/// The parts of a park, in quad words.
+/// The sizes of the parts of a park, in quad words.
 struct Shape {
-    /// Packets.
+    /// The number of packets.
     size: u64,
     buckets: u64,
-    /// Quad words of an entry, and those before the last three.
+    /// The quad words of an entry, and of its part up to the end of the key.
     stride: u64,
     at: u32,
 }
@@ -32,22 +32,23 @@ impl Shape {
         Self { size, buckets: size.next_power_of_two(), stride: u64::from(at + WORDS), at }
     }
 
-    /// Those before the buffers.
+    /// Returns the number of quad words before the buffers.
     fn table(&self) -> u64 {
         u64::from(HEADER) + self.buckets + self.size * self.stride
     }
 }
 
-/// The words of SDRAM that a park takes.
+/// Returns the number of words of SDRAM of a park.
 pub fn wanted(config: &Config) -> u64 {
     let shape = Shape::of(config);
     2 * (shape.table() + shape.size * u64::from(QUADS))
 }
 
-/// A park with its packets, from quad word `base` on. What is after the last packet has no meaning.
+/// Returns the words of a park with its packets, from quad word `base` on. The words after the last
+/// packet are undefined, so the image ends there.
 ///
 /// # Errors
-/// If it is no park.
+/// If the instance is not a park.
 pub fn image(
     config: &Config,
     instance: &mut dyn Instance,
@@ -67,7 +68,7 @@ pub fn image(
     let ring = base + RING;
     let mut newest = ring;
     set(&mut table, ring + NEWER, ring);
-    // The oldest entry of each key, and the newest.
+    // The oldest entry and the newest entry of each key.
     let mut queues: HashMap<&Bits, (u32, u32)> = HashMap::new();
     for (number, parked) in packets.iter().enumerate() {
         let own = entry(number);
@@ -112,11 +113,11 @@ pub fn image(
     Ok(image)
 }
 
-/// The words of a buffer with a packet.
+/// Returns the words of a buffer with a packet.
 fn packed(packet: &PacketInHand) -> Vec<u32> {
     let window = packet.window_len();
     let (head, payload) = packet.bytes().split_at(window);
-    // A window ends where a payload begins.
+    // The window ends where the payload begins.
     let front = END as usize - window;
     let arrival = packet.arrival_ns;
     let mut all = vec![
@@ -138,7 +139,7 @@ fn packed(packet: &PacketInHand) -> Vec<u32> {
     all
 }
 
-/// Takes the packets back: `word` reads a word of SDRAM.
+/// Copies the packets into the instance. `word` reads a word of SDRAM.
 pub fn read_back(
     config: &Config,
     instance: &mut dyn Instance,
@@ -169,11 +170,11 @@ pub fn read_back(
         });
         entry = low(entry + NEWER);
     }
-    // What the chip holds is in the order of times, and no more than the park's size.
+    // The chip keeps the packets in the order of their times, and no more than the park's size.
     let _ = park.set_state(state);
 }
 
-/// The packet in the buffer from this word on.
+/// Returns the packet in the buffer that begins at this word.
 fn unpacked(buffer: u32, word: &dyn Fn(u32) -> u32) -> PacketInHand {
     let [window, front, payload, egress, ingress] = [0, 1, 2, 3, 4].map(|at| word(buffer + at));
     let arrival_ns = u64::from(word(buffer + 6)) | u64::from(word(buffer + 7)) << 32;
@@ -183,7 +184,7 @@ fn unpacked(buffer: u32, word: &dyn Fn(u32) -> u32) -> PacketInHand {
     };
     let head = bytes(8 * STATE_QUADS + front - AREA, window);
     let rest = bytes(8 * PAYLOAD_QUADS, payload);
-    // Its number is given when it is taken.
+    // A packet gets its sequence number when it is taken.
     let frame = Frame { ingress: ingress as u16, arrival_ns, bytes: &[] };
     let mut packet = PacketInHand::arrive(frame, 0);
     packet.assign(&head, &rest);

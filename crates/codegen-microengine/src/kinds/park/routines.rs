@@ -1,13 +1,15 @@
-//! Parked packets, in SDRAM. Their entries are those of a [table](super::super::exact::routines) whose words are quad
-//! words, with three words after the key:
+//! Routines of parked packets in SDRAM. Entries are like the entries of a
+//! [table](super::super::exact::routines) whose words are quad words, with three words after the
+//! key:
 //!
 //! ```text
 //! entry ... key | after | last | buffer |
 //! ```
 //!
-//! `after` is the entry that was kept under the same key next, or 0; `last` is the newest of that
-//! key. Only the oldest of a key is in its bucket, and only its `last` counts: so a packet is kept
-//! and taken in the same time, however many have its key. The list by age has all of them.
+//! `after` is the entry that was kept next under the same key, or 0; `last` is the newest entry of
+//! the key. Only the oldest entry of a key is in its bucket, and only its `last` is valid. So the
+//! time of `keep` and `take` does not depend on the number of packets with the key. The list by age
+//! contains all entries.
 //!
 //! ```text
 //! buffer, quad words   0                4                    52
@@ -17,8 +19,9 @@
 //!                      | arrival
 //! ```
 //!
-//! The area is that of the header window, to where the longest window ends. A thread copies packets
-//! into a buffer and back, since it may go on with the packet that it has kept.
+//! The area is the area of the header window in the frame, up to the end of the longest window. A
+//! thread copies packets into a buffer and back, since it may continue with the packet that it has
+//! kept.
 
 use super::super::exact::routines::{
     Find, HEAD, Sweep, alone, begin, give_back, key_in, take_free,
@@ -30,26 +33,26 @@ use crate::memory::{branch_zero, read, read_at, write, write_at};
 use crate::routines::{self, Routine};
 use crate::words;
 
-/// Words of an entry after its key.
+/// The words of an entry after its key.
 pub const WORDS: u32 = 3;
 const LAST: u32 = 1;
 const BUFFER: u32 = 2;
 
-/// Quad words of a buffer before the area, before the payload, and in all.
+/// The quad words of a buffer before the area, before the payload, and in all.
 pub const STATE_QUADS: u32 = 4;
 pub const PAYLOAD_QUADS: u32 = STATE_QUADS + (END - AREA) / 8;
 pub const QUADS: u32 = PAYLOAD_QUADS + 65_536 / 8;
 
-/// Quad words that one command moves.
+/// The quad words that one command moves.
 const MOVED: u32 = 4;
-/// Where an area and a payload begin in the frame and in a thread's own buffer, in quad words.
+/// The quad words of the frame before the area, and of a thread's packet buffer before the payload.
 const OWN_AREA: u32 = AREA / 8;
 const OWN_PAYLOAD: u32 = END / 8;
 
-/// Where the entries and buffers are.
+/// The memory of entries and buffers.
 const UNIT: Unit = Unit::Sdram;
 
-/// What the routines of parks share with their callers.
+/// Registers that the routines of parks share with their callers.
 pub struct Parking {
     /// The word of an entry after its key.
     pub at: Register,
@@ -58,12 +61,11 @@ pub struct Parking {
 }
 
 impl Parking {
-    /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         Self { at: code.shared("park_at", true), buffer: code.shared("park_buffer", false) }
     }
 
-    /// Sets the buffer to that of an entry.
+    /// Sets `buffer` to the buffer of an entry.
     pub fn find_buffer(&self, code: &mut Code, entry: Register) {
         let place = code.register();
         code.alu(place, entry.into(), "+", self.at.into());
@@ -77,8 +79,8 @@ pub const SWEEP: Routine = Routine::new(70, "SweepParked", |code, _| {
     Sweep::of(code).write(code, UNIT, Dequeue::write);
 });
 
-/// Makes an entry for the key in the arguments, and the newest of its key: [`Find`] has found the
-/// oldest, or 0. Its `entry` becomes the new one, or 0 if the park is full.
+/// Makes an entry for the key in the arguments, the newest of its key. [`Find`] has set `entry` to
+/// the oldest entry of the key, or 0. `entry` becomes the new entry, or 0 if the park is full.
 pub struct Enqueue;
 
 impl Enqueue {
@@ -111,8 +113,8 @@ impl Enqueue {
     }
 }
 
-/// Removes the oldest entry of a key: `before` has its address. The next one of the key takes its
-/// place.
+/// Removes the oldest entry of a key. `before` is the address of the word with its address. The
+/// next entry of the key takes its place.
 pub struct Dequeue;
 
 impl Dequeue {
@@ -170,7 +172,7 @@ impl Keep {
     }
 }
 
-/// Makes the packet in the buffer the one in hand.
+/// Makes the packet in the buffer the packet in hand.
 pub struct Take;
 
 impl Take {
@@ -199,8 +201,9 @@ impl Take {
     }
 }
 
-/// Moves the area of the frame, from the front of the window on: `moves` gets the frame with a word of
-/// it, and the place of a quad word of the buffer in two parts.
+/// Moves the area of the frame, from the front of the window on. `moves` gets the address of the
+/// frame and the offset of a word in it, and the address and the offset of a quad word of the
+/// buffer.
 fn area(
     code: &mut Code,
     state: State,
@@ -216,7 +219,7 @@ fn area(
     code.alu(base, buffer.into(), "-", base.into());
     let end = code.copy(Operand::Number(OWN_PAYLOAD));
     code.place(next);
-    // A window without bytes may begin where the longest one ends.
+    // A window without bytes may begin at the end of the longest window.
     code.alu(Target::None, quad.into(), "-", end.into());
     code.branch("br>=0", done);
     code.shift(word, Operand::None, "B", quad.into(), Shift::Left(1));
@@ -226,7 +229,7 @@ fn area(
     code.place(done);
 }
 
-/// Where the payload is in the thread's own buffer, and in the parked one.
+/// Returns the addresses of the payload in the thread's packet buffer and in the parked buffer.
 fn payloads(code: &mut Code, buffer: Register) -> [Register; 2] {
     let own = routines::buffer(code);
     let parked = code.register();
@@ -236,7 +239,7 @@ fn payloads(code: &mut Code, buffer: Register) -> [Register; 2] {
     [own, parked]
 }
 
-/// Copies so many bytes of SDRAM, and those of the last quad words.
+/// Copies bytes of SDRAM in whole commands, so up to 31 more bytes are copied.
 fn copy(code: &mut Code, from: Register, to: Register, bytes: Register) {
     let (next, done) = (code.label(), code.label());
     let left = code.copy(bytes.into());

@@ -1,18 +1,19 @@
-//! Writing bytes of the whole packet.
+//! The routine that writes bytes of the whole packet.
 
 use crate::code::{Code, Operand, Register, Shift, Target};
 use crate::frame::{ARGUMENTS, END, State};
 use crate::routines::{self, Routine};
 use crate::words;
 
-/// Writes bytes of a value in the arguments into the packet, one after the other: each may be in
+/// Writes bytes of a value in the arguments into the packet, one at a time, since each may be in
 /// any byte of a word of the frame or of SDRAM.
 pub struct Put {
-    /// The byte of the packet.
+    /// The byte of the packet at which it begins.
     pub at: Register,
-    /// The byte of the value, counted from its lowest; those below it follow.
+    /// The byte of the value at which it begins, counted from the least significant. It continues
+    /// downwards.
     pub from: Register,
-    /// Bytes.
+    /// The number of bytes.
     pub count: Register,
 }
 
@@ -20,7 +21,6 @@ impl Put {
     pub const ROUTINE: Routine =
         Routine::new(33, "Put", |code, state| Self::of(code).write(code, state));
 
-    /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         let names = [("put_at", true), ("put_from", true), ("put_count", false)];
         let [at, from, count] = names.map(|(name, is_a)| code.shared(name, is_a));
@@ -89,7 +89,7 @@ impl Put {
     }
 }
 
-/// The distance of a byte from the lower end of its word, in bits.
+/// Computes the number of bits of a word below a byte.
 fn lane(code: &mut Code, place: Register, by: Register) {
     code.alu(by, place.into(), "AND", Operand::Number(3));
     code.alu(by, Operand::Number(3), "-", by.into());
