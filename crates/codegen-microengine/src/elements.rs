@@ -12,7 +12,7 @@ use super::memory;
 use super::wide::is_wide;
 use super::words::{self, Words};
 
-/// Words that one command writes.
+/// The most words that one command writes.
 const COMMAND: usize = 8;
 
 impl Lower<'_> {
@@ -32,7 +32,7 @@ impl Lower<'_> {
             }
             return;
         }
-        // A loop over whole commands, and the rest.
+        // Whole commands are written in a loop, then the rest.
         let whole = (end - first) / COMMAND as u32;
         let rest = (end - first) as usize % COMMAND;
         let at = self.code.copy(Operand::Number(first));
@@ -48,7 +48,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The word of the frame of an element. Branches if there is none at this index.
+    /// Computes the word of the frame of an element. Branches if there is no element at this index.
     fn element(&mut self, array: ArrayId, index: &Words, outside: Label) -> Register {
         let (first, shift) = self.homes.arrays[array.index()];
         let count = self.engine.arrays[array.index()].count;
@@ -57,7 +57,7 @@ impl Lower<'_> {
         at
     }
 
-    /// Reads an element of an array of the context; 0 if there is none.
+    /// Reads an element of an array of the context; 0 if there is no such element.
     pub(super) fn read_element(
         &mut self,
         op: &Op,
@@ -76,7 +76,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Sets an element of an array of the context, if there is one.
+    /// Sets an element of an array of the context, if there is such an element.
     pub(super) fn write_element(&mut self, array: ArrayId, index: &Words, value: Value) {
         let outside = self.code.label();
         let at = self.element(array, index, outside);
@@ -91,7 +91,7 @@ impl Lower<'_> {
         self.code.place(outside);
     }
 
-    /// Reads an element of a constant array; 0 if there is none.
+    /// Reads an element of a constant array; 0 if there is no such element.
     pub(super) fn table(
         &mut self,
         op: &Op,
@@ -113,7 +113,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Defines a result that is read in parts of at most 8 words, and is 0 at the label.
+    /// Defines a result that is read in parts of at most 8 words. It is 0 at the label `outside`.
     fn elements(
         &mut self,
         op: &Op,

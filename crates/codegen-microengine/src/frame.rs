@@ -7,10 +7,9 @@
 //!                                                | free    | window   | zeros
 //! ```
 //!
-//! A packet arrives at byte 1344. What is inserted goes in front of it, and a window has 256 bytes
-//! at most, so it never begins before the area; if its end was cut off, it moves up first. Bytes
-//! before the window are undefined.
-//! Bytes after it are zero, so fields outside the window read as zero.
+//! A packet arrives at byte 1344. Inserted bytes go in front of it. A window has at most 256 bytes,
+//! so it never begins before the area; a window whose end was cut off moves up first. Bytes before
+//! the window are undefined. Bytes after it are zero, so fields outside the window read as zero.
 
 use wireloom_bits::Bits;
 
@@ -20,39 +19,42 @@ use super::homes::LOCAL;
 use super::window::{self, Home};
 use super::words::{self, Words};
 
-/// Words of a frame.
+/// The number of words of a frame.
 pub const WORDS: u32 = 512;
-/// The words before it are for the context and for values.
+/// The number of words for the context and for values at the beginning.
 pub const CONTEXT: u32 = 178;
-/// Where the registers of a thread are kept while another part works on its packet.
+/// The first word in which the registers of a thread are kept while another part works on its
+/// packet.
 pub const STATE: u32 = 178;
-/// What a thread does after an `emit` has sent its packet: the number of the step to go on with, or
-/// the control word to end with.
+/// The word with the continuation after an `emit` has sent its packet: the number of the next step,
+/// or the control word to end with.
 pub const RESUME: u32 = 186;
-/// The words with the time of arrival in nanoseconds, the low one first.
+/// The words with the arrival time in nanoseconds, the low word first.
 pub const ARRIVAL: u32 = 188;
-/// The time of arrival of the packet in hand, which may have been parked, in programs that park.
+/// The words with the arrival time of the packet in hand. It may have been parked, so it differs
+/// from [`ARRIVAL`] in programs that park.
 pub const HAND: u32 = 190;
-/// The word with the port on which the packet in hand came.
+/// The word with the port at which the packet in hand arrived.
 pub const INGRESS: u32 = 1;
 /// The word with the number of the packet, in the order in which the chip took packets.
 pub const NUMBER: u32 = 0;
-/// Words for the arguments of routines, and for values that are shifted, up to the area.
+/// The first word for arguments of routines and for shifted values, up to the area.
 pub const ARGUMENTS: u32 = 192;
 /// The byte at which the area of the window begins.
 pub const AREA: u32 = 1088;
 /// The byte at which the window ends while there is a payload.
 pub const END: u32 = 1472;
-/// The longest window.
+/// The number of bytes of the longest window.
 pub const LONGEST: u32 = 256;
-/// Reads begin at this byte of the packet at most: all further ones are zero. So they end before
-/// the end of the frame: from the front at most 256 bytes, the offset, and a field of 1,024 bits.
+/// Reads begin at this byte of the packet at most, since all later bytes are zero. So they end
+/// before the end of the frame: at most 256 bytes from the front, the offset, and a field of 1,024
+/// bits.
 pub const REACH: u32 = 320;
 
 /// The byte at which a packet arrives.
 pub const ARRIVES: u32 = 1344;
 
-/// The registers that hold a thread's state throughout.
+/// The registers that hold a thread's state from the first step to the last.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
     /// Word address of the frame.
@@ -65,17 +67,17 @@ pub struct State {
     pub payload: Register,
     /// The egress port.
     pub egress: Register,
-    /// The control word without bytes and flags, for a thread that ends.
+    /// The control word without lengths and flags, for a thread that ends.
     pub control: Register,
     /// Word address of the thread's words of the scratchpad (version 1).
     pub near: Register,
-    /// The byte at which the window begins, if all packets have it there at this point.
+    /// The byte at which the window begins, if it is the same for all packets at this point.
     pub known: Option<u32>,
-    /// Where it is at this point.
+    /// The memory that holds the window at this point.
     pub home: Home,
 }
 
-/// Names of the registers that have fixed places, and whether they are in bank A.
+/// The names of the registers with fixed places, and whether they are in bank A.
 pub const PINNED: [(&str, bool); 8] = [
     ("thread", true),
     ("frame", true),
@@ -88,7 +90,7 @@ pub const PINNED: [(&str, bool); 8] = [
 ];
 
 impl State {
-    /// The state in a program with the [pinned](PINNED) registers.
+    /// Returns the state in a program with the [pinned](PINNED) registers.
     pub fn of(code: &Code) -> Self {
         Self {
             frame: code.pinned(1),
@@ -111,7 +113,8 @@ impl State {
             .collect()
     }
 
-    /// Reads words of the frame into transfer registers, or of the scratchpad, from [`LOCAL`] on. Returns the first.
+    /// Reads words of the frame into transfer registers, or words of the scratchpad, which have
+    /// numbers from [`LOCAL`] on. Returns the first register.
     pub fn fetch(&self, code: &mut Code, first: u32, count: u32) -> u8 {
         let Some(word) = first.checked_sub(LOCAL) else {
             return code.read_frame(self.frame.into(), Operand::Number(first), count);
@@ -121,7 +124,7 @@ impl State {
         transfer
     }
 
-    /// Writes words of the frame, or of the scratchpad, from [`LOCAL`] on.
+    /// Writes words of the frame, or words of the scratchpad, which have numbers from [`LOCAL`] on.
     pub fn store(&self, code: &mut Code, at: Operand, words: &[Operand]) {
         let transfers = code.write_transfers(words.len() as u32);
         for (transfer, word) in (transfers..).zip(words) {
@@ -134,7 +137,7 @@ impl State {
                 _ => code.set(target, *word),
             }
         }
-        // Words that were read stay what they are if others are written.
+        // Words that were read before stay valid unless this write changes them.
         let here = code.here().filter(|here| match at {
             Operand::Number(at) => {
                 at + words.len() as u32 <= here.first || here.first + here.count <= at
@@ -154,7 +157,7 @@ impl State {
         }
     }
 
-    /// The byte of the frame at which a field begins, `offset` bytes after `base`.
+    /// Computes the byte of the frame at which a field begins, `offset` bytes after `base`.
     fn byte(&self, code: &mut Code, base: Operand, most: u32, offset: u32) -> Register {
         let at = code.register();
         match base {
@@ -184,8 +187,8 @@ impl State {
         at
     }
 
-    /// Moves a byte that is `most` bytes after the front at most to the end of the longest window in local memory, if
-    /// it lies after that: there are zeros.
+    /// Limits a byte to the end of the longest window in local memory, after which all bytes are
+    /// zero. The byte is at most `most` bytes after the front.
     fn clamp(&self, code: &mut Code, at: Register, most: u32) {
         if self.home == Home::Frame || self.known.is_some_and(|front| front + most <= END) {
             return;
@@ -198,7 +201,7 @@ impl State {
         code.place(inside);
     }
 
-    /// Reads a field of `width` bits, `bit` bits after byte `base`, which is `most` at most.
+    /// Reads a field of `width` bits, `bit` bits after byte `base`, which is at most `most`.
     pub fn read(&self, code: &mut Code, base: Operand, most: u32, bit: u32, width: u32) -> Words {
         let count = (bit % 8 + width).div_ceil(32);
         let at = self.byte(code, base, most, bit / 8);
@@ -206,7 +209,7 @@ impl State {
         let is_in_frame = self.home == Home::Frame;
         let mut shifts = is_in_frame.then(|| offsets(code, at));
         while (aligned.len() as u32) < count {
-            // One more is read: each word of the field is made of two of the window.
+            // One more word is read, since each word of the field consists of parts of two words.
             let part = (count - aligned.len() as u32).min(TRANSFERS - 1);
             if !aligned.is_empty() {
                 let bytes = if is_in_frame { 1 } else { 4 };
@@ -239,7 +242,8 @@ impl State {
         words::slice(code, &aligned, 32 * count - bit % 8 - width, width)
     }
 
-    /// Branches if a field that ends `bytes` bytes after byte `base` lies outside the window in part.
+    /// Branches if a field that ends `bytes` bytes after byte `base` lies partly outside the
+    /// window.
     pub fn within(&self, code: &mut Code, base: Operand, bytes: u32, outside: Label) {
         let end = code.register();
         match base {
@@ -250,7 +254,7 @@ impl State {
         code.branch("br!=cout", outside);
     }
 
-    /// Writes a field, unless it lies outside the window in part.
+    /// Writes a field, unless it lies partly outside the window.
     pub fn write(&self, code: &mut Code, base: Operand, bit: u32, value: &Words, width: u32) {
         let bytes = (bit % 8 + width).div_ceil(8);
         let count = bytes.div_ceil(4);
@@ -271,7 +275,7 @@ impl State {
         let mut mask = words::shift_left(code, &ones, by, 32 * count);
         value.reverse();
         mask.reverse();
-        // A field of a byte, or of a byte more than whole words, never reaches into one more.
+        // A field of a byte, or of whole words and a byte, never reaches into another word.
         let all = count + u32::from(bytes % 4 != 1);
         if self.home != Home::Frame {
             assert!(all <= TRANSFERS, "a piece has at most 128 bits");
@@ -313,7 +317,7 @@ impl State {
     }
 }
 
-/// For a byte address: 8 times its offset in a word, and 31 less that. These are three instructions.
+/// Computes 8 times the offset of a byte in its word, and 31 less that, in three instructions.
 fn bits_before(code: &mut Code, at: Register) -> (Register, Register) {
     let (by, rest) = (code.register(), code.register());
     code.alu(by, at.into(), "AND", Operand::Number(3));
@@ -322,15 +326,15 @@ fn bits_before(code: &mut Code, at: Register) -> (Register, Register) {
     (by, rest)
 }
 
-/// The same. The address becomes that of the word.
+/// Does the same, and turns the byte address into the address of its word.
 fn offsets(code: &mut Code, at: Register) -> (Register, Register) {
     let both = bits_before(code, at);
     code.shift(at, Operand::None, "B", at.into(), Shift::Right(2));
     both
 }
 
-/// Makes a word of the frame of aligned words, the most significant first: those are shifted right
-/// by `right`, across words; `left` is 31 less that.
+/// Makes word `index` of the frame from aligned words, the most significant first. They are shifted
+/// right by `right` bits across words; `left` is 31 less that.
 fn spread(
     code: &mut Code,
     aligned: &[Operand],

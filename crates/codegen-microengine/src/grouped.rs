@@ -1,4 +1,4 @@
-//! Fields at an offset that only the packet tells. Those that share the offset are cut out of the
+//! Fields at an offset that depends on the packet. Fields with the same offset are taken from the
 //! same words, which are read and aligned once.
 
 use wireloom_ir::{Op, OpKind, Value};
@@ -8,7 +8,7 @@ use super::kinds;
 use super::lower::{Lower, Place};
 use super::words::{self, Words};
 
-/// Aligned words of a group at most: one more is read for them.
+/// The most aligned words of a group. One more is read to align them.
 const MOST: u32 = 7;
 
 /// Consecutive words, from a byte after an offset, that hold the fields of several operations.
@@ -21,25 +21,25 @@ pub struct Group {
     words: Vec<Value>,
 }
 
-/// Words that a group would have.
+/// Words that a group would contain.
 #[derive(Clone, Debug)]
 pub struct Planned {
     base: Value,
     first: u32,
     count: u32,
-    /// The positions of the operations that read them.
+    /// The positions of the operations that read the words.
     uses: Vec<usize>,
 }
 
 impl Planned {
-    /// Registers that they take.
+    /// Returns the number of registers that they take.
     pub fn count(&self) -> usize {
         self.count as usize
     }
 }
 
 impl Lower<'_> {
-    /// Whether an operation may change what the header window holds.
+    /// Returns whether an operation may change bytes of the header window.
     fn changes_window(&self, op: &Op) -> bool {
         match &op.kind {
             OpKind::WritePacket { .. }
@@ -51,15 +51,15 @@ impl Lower<'_> {
         }
     }
 
-    /// Forgets groups whose words an operation may have changed.
+    /// Drops the groups whose words an operation may have changed.
     pub(super) fn keep_groups(&mut self, op: &Op) {
         if self.changes_window(op) {
             self.groups.clear();
         }
     }
 
-    /// The group to read for an operation: it reads a field that no group has, and later operations
-    /// read fields at the same offset.
+    /// Returns the group to read for an operation. There is one if the operation reads a field that
+    /// no group has, and later operations read fields at the same offset.
     pub(super) fn planned(&self, op: &Op) -> Option<Planned> {
         let OpKind::ReadPacket { base, bit } = op.kind else { return None };
         let width = self.width(*op.results.first()?);

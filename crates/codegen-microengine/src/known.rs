@@ -1,6 +1,6 @@
-//! Where the window is known to begin: until something is inserted or removed in front, fields at
-//! constant offsets are at constant places of the frame. They take few instructions, and several are
-//! read by one command.
+//! Fields at known places. Until bytes are inserted or removed in front, fields at constant offsets
+//! are at constant places of the frame. Their accesses take few instructions, and one command reads
+//! several fields.
 
 use wireloom_codegen::steps::ops;
 use wireloom_ir::{BinaryOp, Engine, Exit, Op, OpKind, Value};
@@ -13,22 +13,22 @@ use super::wide;
 use super::window::{self, Home};
 use super::words::{self, Words};
 
-/// Words that a command reads or writes at most.
+/// The most words that a command reads or writes.
 const MOST: u32 = 8;
 
-/// Where a step finds the window's front.
+/// The front of the window at the beginning of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Front {
-    /// No way to the step was found yet.
+    /// No path to the step was found yet.
     Unreached,
-    /// At this byte of the frame.
+    /// It is at this byte of the frame.
     At(u32),
-    /// It hangs on the packet.
+    /// It depends on the packet.
     Unknown,
 }
 
-/// The byte of the frame at which the window begins when a packet comes to each step, if that is
-/// the same for all packets.
+/// Returns, for each step, the byte of the frame at which the window begins, if it is the same for
+/// all packets.
 pub fn fronts(engine: &Engine) -> Vec<Option<u32>> {
     let mut fronts = vec![Front::Unreached; engine.steps.len()];
     let Some(first) = fronts.first_mut() else { return Vec::new() };
@@ -60,7 +60,7 @@ pub fn fronts(engine: &Engine) -> Vec<Option<u32>> {
     fronts.into_iter().map(front).collect()
 }
 
-/// Whether an operation may move the window's front.
+/// Returns whether an operation may move the window's front.
 pub fn moves_front(engine: &Engine, op: &Op) -> bool {
     match &op.kind {
         OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => true,
@@ -68,7 +68,7 @@ pub fn moves_front(engine: &Engine, op: &Op) -> bool {
     }
 }
 
-/// Whether an engine cuts packets, and with them the ends of windows.
+/// Returns whether an engine may cut off the ends of windows.
 pub fn cuts_windows(engine: &Engine) -> bool {
     engine
         .steps
@@ -77,7 +77,7 @@ pub fn cuts_windows(engine: &Engine) -> bool {
         .any(|op| kinds::called(engine, op).is_some_and(|(kind, method)| kind.cuts_window(method)))
 }
 
-/// Whether an operation needs neither a command nor a label.
+/// Returns whether an operation needs neither a command nor a label.
 pub fn computes(op: &Op) -> bool {
     use BinaryOp::{Add, And, Eq, Ne, Or, Sub, Ule, Ult, Xor};
     match &op.kind {
@@ -94,7 +94,8 @@ pub fn computes(op: &Op) -> bool {
     }
 }
 
-/// Whether an operation leaves the step: what was read stays where it is if it does not.
+/// Returns whether an operation leaves the step. If it is not taken, values that were read stay
+/// where they are.
 pub fn is_exit(op: &Op) -> bool {
     matches!(op.kind, OpKind::Exit(_))
 }
@@ -102,15 +103,15 @@ pub fn is_exit(op: &Op) -> bool {
 /// A field at a constant place of the frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// Its first word.
+    /// The first word that has bits of it.
     first: u32,
-    /// The bits of that word before it.
+    /// The number of bits of that word before it.
     before: u32,
     width: u32,
 }
 
 impl Field {
-    /// The words that it touches.
+    /// The number of words that have bits of it.
     fn count(self) -> u32 {
         (self.before + self.width).div_ceil(32)
     }
@@ -119,14 +120,14 @@ impl Field {
         self.first + self.count()
     }
 
-    /// Whether it begins after the longest window in local memory.
+    /// Returns whether it begins after the end of the longest window in local memory.
     fn is_outside(self) -> bool {
         self.first >= frame::END / 4
     }
 }
 
 impl Lower<'_> {
-    /// The place of a field, `bit` bits after byte `base`, if it is known.
+    /// Returns the place of a field, `bit` bits after byte `base`, if it is known.
     pub(super) fn field(&self, base: Value, bit: u32, width: u32) -> Option<Field> {
         let base = match self.values.get(&base)?.words.as_ref()?[..] {
             [Operand::Number(base), ..] => base,
@@ -145,7 +146,7 @@ impl Lower<'_> {
         (field.count() <= MOST).then_some(field)
     }
 
-    /// Reads a field. What the next operations read near it is read with it.
+    /// Reads a field, together with nearby fields that the next operations read.
     pub(super) fn read_field(&mut self, field: Field) -> Words {
         let count = field.count() as u8;
         let words: Vec<Operand> = if self.state.home == Home::Local {
@@ -160,7 +161,7 @@ impl Lower<'_> {
         };
         let lo = 32 * field.count() - field.before - field.width;
         let words = words::slice(self.code, &words, lo, field.width);
-        // Neither transfer registers nor local memory keep it.
+        // The value must not stay in transfer registers or local memory, which change.
         words
             .into_iter()
             .map(|word| match word {
@@ -170,7 +171,7 @@ impl Lower<'_> {
             .collect()
     }
 
-    /// The transfer register with the first word of a field, which is read if it is not there.
+    /// Returns the transfer register with the first word of a field. Reads the field if needed.
     fn transfers_of(&mut self, field: Field) -> u8 {
         let (first, count) = self.with_next(field);
         match self.code.here().and_then(|here| here.transfer_of(field.first, field.count())) {
@@ -183,7 +184,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The words of a field, and those of the fields that are read after it before any command or
+    /// Returns the words of a field and of the fields that are read after it, before any command or
     /// branch, as far as one command reads them.
     fn with_next(&self, field: Field) -> (u32, u32) {
         let (mut first, mut end) = (field.first, field.end());
@@ -208,8 +209,8 @@ impl Lower<'_> {
         (first, end - first)
     }
 
-    /// The words of the frame that are read with these: those of values that the next operations
-    /// use, before any command or branch, as far as one command reads them.
+    /// Returns the words of the frame to read together with these: words of values that the next
+    /// operations use before any command or branch, as far as one command reads them.
     pub(super) fn with_near(&self, first: u32, count: u32) -> (u32, u32) {
         let (mut first, mut end) = (first, first + count);
         for op in &self.ops[self.at..] {
@@ -226,7 +227,7 @@ impl Lower<'_> {
                 }
             }
         }
-        // Those of values that are used later, as far as there are registers for them.
+        // Add words of values that are used later, as far as registers are free.
         let mut room = self.room_for(count);
         for (_, slot, count) in self.wanted_later() {
             let (low, high) = (first.min(slot), end.max(slot + count));
@@ -238,7 +239,8 @@ impl Lower<'_> {
         (first, end - first)
     }
 
-    /// Values that are in the frame or in the scratchpad, and are used later: with their first word and how many they are.
+    /// Returns the values in the frame or in the scratchpad that are used later, with the first
+    /// word and the number of words of each.
     fn wanted_later(&self) -> Vec<(Value, u32, u32)> {
         if !self.reads_first {
             return Vec::new();
@@ -259,13 +261,14 @@ impl Lower<'_> {
         wanted
     }
 
-    /// Words of values for which there are registers, when so many more are read.
+    /// Returns the number of free registers for values, if `more` words are read as well.
     fn room_for(&self, more: u32) -> u32 {
         let all: usize = self.values.values().map(Place::registers).sum();
         (self.kept / 2).saturating_sub(all + more as usize) as u32
     }
 
-    /// Copies values that a command has read too to registers, as far as there are some.
+    /// Copies values that the last command has also read to registers, as far as registers are
+    /// free.
     pub(super) fn take_near(&mut self) {
         let mut room = self.room_for(0);
         for (value, slot, count) in self.wanted_later() {
@@ -278,12 +281,12 @@ impl Lower<'_> {
         }
     }
 
-    /// The value of a constant of this step, wherever it is defined.
+    /// Returns the value of a constant, wherever this step defines it.
     pub(super) fn constant(&self, value: Value) -> Option<u32> {
         window::constant(&self.ops, value)
     }
 
-    /// Writes a field, whose words are given, if it lies within the window: that was looked at.
+    /// Writes the words of a field that is known to be inside the window.
     pub(super) fn write_field(&mut self, field: Field, value: &Words) {
         let count = field.count();
         let by = 32 * count - field.before - field.width;

@@ -64,24 +64,25 @@ pub use wireloom_codegen::refused::Refused;
 pub struct Microcode<'a> {
     engine: &'a Engine,
     steps: Vec<Written>,
-    /// Gives the hash unit its multipliers.
+    /// Microcode that sets the multipliers of the hash unit.
     multipliers: String,
-    /// The set and the value of each reason, by its number in control words.
+    /// The reason set and the value of each reason, by its number in control words.
     pub reasons: Vec<(u32, u16)>,
     /// The first word of a frame after the zeros that follow the window.
     cleared: u32,
     local: Local,
-    /// For each step, the words of local memory with variables that it or a later one may read.
+    /// For each step, the words of local memory with variables that it or a later step may read.
     live: Vec<BTreeSet<u32>>,
-    /// Gates of offloads that are called in the order of packets, and words of the scratchpad for each.
+    /// The number of order gates, and the number of words of the scratchpad in each.
     gates: u32,
     ring: u32,
     first_gate: u32,
-    /// Words of the scratchpad of each thread of version 1, and the first one of all.
+    /// The number of words of the scratchpad of each thread of version 1, and the first word of all
+    /// threads.
     near: u32,
     first_near: u32,
-    /// Words of a thread's frame, a power of two: at least those of the [`Layout`]. If they are more, the
-    /// program needs a layout with so many.
+    /// The number of words of a thread's frame, a power of two. If it is larger than in the
+    /// [`Layout`], the program needs a layout with this frame.
     pub frame: u32,
 }
 
@@ -90,18 +91,18 @@ pub struct Microcode<'a> {
 pub enum Target {
     /// Version 1, with four contexts.
     One {
-        /// Elements of the transmit FIFO.
+        /// The number of elements of the transmit FIFO.
         elements: u32,
     },
     /// Version 2, with eight contexts.
     Two {
-        /// Elements of TBUF, of 64 bytes; a power of two.
+        /// The number of elements of TBUF, of 64 bytes each; a power of two.
         elements: u32,
     },
 }
 
 impl Target {
-    /// Words of local memory of a context.
+    /// Returns the number of words of local memory of a context.
     pub fn local(self) -> u32 {
         match self {
             Self::One { .. } => 0,
@@ -109,7 +110,7 @@ impl Target {
         }
     }
 
-    /// Contexts of an engine.
+    /// Returns the number of contexts of an engine.
     pub fn contexts(self) -> u32 {
         match self {
             Self::One { .. } => 4,
@@ -150,22 +151,23 @@ impl Target {
     }
 }
 
-/// Elements of the receive FIFO of version 1. Two threads share one at most.
+/// The number of elements of the receive FIFO of version 1. At most two threads share an element.
 const RECEIVE_ELEMENTS: u32 = 16;
 
-/// Bytes of the scratchpad that programs take at least.
+/// The number of bytes of the scratchpad that programs need at least.
 pub const SCRATCHPAD: u32 = 4096;
-/// Its first words are for turns to send (`thread.uc`). Each thread of a chip has one packet in hand, so there is a word
-/// for each, and on version 1 there are two. The words after them are zero. Then, on version 1, comes a word
-/// for each element of the receive FIFO. On version 2 each thread has a word of mail, and the next one counts elements of TBUF.
-/// Words for offloads that are called in order follow, those of threads of version 1, then arrays and counters.
+/// The first words of the scratchpad are for turns to send (`thread.uc`). Each thread of a chip has
+/// one packet in hand, so each has a word, and two words on version 1. Zero words follow. Then
+/// version 1 has a word for each element of the receive FIFO; version 2 has a word of mail for each
+/// thread, and a word that counts elements of TBUF. Order gates follow, then the words of threads
+/// of version 1, then offloads.
 const TURNS: u32 = 4 * RECEIVE_ELEMENTS;
 const ELEMENTS: u32 = TURNS + 8;
 const TURNS_2: u32 = 128;
 const MAIL: u32 = TURNS_2 + 8;
 const COUNTER: u32 = MAIL + 128;
 
-/// The first word of the scratchpad for offloads that are called in order.
+/// Returns the first word of the scratchpad for order gates.
 fn first_gate(version: Version) -> u32 {
     match version {
         Version::One => ELEMENTS + RECEIVE_ELEMENTS,
@@ -176,15 +178,15 @@ fn first_gate(version: Version) -> u32 {
 /// The most reasons that control words can tell apart.
 const MOST_REASONS: usize = 1 << 16;
 
-/// Numbers of words of values that a step keeps in registers, one after the other: with fewer, the
-/// assembler finds places for all sooner.
+/// The numbers of value words that a step may keep in registers, in the order of attempts. With
+/// fewer words the assembler finds registers for all sooner.
 pub const KEPT: [usize; 8] = [20, 17, 14, 11, 8, 5, 2, 0];
 
-/// Writes a program whose steps are in the form of regions. At most `kept` words of values are in
-/// registers of each step at a time, beside those that an operation works on.
+/// Generates a program whose steps have the form of regions. At most `kept` words of values are in
+/// registers of each step at a time, besides the operands of an operation.
 ///
 /// # Errors
-/// What has no place.
+/// The parts of the program that are refused.
 pub fn generate<'a>(
     inlined: &'a Inlined,
     layout: &Layout,
@@ -222,12 +224,13 @@ pub fn generate<'a>(
 }
 
 impl Microcode<'_> {
-    /// Cuts the steps into as few parts as control stores of so many words allow, for a chip with so many engines.
+    /// Cuts the steps into as few parts as control stores of `store` words allow, for a chip with
+    /// `engines` engines.
     ///
     /// # Errors
-    /// A step that is too long for one.
+    /// A step that is too long for a control store.
     pub fn cut(&self, store: usize, engines: u32, target: Target) -> Result<Cut, Refused> {
-        // Version 1 has no next neighbours.
+        // Version 1 has no next-neighbour registers.
         let chained = match target {
             Target::One { .. } => 0,
             Target::Two { .. } => engines as usize,
@@ -242,7 +245,7 @@ impl Microcode<'_> {
         })
     }
 
-    /// The macro that finds a thread's words of the scratchpad.
+    /// Returns the macro that computes the address of a thread's words of the scratchpad.
     fn find_near(&self) -> String {
         if self.near == 0 {
             return String::new();
@@ -251,7 +254,7 @@ impl Microcode<'_> {
             "#define NEAR_WORDS {}\n#macro find_near()\n    .begin\n    .reg part\n    immed[near, {}]\n",
             self.near, self.first_near
         );
-        // Their number times that of the thread.
+        // Multiply the number of the thread by the number of words.
         for bit in (0..u32::BITS).filter(|bit| self.near >> bit & 1 == 1) {
             let _ = write!(
                 text,
@@ -261,15 +264,15 @@ impl Microcode<'_> {
         text + "    .end\n#endm\n"
     }
 
-    /// The number of the step whose text stands at this byte of the text of a part.
+    /// Returns the number of the step that contains this byte of the text of a part.
     pub fn step_at(text: &str, byte: usize) -> Option<usize> {
         let rest = text.get(byte..)?;
         let label = rest.lines().find_map(|line| line.strip_prefix("step")?.strip_suffix("#:"))?;
         label.parse().ok()
     }
 
-    /// The text of a part, for `engines` engines. In a chain they are between those of the parts before and after it,
-    /// otherwise after those of all parts before.
+    /// Returns the text of a part, for `engines` engines. In a chain these are interleaved with the
+    /// engines of the other parts; otherwise they follow the engines of all earlier parts.
     pub fn text(&self, cut: &Cut, number: usize, engines: u32, target: Target) -> String {
         let name = &self.engine.name;
         let parts = cut.parts.len();
@@ -323,7 +326,7 @@ impl Microcode<'_> {
             _ if cut.is_chain => target.send(),
             _ => String::new(),
         };
-        // With several parts, the way into the first one is a branch.
+        // With several parts, the runtime reaches the first step by a branch.
         match parts {
             1 => text.extend([&runtime, "\n", &steps]),
             _ => text.extend([&steps, "\n", &runtime]),

@@ -1,4 +1,4 @@
-//! Offloads whose calls must come in the order of packets, and where a thread gives up its turn.
+//! Offloads that are called in the order of packets, and where a thread passes its turn on.
 
 use std::collections::BTreeSet;
 
@@ -12,19 +12,19 @@ use super::kinds;
 /// them.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// The numbers of offloads.
+    /// The numbers of the offloads.
     offloads: Vec<usize>,
-    /// The gates, at which packets wait for their turn. If there are fewer than offloads, several have one.
+    /// The number of order gates. If there are more offloads than gates, offloads share gates.
     gates: usize,
-    /// How many words of the scratchpad a gate has. Each packet in hand has one of them.
+    /// The number of words of the scratchpad in a gate: one for each packet in flight.
     ring: u32,
     /// The first word of the first gate.
     first: u32,
-    /// For each step, those that it or a later one may call.
+    /// For each step, the offloads that it or a later step may call.
     reached: Vec<BTreeSet<usize>>,
 }
 
-/// The offload that an operation calls, and how it uses its state.
+/// Returns the offload that an operation calls, and the method's use of its state.
 fn used(engine: &Engine, op: &Op) -> Option<(usize, StateUse)> {
     let OpKind::Call { offload, method, .. } = &op.kind else { return None };
     let offload = offload.index();
@@ -33,7 +33,7 @@ fn used(engine: &Engine, op: &Op) -> Option<(usize, StateUse)> {
     Some((offload, kind.methods[*method].state))
 }
 
-/// Whether calls of packets have to come in their order.
+/// Returns whether calls must come in the order of packets.
 fn is_ordered(config: &Config, uses: &[StateUse]) -> bool {
     let has = |state| uses.contains(&state);
     let is_atomic = kinds::find(config).is_some_and(|kind| kind.is_atomic());
@@ -41,7 +41,8 @@ fn is_ordered(config: &Config, uses: &[StateUse]) -> bool {
 }
 
 impl Order {
-    /// Finds them. There are at most so many gates, each of so many words, from word `first` of the scratchpad on.
+    /// Finds the offloads. There are at most `most` gates, of `ring` words each, from word `first`
+    /// of the scratchpad on.
     pub fn of(engine: &Engine, most: u32, ring: u32, first: u32) -> Self {
         let mut uses = vec![Vec::new(); engine.offloads.len()];
         for op in engine.steps.iter().flat_map(ops) {
@@ -77,28 +78,29 @@ impl Order {
         Self { offloads, gates, ring, first, reached }
     }
 
-    /// How many gates there can be in so many words of the scratchpad, from word `first` on.
+    /// Returns the number of gates that fit into a scratchpad of `words` words, from word `first`
+    /// on.
     pub fn most(words: u32, first: u32, ring: u32) -> u32 {
         words.saturating_sub(first) / ring
     }
 
-    /// How many there are.
     pub fn gates(&self) -> u32 {
         self.gates as u32
     }
 
-    /// The first word of the gate of an offload that is called in order.
+    /// Returns the first word of the gate of an offload, if the offload is called in order.
     pub fn gate(&self, offload: usize) -> Option<u32> {
         let position = self.offloads.iter().position(|ordered| *ordered == offload)?;
         Some(self.first + self.ring * (position % self.gates) as u32)
     }
 
-    /// The words of the scratchpad up to the last one of a gate.
+    /// Returns the number of words of the scratchpad up to the end of the last gate.
     pub fn words(&self) -> u32 {
         self.first + self.ring * self.gates()
     }
 
-    /// The gates whose offloads a thread no longer calls when it goes from a step to another one, or ends.
+    /// Returns the gates of the offloads that a thread no longer calls when it goes from a step to
+    /// another one, or ends.
     pub fn passed(&self, from: usize, to: Option<usize>) -> BTreeSet<u32> {
         let gates = |step: usize| -> BTreeSet<u32> {
             self.reached[step].iter().filter_map(|offload| self.gate(*offload)).collect()

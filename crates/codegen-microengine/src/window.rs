@@ -1,9 +1,10 @@
 //! The header window in local memory (version 2).
 //!
-//! A packet arrives in local memory, where fields take no command and no wait, and leaves from there. The window moves
-//! to the frame if an operation reaches the whole packet ([`reaches_packet`]), moves bytes within the window, or if
-//! what is inserted in front finds no room; then it stays there. Which of the two holds for a packet is known for most
-//! operations when a program is compiled ([`Home`]); otherwise a word of local memory says it.
+//! A packet arrives in local memory and leaves from there. Accesses to fields in local memory take
+//! no command and no wait. The window moves to the frame if an operation reaches the whole packet
+//! ([`reaches_packet`]), if it moves bytes within the window, or if inserted bytes find no room in
+//! front; it stays there. For most operations the compiler knows where the window is ([`Home`]);
+//! otherwise a word of local memory records it.
 //!
 //! ```text
 //! local  0     1      2        3                 values          values + 8           values + 40   values + 48
@@ -11,8 +12,9 @@
 //! frame                                           328             336                  368           376
 //! ```
 //!
-//! `number` is that of the packet (thread.uc). `far` is 1 if the window is in the frame. `base` is what a byte of the frame is less than its byte of local memory.
-//! A window in local memory ends with byte 1472 of the frame, as the longest one that arrives does, and zeros follow.
+//! `number` is the number of the packet (thread.uc). `far` is 1 if the window is in the frame.
+//! `base` is the byte address in local memory less the byte in the frame. A window in local memory
+//! ends with byte 1472 of the frame, like the longest window that arrives, and zeros follow.
 
 use wireloom_codegen::steps::{next_step, ops};
 use wireloom_ir::{Engine, Op, OpKind, Value};
@@ -25,32 +27,30 @@ use super::local::CONTEXTS;
 use super::lower::Lower;
 use super::routines::TO_FRAME;
 
-/// The word of local memory that says whether the window is in the frame.
+/// The word of local memory that is 1 if the window is in the frame.
 pub const FAR: u32 = 0;
-/// The word with what is added to a byte of the frame to get its byte of local memory.
+/// The word of local memory with the byte address in local memory less the byte in the frame.
 pub const BASE: u32 = 1;
-/// Words of local memory before those for values.
+/// The number of words of local memory before the words for values.
 pub const OWN: u32 = 3;
-/// The word of the frame that the first one in local memory stands for.
+/// The word of the frame that corresponds to the first word of the window's area in local memory.
 pub const FIRST: u32 = END / 4 - 40;
-/// Words of local memory with the room in front, the window, and the zeros after it.
+/// The number of words of local memory for the room in front, the window, and the zeros after it.
 pub const WORDS: u32 = 48;
-/// Words of the frame that move to it with the window.
+/// The number of words that move to the frame with the window.
 pub const MOVED: u32 = END / 4 - FIRST;
 
-/// What is subtracted from a byte of the frame of context 0 to get its byte of local memory.
+/// Returns the byte in the frame less the byte address in local memory, for context 0.
 pub fn base(local: Local) -> u32 {
     4 * (FIRST - CONTEXTS * local.values())
 }
 
-/// Where the window of a packet is.
+/// The memory that holds the window of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
-    /// In local memory.
     Local,
-    /// In the frame.
     Frame,
-    /// That hangs on the packet.
+    /// It depends on the packet.
     Either,
 }
 
@@ -60,7 +60,7 @@ impl Home {
     }
 }
 
-/// Where the window is when packets come to each step, if they arrive in local memory or not.
+/// Returns the memory of the window when packets enter each step.
 pub fn homes(engine: &Engine, local: Local) -> Vec<Home> {
     let mut found: Vec<Option<Home>> = vec![None; engine.steps.len()];
     if !local.has_window {
@@ -86,7 +86,7 @@ pub fn homes(engine: &Engine, local: Local) -> Vec<Home> {
     found.into_iter().map(|home| home.unwrap_or(Home::Local)).collect()
 }
 
-/// Where the window is after an operation of a step.
+/// Returns the memory of the window after an operation of a step.
 pub fn after(engine: &Engine, ops: &[&Op], op: &Op, home: Home) -> Home {
     let moves = match &op.kind {
         OpKind::Insert { offset, .. } if constant(ops, *offset) == Some(0) => {
@@ -103,12 +103,12 @@ pub fn after(engine: &Engine, ops: &[&Op], op: &Op, home: Home) -> Home {
     }
 }
 
-/// Whether an operation calls a method that reads or writes bytes of the packet wherever they are.
+/// Returns whether an operation calls a method that accesses bytes of the whole packet.
 pub fn reaches_packet(engine: &Engine, op: &Op) -> bool {
     kinds::called(engine, op).is_some_and(|(kind, method)| kind.reaches_packet(method))
 }
 
-/// The value of a constant of a step, wherever it is defined.
+/// Returns the value of a constant, wherever the step defines it.
 pub fn constant(ops: &[&Op], value: Value) -> Option<u32> {
     let op = ops.iter().find(|op| op.results.contains(&value))?;
     match &op.kind {
@@ -133,7 +133,7 @@ impl Lower<'_> {
         self.state.home = Home::Frame;
     }
 
-    /// Clears the bytes after the window: its end was cut off.
+    /// Clears the bytes after the window, whose end was cut off.
     pub(super) fn clear_tail(&mut self) {
         let code = &mut *self.code;
         let (far, done) = (code.label(), code.label());
@@ -157,8 +157,9 @@ pub fn in_frame(code: &mut Code, to: Label) {
     code.branch("br!=0", to);
 }
 
-/// Sets pointer 1 to the word of byte `at` of the window, of which some words are read, or read and written: if the
-/// window is in the frame, to copies of them. Three instructions come before the first use.
+/// Sets pointer 1 to the word of byte `at` of the window, for access to `count` words. If the
+/// window is in the frame, the pointer is set to copies of the words. Three instructions must come
+/// before the first access.
 pub fn point(code: &mut Code, state: &State, at: Register, count: u32) {
     let pointer = code.register();
     let (far, done) = (code.label(), code.label());
@@ -183,7 +184,7 @@ pub fn point(code: &mut Code, state: &State, at: Register, count: u32) {
     }
 }
 
-/// Writes words of the window back to which [`point`] has set pointer 1, if it is in the frame.
+/// If the window is in the frame, writes back the words to which [`point`] has set pointer 1.
 pub fn written(code: &mut Code, state: &State, at: Register, count: u32) {
     if state.home != Home::Either {
         return;

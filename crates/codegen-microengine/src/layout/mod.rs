@@ -1,4 +1,4 @@
-//! Where the tables of a program are in the memories of the chip, and what is in them at the start.
+//! The memory layout of a program: the places and initial contents of its tables.
 
 mod near;
 
@@ -18,43 +18,36 @@ use super::memory::Elements;
 use super::order::Order;
 use super::words;
 
-/// Words of SDRAM of a thread's packet buffer.
+/// The number of words of SDRAM in a thread's packet buffer.
 const BUFFER: u32 = 32_768;
 
-/// Words of SRAM between the frames of threads on version 2: those of a channel, so that frames begin in different
-/// ones (`thread.uc`).
+/// The number of words of SRAM between the frames of threads on version 2. It is the interleave of
+/// the channels, so that consecutive frames begin in different channels (`thread.uc`).
 const BETWEEN: u32 = 32;
 
-/// Sizes of the memories in words, and who shares them.
+/// The sizes of the memories in words, and the threads that share them.
 #[derive(Clone, Copy, Debug)]
 pub struct Memories {
-    /// SRAM.
     pub sram: u32,
-    /// SDRAM.
     pub sdram: u32,
-    /// The scratchpad.
     pub scratch: u32,
-    /// The version of the microengines.
     pub version: Version,
-    /// Threads that process packets.
+    /// The number of threads that process packets.
     pub threads: u32,
-    /// Words of SRAM for the frame of each.
+    /// The number of words of SRAM in the frame of each thread.
     pub frame: u32,
 }
 
 /// A memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
-    /// SRAM.
     Sram,
-    /// SDRAM.
     Sdram,
-    /// The scratchpad.
     Scratch,
 }
 
 impl Unit {
-    /// The name in microcode.
+    /// Returns the name in microcode.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sram => "sram",
@@ -63,52 +56,51 @@ impl Unit {
         }
     }
 
-    /// Regions begin at a multiple of so many words.
+    /// Returns the alignment of regions in words.
     fn aligned(self) -> u32 {
         if self == Self::Scratch { 1 } else { 16 }
     }
 }
 
-/// The places of all offloads of the engine that takes packets, and what is in the memories.
+/// The places of all offloads and constant arrays of the engine that takes packets.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
-    /// Whether the memories add to a word and return what it was.
+    /// Whether the memories can add to a word and return its old value.
     pub adds: bool,
     /// For each offload, the words that it has, if it needs memory.
     pub regions: Vec<Option<Region>>,
-    /// The constant arrays, and where they are.
+    /// The constant arrays and their places.
     pub tables: Vec<(Arc<[Bits]>, Elements)>,
     /// The first word of the table of each [`Check`], if it is needed.
     pub checks: [Option<u32>; Check::COUNT],
     /// The multipliers of the hash unit for 48 and 64 bits, if it is needed.
     pub multiplier: Option<[u64; 2]>,
-    /// What is in the memories besides offloads, and does not change.
+    /// Contents of the memories, other than offloads, that never change.
     pub fixed: Vec<Image>,
-    /// Words of SRAM for the frame of each thread.
+    /// The number of words of SRAM in the frame of each thread.
     pub frame: u32,
-    /// Gates at which packets wait for their turn at offloads.
+    /// The number of order gates.
     pub gates: u32,
-    /// Words of the scratchpad for each gate, and the first of all.
+    /// The number of words of the scratchpad in each gate, and the first word of all gates.
     pub ring: u32,
     pub first_gate: u32,
-    /// The words of the scratchpad of each thread of version 1, and the first one of all.
+    /// The number of words of the scratchpad of each thread of version 1, and the first word of all
+    /// threads.
     pub near: u32,
     pub first_near: u32,
 }
 
-/// Words of a memory from an address on.
+/// Contents of a memory from an address on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// The memory.
     pub unit: Unit,
-    /// The first word.
+    /// The address of the first word.
     pub first: u32,
-    /// The words.
     pub words: Vec<u32>,
 }
 
 impl Layout {
-    /// Microcode that gives the hash unit its multipliers.
+    /// Returns microcode that sets the multipliers of the hash unit.
     pub fn multipliers(&self) -> String {
         let Some(multipliers) = self.multiplier else { return String::new() };
         let mut text = String::from("    .begin\n    .reg half\n");
@@ -124,11 +116,10 @@ impl Layout {
         text + "    .end\n"
     }
 
-    /// The words of the memories for the contents of an offload, by its number. An offload without
-    /// memory has none.
+    /// Returns the contents of the offload with this number, or `None` if it needs no memory.
     ///
     /// # Errors
-    /// If they are more than its place has.
+    /// If the contents are larger than the region of the offload.
     pub fn image(&self, number: usize, slot: &mut Slot<'_>) -> Result<Option<Image>, String> {
         let Some(region) = self.regions.get(number).copied().flatten() else { return Ok(None) };
         let multiplier = self.multiplier.map_or(0, |[_, long]| long);
@@ -140,7 +131,8 @@ impl Layout {
         }
     }
 
-    /// Takes into an offload, by its number, what packets have changed: `word` reads the memories.
+    /// Copies state that packets have changed into the offload with this number. `word` reads a
+    /// word of a memory.
     pub fn read_back(&self, number: usize, slot: &mut Slot<'_>, word: impl Fn(Unit, u32) -> u32) {
         let region = self.regions.get(number).copied().flatten();
         if let Some((region, kind)) = region.zip(kinds::find(slot.config)) {
@@ -149,7 +141,7 @@ impl Layout {
         }
     }
 
-    /// Where a constant array is.
+    /// Returns the place of a constant array.
     pub fn table(&self, elements: &[Bits]) -> Option<Elements> {
         let found = self.tables.iter().find(|(table, _)| **table == *elements);
         found.map(|(_, place)| *place)
@@ -159,30 +151,29 @@ impl Layout {
 /// Words of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// The memory.
     pub unit: Unit,
-    /// The first word.
+    /// The address of the first word.
     pub first: u32,
-    /// Their number. Contents that grow may take fewer.
+    /// The number of words. Contents that grow may take fewer.
     pub words: u32,
 }
 
-/// The memories while offloads get their places.
+/// The free words of the memories during placement.
 struct Room {
     next: [u32; 3],
-    /// Words promised to offloads that get their places last.
+    /// Words that are reserved for offloads whose contents can grow. These are placed last.
     promised: [u32; 3],
     most: [u32; 3],
 }
 
 impl Room {
-    /// The words of a memory that are left.
+    /// Returns the number of free words of a memory.
     fn left(&self, unit: Unit) -> u32 {
         let unit = unit as usize;
         self.most[unit].saturating_sub(self.next[unit]).saturating_sub(self.promised[unit])
     }
 
-    /// Takes words of the first of these memories that has so many.
+    /// Takes words of the first of these memories that has enough.
     fn take(&mut self, wanted: &[(Unit, u64)]) -> Option<Region> {
         let (unit, words) = self.first(wanted)?;
         let (first, words) = (self.next[unit as usize], words as u32);
@@ -190,7 +181,7 @@ impl Room {
         Some(Region { unit, first, words })
     }
 
-    /// Promises words of the first of these memories that has so many.
+    /// Reserves words of the first of these memories that has enough.
     fn promise(&mut self, wanted: &[(Unit, u64)]) -> Option<(Unit, u32)> {
         let (unit, words) = self.first(wanted)?;
         let words = (words as u32).next_multiple_of(unit.aligned());
@@ -205,15 +196,13 @@ impl Room {
 
 /// An offload with its state.
 pub struct Slot<'a> {
-    /// Its path.
+    /// The path of names from the main engine, joined by dots.
     pub path: String,
-    /// The declaration.
     pub config: &'a Config,
-    /// The state.
     pub instance: &'a mut dyn Instance,
 }
 
-/// The offloads of a store that are no engines, in the order of [`Store::paths`].
+/// Returns the offloads of a store that are not engines, in the order of [`Store::paths`].
 pub fn slots(store: &mut Store) -> Vec<Slot<'_>> {
     let mut slots = Vec::new();
     for slot in &mut store.slots {
@@ -233,11 +222,12 @@ pub fn slots(store: &mut Store) -> Vec<Slot<'_>> {
     slots
 }
 
-/// Places the offloads of a program, whose engine calls no other one, with their contents. The scratchpad is filled
-/// first. Offloads whose contents can grow come last in a memory, and share what is left of it.
+/// Places the offloads of a program, with their contents. Its engine must not call engines. The
+/// scratchpad is filled first. Offloads whose contents can grow come last in a memory, and share
+/// the rest of it.
 ///
 /// # Errors
-/// What has no place.
+/// The offloads that do not fit or are not supported.
 pub fn place(
     program: &Program,
     store: &mut Store,
@@ -254,7 +244,7 @@ pub fn place(
         return Err(vec![Refused { offload: None, step: None, message }]);
     }
     let engine = &program.engines[program.main.index()];
-    // Each thread has one packet in hand, and their numbers are consecutive.
+    // Each thread has one packet in hand, and the numbers of these packets are consecutive.
     let ring = memories.threads.next_power_of_two();
     let first_gate = first_gate(memories.version);
     let order =
@@ -429,7 +419,7 @@ mod tests {
         engine.step("only", |s| s.exit(Exit::Finish));
         let program = program_of(engine);
         let mut store = wireloom_ir::store(&program).expect("a store");
-        // A kind that no registry has, with the state of another one.
+        // No registry has this kind. The slot keeps the state of another kind.
         for slot in &mut store.slots {
             if let Content::Kind { config, .. } = &mut slot.content
                 && config.params.contains_key("unknown")

@@ -1,12 +1,12 @@
-//! What is in the scratchpad: it has few words, and is nearer than SRAM.
+//! The contents of the scratchpad, which is small and faster than SRAM.
 //!
-//! On version 1 each thread has some, for the context and for values without a register ([`words`]): all packets use
-//! them many times. What is left is for arrays and counters.
+//! On version 1 each thread has some words for the context and for values without a register
+//! ([`words`]), since every packet accesses these many times. The rest is for offloads.
 //!
-//! Those arrays and counters that packets call most often for each word that they take come first, and each that still has room is in
-//! it. How often packets call one is estimated from the ways through the steps. Counters of version 1 stay in SRAM,
-//! which has locks: the scratchpad of version 1 adds 1 to a word, but does not return what was there, so nothing
-//! tells that the low half of a number wraps around.
+//! Offloads are placed in the order of their calls for each word that they take, as long as they
+//! fit. The number of calls is estimated from the paths through the steps. A kind says whether its
+//! offloads can be here
+//! ([`scratchpad_words`](super::super::kinds::KindOnMicroengines::scratchpad_words)).
 
 use wireloom_codegen::steps::ops;
 use wireloom_ir::{Engine, OpKind};
@@ -17,12 +17,12 @@ use super::super::kinds;
 use super::super::spread::visits;
 use super::{Region, Room, Slot, Unit};
 
-/// Words of a thread at most, fewer than that are of no use, and their number is a multiple of this.
+/// The most and the fewest useful words of a thread. The number is a multiple of the granule.
 const MOST: u32 = 40;
 const LEAST: u32 = 16;
 const GRANULE: u32 = 4;
 
-/// The words of each thread of version 1, if so many are left.
+/// Returns the number of words of each thread of version 1, if `left` words are free.
 pub(super) fn words(engine: &Engine, left: u32, threads: u32) -> u32 {
     let wanted = homes::wanted(engine).next_multiple_of(GRANULE).min(MOST);
     let room = left / threads.max(1) / GRANULE * GRANULE;
@@ -30,7 +30,7 @@ pub(super) fn words(engine: &Engine, left: u32, threads: u32) -> u32 {
     if words < LEAST { 0 } else { words }
 }
 
-/// The regions of those in the scratchpad, for each offload.
+/// Returns the regions in the scratchpad, by the number of the offload.
 pub(super) fn regions(
     engine: &Engine,
     slots: &[Slot<'_>],
@@ -46,7 +46,7 @@ pub(super) fn regions(
             wanted.extend(words.map(|words| (number, words, calls[number] / words as f64)));
         }
     }
-    // The sort keeps the order of the program where two are worth the same.
+    // The stable sort keeps the order of the program among equals.
     wanted.sort_by(|(_, _, a), (_, _, b)| b.total_cmp(a));
     let mut regions = vec![None; slots.len()];
     for (number, words, _) in wanted {
@@ -55,7 +55,7 @@ pub(super) fn regions(
     regions
 }
 
-/// How often a packet calls each offload.
+/// Returns the estimated number of calls of each offload by one packet.
 fn calls(engine: &Engine) -> Vec<f64> {
     let mut calls = vec![0.0; engine.offloads.len()];
     for (step, visits) in engine.steps.iter().zip(visits(engine)) {

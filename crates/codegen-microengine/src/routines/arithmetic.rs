@@ -1,5 +1,5 @@
-//! Products and quotients of 64 bits. Microengines of version 1 have no multiplier: there products are
-//! made bit by bit, as quotients are everywhere.
+//! Products and quotients of 64 bits. Microengines of version 1 have no multiplier, so they compute
+//! products bit by bit, as all versions compute quotients.
 
 use super::super::code::{Code, Operand, Register, Shift, Target};
 use super::super::words;
@@ -8,8 +8,7 @@ use super::Routine;
 /// The low word and the high word of a number.
 pub type Pair = [Register; 2];
 
-/// The registers of a number that routines and their callers share under this name, in bank A if so
-/// said.
+/// Returns the registers of a number that routines and their callers share under this name.
 pub fn pair(code: &mut Code, name: &str, is_a: bool) -> Pair {
     ["0", "1"].map(|word| code.shared(&format!("{name}_{word}"), is_a))
 }
@@ -25,21 +24,17 @@ fn double(code: &mut Code, pair: Pair, below: Operand) {
     code.double_shift(pair[0], pair[0].into(), below, 31);
 }
 
-/// `product = a * b`, modulo 2^64. Without a multiplier it takes as many rounds as `b` has bits, and
-/// changes both.
+/// `product = a * b`, modulo 2^64. Without a multiplier it takes a round for each bit of `b`, and
+/// destroys both factors.
 pub struct Multiply {
-    /// A factor.
     pub a: Pair,
-    /// A factor.
     pub b: Pair,
-    /// The product.
     pub product: Pair,
 }
 
 impl Multiply {
     pub const ROUTINE: Routine = Routine::new(0, "Multiply", |code, _| Self::of(code).write(code));
 
-    /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         let pairs = [("multiply_a", true), ("multiply_b", true), ("product", false)];
         let [a, b, product] = pairs.map(|(name, is_a)| pair(code, name, is_a));
@@ -68,8 +63,8 @@ impl Multiply {
     }
 }
 
-/// The product by the multiplier of version 2: that of the low words, and the low words of those of one
-/// low and one high word. Operands of one instruction are in different banks.
+/// Multiplies with the multiplier of version 2. It adds the whole product of the low words, and the
+/// low words of the two mixed products. Operands of one instruction are in different banks.
 fn by_multiplier(code: &mut Code) {
     let steps = "    mul_step[0]\n    mul_step[1]\n    mul_step[2]\n    mul_step[3]";
     code.line("    .begin\n    .reg factor part");
@@ -82,23 +77,22 @@ fn by_multiplier(code: &mut Code) {
     code.line("    .end");
 }
 
-/// `a = a / b` and `rest = a % b`, of a dividend whose upper `bits` bits count. By 0, the quotient
-/// is all ones and the rest is the dividend.
+/// `a = a / b` and `rest = a % b`. The dividend is in the upper `bits` bits of `a`. With divisor 0
+/// the quotient is all ones and the remainder is the dividend.
 pub struct Divide {
-    /// The dividend, at the upper end; then the quotient, at the lower.
+    /// The dividend, at the upper end; then the quotient, at the lower end.
     pub a: Pair,
     /// The divisor.
     pub b: Pair,
-    /// The rest.
+    /// The remainder.
     pub rest: Pair,
-    /// Bits of the dividend.
+    /// The width of the dividend.
     pub bits: Register,
 }
 
 impl Divide {
     pub const ROUTINE: Routine = Routine::new(1, "Divide", |code, _| Self::of(code).write(code));
 
-    /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         let pairs = [("divide_a", false), ("divide_b", true), ("divide_rest", false)];
         let [a, b, rest] = pairs.map(|(name, is_a)| pair(code, name, is_a));
@@ -116,7 +110,7 @@ impl Divide {
         let left = [code.register(), code.register()];
         code.chain(&left.map(Target::from), "-", "-carry", &both(rest), &both(b));
         code.branch("br=cout", fits);
-        // The rest has had a bit more than 64: then it is larger.
+        // If bit 64 of the remainder was set, it is larger than the divisor.
         code.branch_clear(top, 31, less);
         code.place(fits);
         for (rest, left) in rest.iter().zip(left) {
@@ -129,7 +123,7 @@ impl Divide {
     }
 }
 
-/// Gives the words of a value to a pair of registers.
+/// Copies the words of a value to a pair of registers.
 pub fn give(code: &mut Code, pair: Pair, value: &words::Words) {
     for (index, register) in pair.iter().enumerate() {
         code.set(*register, value.get(index).copied().unwrap_or(Operand::Number(0)));

@@ -1,4 +1,4 @@
-//! Clearing bytes of the header window.
+//! The routine that clears bytes of the header window.
 
 use super::super::code::{Code, Operand, Register, Shift, Target};
 use super::super::frame::State;
@@ -8,7 +8,7 @@ use super::Routine;
 pub struct Clear {
     /// The byte of the frame at which they begin.
     pub from: Register,
-    /// Bytes.
+    /// The number of bytes.
     pub count: Register,
 }
 
@@ -16,7 +16,6 @@ impl Clear {
     pub const ROUTINE: Routine =
         Routine::new(11, "Clear", |code, state| Self::of(code).write(code, state));
 
-    /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         Self { from: code.shared("clear_from", true), count: code.shared("clear_count", false) }
     }
@@ -32,14 +31,14 @@ impl Clear {
         code.alu(Target::None, at.into(), "-", end.into());
         code.branch("br>=0", done);
         code.alu(mask, number(0), "-", number(1));
-        // What is before the bytes in this word stays.
+        // The bytes of this word before the range stay.
         let (first, last) = (code.label(), code.label());
         code.alu(by, from.into(), "-", at.into());
         code.branch("br<=0", first);
         code.shift(by, Operand::None, "B", by.into(), Shift::Left(3));
         code.shift_by(mask, Operand::None, "B", mask.into(), Shift::RightIndirect, by);
         code.place(first);
-        // What is after them as well.
+        // The bytes of this word after the range stay.
         code.alu(by, at.into(), "+", number(4));
         code.alu(by, by.into(), "-", end.into());
         code.branch("br<=0", last);

@@ -1,16 +1,15 @@
-//! Reading bytes of the whole packet: the window is in the frame, the payload in SDRAM.
+//! The routine that reads bytes of the whole packet: the window in the frame, the payload in SDRAM.
 
 use super::super::code::{Code, Operand, Register, Shift, Target};
 use super::super::frame::{END, State};
 use super::super::words;
 use super::Routine;
 
-/// `word` = four bytes of the packet from byte `at` on, the first one in the highest bits; bytes
-/// past the end are 0. Then `at` is four more.
+/// Reads four bytes of the packet from byte `at` on into `word`, the first byte in the highest
+/// bits. Bytes past the end are 0. Adds 4 to `at`.
 pub struct Fetch {
-    /// The byte, which is less than 2^17.
+    /// The number of the byte, less than 2^17.
     pub at: Register,
-    /// The bytes.
     pub word: Register,
 }
 
@@ -18,7 +17,6 @@ impl Fetch {
     pub const ROUTINE: Routine =
         Routine::new(30, "Fetch", |code, state| Self::of(code).write(code, state));
 
-    /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         Self { at: code.shared("fetch_at", true), word: code.shared("fetch_word", false) }
     }
@@ -31,7 +29,7 @@ impl Fetch {
         code.set(word, number(0));
         words::compare(code, &vec![at.into()], &vec![state.window.into()]);
         code.branch("br=cout", past);
-        // In the window; zeros are after it.
+        // The byte is in the window. Zeros follow the window.
         code.alu(byte, at.into(), "+", state.front.into());
         shifts(code, byte, left, right);
         code.shift(byte, Operand::None, "B", byte.into(), Shift::Right(2));
@@ -40,7 +38,7 @@ impl Fetch {
         code.shift(low, Operand::None, "B", Operand::Transfer(1), Shift::Right(1));
         code.shift_by(word, part.into(), "OR", low.into(), Shift::RightIndirect, right);
         code.place(past);
-        // The byte of the payload, which may be one of the three before it.
+        // The byte of the payload. The first one may be up to three bytes later.
         let before = code.register();
         code.alu(byte, at.into(), "-", state.window.into());
         code.alu(before, byte.into(), "+", number(3));
@@ -72,7 +70,7 @@ impl Fetch {
         code.shift_by(part, Operand::None, "B", high.into(), Shift::LeftIndirect, left);
         code.shift(low, Operand::None, "B", low.into(), Shift::Right(1));
         code.shift_by(part, part.into(), "OR", low.into(), Shift::RightIndirect, right);
-        // Bytes past the end.
+        // Clear the bytes past the end.
         let rest = code.register();
         code.alu(rest, state.payload.into(), "-", byte.into());
         code.alu(rest, number(4), "-", rest.into());
@@ -87,7 +85,7 @@ impl Fetch {
     }
 }
 
-/// For a byte address: 8 times its offset in a word, and 31 less that.
+/// Computes 8 times the offset of a byte in its word, and 31 less that.
 fn shifts(code: &mut Code, byte: Register, left: Register, right: Register) {
     code.alu(left, byte.into(), "AND", Operand::Number(3));
     code.shift(left, Operand::None, "B", left.into(), Shift::Left(3));

@@ -5,21 +5,20 @@ use super::super::frame::{ARGUMENTS, State};
 use super::arithmetic::Multiply;
 use super::{Routine, keep};
 
-/// The words of the second operand: the first one is in the arguments.
+/// The first word of the second operand. The first operand is in the arguments.
 pub const SECOND: u32 = ARGUMENTS + 32;
-/// Words for results of values that are in registers.
+/// The first word of results whose values are in registers.
 pub const RESULT: u32 = ARGUMENTS + 64;
 
-/// What the routines share with their callers.
+/// Registers that the routines share with their callers.
 pub struct Long {
-    /// Words of each operand, at most 32.
+    /// The number of words of each operand, at most 32.
     pub words: Register,
-    /// The first word of the frame for the product, or for the rest.
+    /// The first word of the frame for the product or the remainder.
     pub to: Register,
 }
 
 impl Long {
-    /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         Self { words: code.shared("long_words", true), to: code.shared("long_to", false) }
     }
@@ -37,7 +36,7 @@ fn branch_less(code: &mut Code, a: Register, b: Register, to: Label) {
     code.branch("br<0", to);
 }
 
-/// The product of two operands, of their width: the products of words, column by column.
+/// Multiplies two operands, modulo their width. It adds the products of words column by column.
 pub struct Product;
 
 impl Product {
@@ -81,8 +80,8 @@ impl Product {
     }
 }
 
-/// The quotient, which takes the place of the first operand, and the rest. By 0, the quotient is all
-/// ones and the rest is the dividend.
+/// Divides. The quotient replaces the first operand. With divisor 0 the quotient is all ones and
+/// the remainder is the dividend.
 pub struct Quotient;
 
 impl Quotient {
@@ -101,7 +100,7 @@ impl Quotient {
         code.alu(index, index.into(), "+", one);
         branch_less(code, index, words, clear);
         code.set(left, words.into());
-        // A word of the dividend after the other, from the highest on.
+        // Take the words of the dividend from the highest on.
         code.place(word);
         code.alu(left, left.into(), "-", one);
         code.set(at, Operand::Number(ARGUMENTS));
@@ -114,7 +113,8 @@ impl Quotient {
         code.shift(dividend, Operand::None, "B", dividend.into(), Shift::Left(1));
         code.set(index, none);
         code.set(carry, one);
-        // The rest with the next bit, and whether it is less than the divisor: 0 in `carry`.
+        // Append the next bit to the remainder, and compare it with the divisor: `carry` is 0 if it
+        // is less.
         code.place(shift);
         code.alu(at, to.into(), "+", index.into());
         load(code, state, own, at);
@@ -129,7 +129,7 @@ impl Quotient {
         code.alu(index, index.into(), "+", one);
         branch_less(code, index, words, shift);
         code.shift(quotient, Operand::None, "B", quotient.into(), Shift::Left(1));
-        // A bit more than the divisor has: the rest is larger.
+        // A remainder with one bit more than the divisor is larger.
         code.alu(carry, carry.into(), "OR", bit_in.into());
         code.branch("br=0", skip);
         code.alu(quotient, quotient.into(), "OR", one);
@@ -156,9 +156,9 @@ impl Quotient {
     }
 }
 
-/// `target = a - b`, less 1 if `carry` is 0. Then `carry` is 0 if that is less than 0.
+/// `target = a - b`, less 1 if `carry` is 0. Sets `carry` to 0 if the difference is below 0.
 fn borrow(code: &mut Code, carry: Register, target: Target, a: Register, b: Register) {
-    // Taking 1 from the carry gives it back.
+    // The difference of the carry and 1 restores the carry condition.
     let (first, second) = ([carry, a].map(Operand::from), [Operand::Number(1), b.into()]);
     code.chain(&[Target::None, target], "-", "-carry", &first, &second);
     code.alu(carry, Operand::Number(0), "+carry", Operand::Number(0));

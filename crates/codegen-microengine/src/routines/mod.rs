@@ -1,4 +1,4 @@
-//! Routines that all steps share, so that long code is in the control store once.
+//! Routines that all steps share, so that the control store contains long code only once.
 //!
 //! Arguments and results are in registers that the caller and the routine share by name, or in the
 //! words [`ARGUMENTS`](super::frame::ARGUMENTS) of the frame. The address to return to is in a
@@ -29,8 +29,8 @@ pub use near::TO_FRAME;
 pub use order::{Pass, Turn};
 pub use packet::Move;
 
-/// The granule of SDRAM at which the thread's buffer begins, after 0 to 3 rows of 2 KB that are left free
-/// (receive.uc).
+/// Computes the quad word of SDRAM at which the thread's packet buffer begins. The first 0 to 3
+/// rows of 2 KB in the granule stay free (receive.uc).
 pub fn buffer(code: &mut Code) -> Register {
     let (buffer, thread) = (code.register(), code.pinned(0));
     code.alu(buffer, thread.into(), "AND", Operand::Number(3));
@@ -136,11 +136,11 @@ impl Ord for Routine {
     }
 }
 
-/// The words of the arguments in which a routine keeps its registers.
+/// The words of the arguments in which a routine keeps its registers during a call.
 const KEPT: u32 = frame::ARGUMENTS + 72;
 
-/// Calls a routine from another one, and keeps these registers in the frame meanwhile: all callers
-/// together would have too many.
+/// Calls a routine from another routine, and keeps these registers in the frame during the call.
+/// All callers together would need too many registers.
 pub fn keep(code: &mut Code, state: State, kept: &[Register], called: &Routine) {
     state.store(code, Operand::Number(KEPT), &words::of(kept));
     code.call(called);
@@ -150,7 +150,7 @@ pub fn keep(code: &mut Code, state: State, kept: &[Register], called: &Routine) 
     }
 }
 
-/// Routines in microcode, with those that they call, in order.
+/// Returns routines in microcode, with the routines that they call.
 pub fn all(called: impl IntoIterator<Item = Routine>) -> BTreeMap<Routine, Written> {
     let mut open: Vec<Routine> = called.into_iter().collect();
     let mut all = BTreeMap::new();
@@ -164,5 +164,5 @@ pub fn all(called: impl IntoIterator<Item = Routine>) -> BTreeMap<Routine, Writt
     all
 }
 
-/// Labels of routines have this number on: those of steps have less.
+/// The first number for labels of routines. Labels of steps have smaller numbers.
 const FIRST_NUMBER: usize = 1_000_000;

@@ -1,17 +1,17 @@
-//! The header window in local memory: its way to the frame, and clearing bytes of it.
+//! Routines for the header window in local memory: moving it to the frame, and clearing bytes.
 
 use super::super::code::{Code, Operand, Register, Shift, Target};
 use super::super::frame::State;
 use super::super::window::{BASE, FIRST, MOVED};
 use super::{Clear, Routine};
 
-/// Words that one command writes.
+/// The number of words that one command writes.
 const COMMAND: u32 = 8;
 
 /// Moves the window from local memory to the frame.
 pub const TO_FRAME: Routine = Routine::new(13, "ToFrame", write_to_frame);
 
-/// Moves the window to the frame, and says so in local memory.
+/// Moves the window to the frame, and records that in local memory.
 fn write_to_frame(code: &mut Code, state: State) {
     let (word, next) = (code.copy(Operand::Number(FIRST)), code.label());
     let (at, left) = (code.copy(Operand::Number(4 * FIRST)), code.register());
@@ -34,14 +34,14 @@ impl Clear {
     pub const NEAR: Routine =
         Routine::new(12, "ClearNear", |code, _| Self::of(code).write_near(code));
 
-    /// The same in local memory, of bytes at the front of the window: what is before them is undefined.
+    /// Clears bytes at the front of the window in local memory. Bytes before them are undefined.
     fn write_near(&self, code: &mut Code) {
         let Self { from, count } = *self;
         let (next, last, done) = (code.label(), code.label(), code.label());
         let [at, left, by] = [(); 3].map(|()| code.register());
         code.add_near(at, from, BASE);
         code.point_later(at);
-        // Whole words up to the end, and the bytes before it in its word.
+        // Whole words up to the end, and the bytes in the last, partial word.
         code.alu(left, from.into(), "AND", Operand::Number(3));
         code.alu(left, left.into(), "+", count.into());
         code.alu(by, left.into(), "AND", Operand::Number(3));

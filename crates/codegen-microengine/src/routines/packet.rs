@@ -1,18 +1,18 @@
-//! Moving bytes of the header window.
+//! The routine that moves bytes of the header window.
 
 use super::super::code::{Code, Operand, Register, Shift, Target};
 use super::super::frame::State;
 use super::super::words;
 use super::Routine;
 
-/// Moves bytes within the frame, word by word. The bytes before `to` in its word are lost: they are
-/// before the window.
+/// Moves bytes within the frame, word by word. It destroys the bytes before `to` in the same word,
+/// which are before the window.
 pub struct Move {
-    /// The byte of the frame at which they begin.
+    /// The byte of the frame at which the source begins.
     pub from: Register,
-    /// The byte at which they begin afterwards.
+    /// The byte of the frame at which the target begins.
     pub to: Register,
-    /// Bytes.
+    /// The number of bytes.
     pub count: Register,
 }
 
@@ -20,7 +20,6 @@ impl Move {
     pub const ROUTINE: Routine =
         Routine::new(10, "Move", |code, state| Self::of(code).write(code, state));
 
-    /// Its registers.
     pub fn of(code: &mut Code) -> Self {
         let names = [("move_from", true), ("move_to", false), ("move_count", true)];
         let [from, to, count] = names.map(|(name, is_a)| code.shared(name, is_a));
@@ -33,7 +32,8 @@ impl Move {
         let number = Operand::Number;
         code.alu(Target::None, number(0), "-", count.into());
         code.branch("br=cout", done);
-        // The first and the last word, the step, and the distance of the source from the target.
+        // The first word and the last word of the target, the step, and the distance from target to
+        // source.
         let [end, word, last, step, distance] = [(); 5].map(|()| code.register());
         code.alu(end, to.into(), "+", count.into());
         code.alu(distance, from.into(), "-", to.into());
@@ -43,7 +43,7 @@ impl Move {
         code.set(step, number(1));
         words::compare(code, &vec![from.into()], &vec![to.into()]);
         code.branch("br=cout", up);
-        // To higher addresses: the last word first.
+        // A move to higher addresses begins with the last word.
         let first = code.copy(word.into());
         code.set(word, last.into());
         code.set(last, first.into());
@@ -64,7 +64,7 @@ impl Move {
         code.shift_by(high, Operand::None, "B", Operand::Transfer(0), Shift::LeftIndirect, left);
         code.shift(low, Operand::None, "B", Operand::Transfer(1), Shift::Right(1));
         code.shift_by(high, high.into(), "OR", low.into(), Shift::RightIndirect, right);
-        // What is after the bytes in their last word stays: `over` bytes of it.
+        // The last word keeps `over` bytes after the target.
         let (over, whole) = (code.register(), code.label());
         code.shift(over, Operand::None, "B", word.into(), Shift::Left(2));
         code.alu(over, over.into(), "+", number(4));

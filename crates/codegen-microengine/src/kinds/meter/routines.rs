@@ -191,8 +191,8 @@ impl Meter {
         [read[0], read[1]]
     }
 
-    /// Adds the tokens of the packet to `missing`, without a write. Branches if the bucket is then
-    /// more than empty.
+    /// Adds the tokens of the packet to `missing`, without a write. Branches if the bucket then
+    /// lacks more tokens than it holds.
     fn fits(&self, code: &mut Code, missing: Pair, size: u32, not: Label) {
         chain(code, missing, "+", [self.bytes.into(), Operand::Number(0)]);
         let size = read(code, Unit::Sram, self.meter, size, 2);
