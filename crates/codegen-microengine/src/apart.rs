@@ -1,21 +1,21 @@
-//! Ways out of a step, which stand after the rest of it: most packets go on. What transfer registers hold is the same
-//! after the branch to one.
+//! Exits out of line. The code of an exit is placed after the rest of its step, since most packets
+//! continue. After the branch to it, transfer registers have the same contents.
 
 use super::code::Code;
 use super::local::Pointer;
 
-/// Words of the frame in read transfer registers of SRAM that follow each other.
+/// Consecutive words of the frame in read transfer registers of SRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Here {
-    /// The first word.
+    /// The first word of the frame.
     pub first: u32,
     pub count: u32,
-    /// The register that has it.
+    /// The transfer register with the first word.
     pub transfer: u8,
 }
 
 impl Here {
-    /// The register with the first of some words, if all are there.
+    /// Returns the register with the first of these words, if all are there.
     pub fn transfer_of(self, first: u32, count: u32) -> Option<u8> {
         let is_there = self.first <= first && first + count <= self.first + self.count;
         is_there.then(|| self.transfer + (first - self.first) as u8)
@@ -30,7 +30,8 @@ pub struct Main {
 }
 
 impl Code {
-    /// What is written from here on, until [`Self::rejoin`], is a way out of the step, after all else.
+    /// Begins the code of an exit, which is placed after the rest of the step. It ends with
+    /// [`Self::rejoin`].
     pub fn set_apart(&mut self) -> Main {
         Main { text: std::mem::take(&mut self.text), here: self.here, pointer: self.pointer }
     }

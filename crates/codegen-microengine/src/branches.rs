@@ -1,4 +1,4 @@
-//! Branches on what has been compared just before.
+//! Branches on the result of a comparison just before them.
 //!
 //! ```text
 //! alu[v9, v8, XOR, v10]         alu[--, v8, XOR, v10]
@@ -7,14 +7,14 @@
 //! br_bset[v11, 0, l3_1#]
 //! ```
 //!
-//! A comparison puts its result into a register. If nothing but a branch reads that, the branch takes the condition
-//! codes.
+//! A comparison puts its result into a register. If only a branch reads the register, the branch
+//! uses the condition codes instead.
 
 use std::collections::HashMap;
 
 use super::posted::instruction;
 
-/// Takes condition codes where a branch needs no more.
+/// Replaces results of comparisons by condition codes where only a branch reads them.
 pub fn fused(text: &str) -> String {
     let mut lines: Vec<Option<&str>> = text.lines().map(Some).collect();
     let counts = counts(text);
@@ -34,14 +34,14 @@ pub fn fused(text: &str) -> String {
     out
 }
 
-/// How often each register of a scope is named in instructions, and the scope of each line.
+/// The number of uses of each register in a scope, and the scope of each line.
 struct Counts<'a> {
     named: HashMap<(usize, &'a str), usize>,
     scopes: Vec<usize>,
 }
 
 impl Counts<'_> {
-    /// Whether a register is named twice: where it is written, and where it is read.
+    /// Returns whether a register is named exactly twice: by its write and by one read.
     fn is_read_once(&self, at: usize, name: &str) -> bool {
         self.named.get(&(self.scopes[at], name)) == Some(&2)
     }
@@ -64,13 +64,14 @@ fn counts(text: &str) -> Counts<'_> {
     counts
 }
 
-/// Lines that are written anew, and those that are not needed any more.
+/// Lines that are replaced, and lines that are removed.
 struct Found {
     made: Vec<(usize, String)>,
     unused: Vec<usize>,
 }
 
-/// The comparison whose result the line makes a number, if only a branch after it reads that.
+/// Returns the comparison whose result this line turns into a number, if only a branch after it
+/// reads the number.
 fn found(lines: &[Option<&str>], counts: &Counts<'_>, at: usize) -> Option<Found> {
     let is_code = |at: &usize| {
         lines[*at].is_some_and(|line| !line.trim().is_empty() && !line.trim().starts_with(';'))
@@ -108,7 +109,7 @@ fn found(lines: &[Option<&str>], counts: &Counts<'_>, at: usize) -> Option<Found
     let carries = (name == "br_bset") != inverts;
     let compared = before(at)?;
     let ["--", first, operation, second] = alu(compared)?[..] else { return None };
-    // Whether a difference is 0: `0 - x` carries if x is 0, and `x - 1` if it is not.
+    // Tests whether a difference is 0: `0 - x` carries if x is 0, and `x - 1` carries if it is not.
     let zero = match (first, operation, second) {
         ("0", "-", value) => Some((value, carries)),
         (value, "-", "1") => Some((value, !carries)),
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!(lines(equal), expected);
         let apart = "alu[--, v8, -, v9]\nalu[v10, 0, +carry, 0]\nalu[v11, v8, +, v9]\nbr_bset[v10, 0, l1#]\n";
         assert_eq!(lines(apart).len(), 4);
-        // Registers of another scope have the same names.
+        // Registers of different scopes may have the same names.
         let scopes = format!(".begin\n{}.end\n.begin\n{}.end\n", &less[..less.len() - 21], less);
         assert_eq!(lines(&scopes).iter().filter(|line| line.starts_with("br=cout")).count(), 1);
     }

@@ -1,4 +1,4 @@
-//! Writes of words of the frame, or of a thread's words of the scratchpad, that follow each other, with one command.
+//! Consecutive writes to the frame, or to a thread's words of the scratchpad, become one command.
 //!
 //! ```text
 //! alu[$2, --, B, v7]                      alu[$2, --, B, v7]
@@ -7,15 +7,15 @@
 //! sram[write, $3, frame, 6, 1], ctx_swap
 //! ```
 //!
-//! A write moves down to the next one if its words are just before those, in the transfer registers just before its own,
-//! and only instructions that compute lie between them.
+//! A write moves down to the next write if its words directly precede those of that write, in
+//! memory and in transfer registers, and if only computing instructions are between them.
 
 use std::collections::HashMap;
 
 use super::early::{constant, number};
 use super::posted::{WAIT, instruction, transfer};
 
-/// Words of a command at most.
+/// The most words of a command.
 const MOST: u32 = 8;
 
 /// A write to the frame, or to the thread's words of the scratchpad, at a known word.
@@ -55,7 +55,8 @@ fn write<'a>(before: &[String], line: &'a str) -> Option<Write<'a>> {
     Some(Write { unit: name, base, first, place, word, count: count.parse().ok()? })
 }
 
-/// The line of the write with which the one on a line can be joined, and what is written there then.
+/// Returns the line of the write with which the write on a line can be joined, and the joined
+/// command.
 fn found(lines: &[String], at: usize) -> Option<(usize, String)> {
     let own = write(&lines[..at], &lines[at])?;
     let end = own.first + own.count;
@@ -90,7 +91,7 @@ fn found(lines: &[String], at: usize) -> Option<(usize, String)> {
     None
 }
 
-/// Leaves out constants of steps that nothing reads: they were the places of writes.
+/// Removes constants of steps that nothing reads. They were addresses of writes.
 fn without_unused(lines: Vec<String>) -> Vec<String> {
     let mut named: HashMap<(usize, String), usize> = HashMap::new();
     let mut scope = 0;
@@ -116,7 +117,7 @@ fn without_unused(lines: Vec<String>) -> Vec<String> {
     lines.into_iter().zip(kept).filter_map(|(line, kept)| kept.then_some(line)).collect()
 }
 
-/// Whether a register is one that `Code` has named.
+/// Returns whether [`Code`](super::code::Code) has named a register.
 fn is_own(name: &str) -> bool {
     let digits = name.strip_prefix('v').unwrap_or_default();
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) && number(name).is_none()

@@ -1,4 +1,4 @@
-//! Calls of offloads: what is the same for all [kinds](super::kinds).
+//! Calls of offloads, of whatever kind.
 
 use wireloom_codegen::refused::Refused;
 use wireloom_ir::{OffloadId, OffloadTarget, Op, OpKind, Value};

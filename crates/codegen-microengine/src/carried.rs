@@ -1,5 +1,6 @@
-//! The context in local memory, from a part of a chain to the next one: in next neighbours as far as they have room, and
-//! through the frame. Only words that the next parts may read go along.
+//! Moves the context in local memory from a part of a chain to the next part: in next-neighbour
+//! registers as far as these suffice, then through the frame. Only words that later parts may read
+//! are moved.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,14 +9,15 @@ use super::frame::ARGUMENTS;
 use super::homes::GROUP;
 use super::local::CONTEXTS;
 
-/// Next neighbours of a context, and those with its registers (chain.uc).
+/// The number of next-neighbour registers of a context, and the number that the registers of the
+/// thread take (chain.uc).
 const NEIGHBOURS: usize = 16;
 const REGISTERS: usize = 8;
-/// Words that a command moves at most.
+/// The most words that a command moves.
 const COMMAND: usize = 8;
 
-/// The macros `NAME_near` and `NAME_far` of chain.uc, which move words of local memory to next neighbours and to the
-/// frame, or back.
+/// Returns the macros `NAME_near` and `NAME_far` of chain.uc. They move words of local memory to
+/// next-neighbour registers and to the frame, or back.
 pub fn macros(name: &str, words: &BTreeSet<u32>, gives: bool) -> String {
     let words: Vec<u32> = words.iter().copied().collect();
     let (near, far) = words.split_at(words.len().min(NEIGHBOURS - REGISTERS));
@@ -27,7 +29,7 @@ pub fn macros(name: &str, words: &BTreeSet<u32>, gives: bool) -> String {
     }
     let _ = write!(text, "#endm\n\n#macro {name}_far()\n");
     for (part, words) in far.chunks(COMMAND).enumerate() {
-        // Nothing is among the arguments of routines between two steps.
+        // Between two steps the arguments of routines in the frame are free.
         let first = ARGUMENTS as usize + COMMAND * part;
         let what = if gives { "write" } else { "read" };
         let command = format!(
@@ -35,7 +37,7 @@ pub fn macros(name: &str, words: &BTreeSet<u32>, gives: bool) -> String {
              ctx_swap\n    .end\n",
             words.len()
         );
-        // Pointer 1 belongs to the context, and stays.
+        // Pointer 1 belongs to the context, so it stays.
         if !gives {
             text.push_str(&command);
         }
@@ -50,7 +52,7 @@ pub fn macros(name: &str, words: &BTreeSet<u32>, gives: bool) -> String {
     text
 }
 
-/// Where pointer 1 is.
+/// The group of local memory at pointer 1.
 #[derive(Debug, Default)]
 struct Places {
     group: u32,

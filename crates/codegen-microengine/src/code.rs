@@ -1,8 +1,8 @@
 //! The text of a program under construction: registers by name, and instructions whose operands
-//! suit the banks.
+//! suit the register banks.
 //!
-//! An instruction reads at most one register of each bank. Registers that are read together are put
-//! into different banks; where registers that were read together before forbid that, one is copied.
+//! An instruction reads at most one register of each bank, so registers that are read together are
+//! put into different banks. Where earlier instructions forbid that, one of them is copied.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -29,7 +29,7 @@ pub enum Operand {
     Transfer(u8),
     /// A read transfer register of SDRAM.
     Wide(u8),
-    /// A word of local memory after that at which pointer 1 is.
+    /// A word of local memory, counted from pointer 1.
     Local(u8),
 }
 
@@ -50,7 +50,7 @@ pub enum Target {
     Transfer(u8),
     /// A write transfer register of SDRAM.
     Wide(u8),
-    /// A word of local memory after that at which pointer 1 is.
+    /// A word of local memory, counted from pointer 1.
     Local(u8),
 }
 
@@ -69,25 +69,26 @@ pub enum Shift {
     Right(u32),
     /// By the low five bits of operand A of the instruction before.
     LeftIndirect,
-    /// Likewise.
+    /// By the low five bits of operand A of the instruction before.
     RightIndirect,
 }
 
-/// The largest constant that an operand can be.
+/// The largest constant that can be an operand.
 const LARGEST: u32 = 31;
 
-/// A place in the step.
+/// A label in the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label(usize);
 
 /// A step under construction.
 #[derive(Debug, Default)]
 pub struct Code {
-    /// The number of the step: its labels differ from those of others.
+    /// The number of the step, which makes its labels unique.
     step: usize,
     pub(super) text: String,
     names: Vec<String>,
-    /// The register whose bank tells that of each, and whether theirs differ.
+    /// For each register, another register that determines its bank, and whether the banks of the
+    /// two differ.
     banks: Vec<(usize, bool)>,
     pinned: usize,
     labels: usize,
@@ -95,22 +96,23 @@ pub struct Code {
     shared: BTreeMap<String, Register>,
     /// The routines that are called.
     pub routines: Vec<Routine>,
-    /// Code of ways out of the step, which follows the rest.
+    /// The code of exits out of line, which follows the rest.
     pub(super) apart: String,
     /// Words of the frame that the read transfer registers of SRAM hold.
     pub(super) here: Option<Here>,
-    /// Where pointer 1 into local memory is, if that is known.
+    /// The position of pointer 1 into local memory, if it is known.
     pub(super) pointer: Option<Pointer>,
-    /// The transfer registers of SRAM after those that were taken last, to read and to write.
+    /// The next transfer registers of SRAM to use, for reads and for writes.
     next_read: u32,
     next_write: u32,
 }
 
-/// Transfer registers of a context for reading, and for writing.
+/// The number of transfer registers of a context for reads, and for writes.
 pub(super) const TRANSFERS: u32 = 8;
 
 impl Code {
-    /// A step with these registers, in bank A if so said, at fixed places.
+    /// Returns an empty step whose first registers have fixed places. The flag says whether each is
+    /// in bank A.
     pub fn new(step: usize, pinned: &[(&str, bool)]) -> Self {
         let mut code = Self { step, ..Self::default() };
         let (mut first_a, mut first_b) = (None::<usize>, None::<usize>);
@@ -140,7 +142,8 @@ impl Code {
         Register(number)
     }
 
-    /// A register that routines and their callers share, in bank A if so said.
+    /// Returns the register that routines and their callers share under this name, in bank A or
+    /// not.
     pub fn shared(&mut self, name: &str, is_a: bool) -> Register {
         if let Some(register) = self.shared.get(name) {
             return *register;
@@ -153,12 +156,12 @@ impl Code {
         Register(number)
     }
 
-    /// The names of the registers that are shared.
+    /// Returns the names of the shared registers.
     pub fn shared_names(&self) -> Vec<String> {
         self.shared.keys().cloned().collect()
     }
 
-    /// Calls a routine. No register but pinned and shared ones keeps its value.
+    /// Calls a routine. Only pinned and shared registers keep their values.
     pub fn call(&mut self, routine: &Routine) {
         if !self.routines.contains(routine) {
             self.routines.push(*routine);
@@ -168,13 +171,13 @@ impl Code {
         let (back, after_name) = (self.names[back.0].clone(), self.name(after));
         self.instruction(&format!("load_addr[{back}, {after_name}]"));
         self.branch_to(&routine.label());
-        // Routines leave the pointers into local memory as they are.
+        // Routines do not change the pointers into local memory.
         let pointer = self.pointer;
         self.place(after);
         self.pointer = pointer;
     }
 
-    /// The register with the address to return to. Those of different routines are in both banks.
+    /// Returns the register with the return address. Routines use both banks for it.
     pub fn back(&mut self, name: &str) -> Register {
         self.shared(&format!("{name}_back"), name.len() % 2 == 1)
     }
@@ -196,21 +199,22 @@ impl Code {
         format!("l{}_{}#", self.step, label.0)
     }
 
-    /// The first of some write transfer registers of SRAM, which were taken as long ago as possible: a
-    /// command may still read those that were taken last.
+    /// Returns the first of some write transfer registers of SRAM, those that were used least
+    /// recently. A pending command may still read the most recent ones.
     pub fn write_transfers(&mut self, count: u32) -> u8 {
         let first = if self.next_write + count > TRANSFERS { 0 } else { self.next_write };
         self.next_write = first + count;
         first as u8
     }
 
-    /// Reads words of SRAM into transfer registers, which were taken as long ago as possible: what is in those
-    /// that were taken last may still be used when the command begins. Returns the first of them.
+    /// Reads words of SRAM into the transfer registers that were used least recently. The command
+    /// may begin early, while the contents of the most recent ones are still in use. Returns the
+    /// first register.
     pub fn read_sram(&mut self, base: Operand, at: Operand, count: u32) -> u8 {
         self.read("sram", base, at, count)
     }
 
-    /// The same of a unit.
+    /// Reads words of this unit in the same way.
     pub fn read(&mut self, unit: &str, base: Operand, at: Operand, count: u32) -> u8 {
         let first = if self.next_read + count > TRANSFERS { 0 } else { self.next_read };
         self.next_read = first + count;
@@ -218,7 +222,7 @@ impl Code {
         first as u8
     }
 
-    /// Reads words of the frame, as [`Self::read_sram`] does, and knows that they are there.
+    /// Reads words of the frame like [`Self::read_sram`], and records that they are there.
     pub fn read_frame(&mut self, frame: Operand, at: Operand, count: u32) -> u8 {
         let transfer = self.read_sram(frame, at, count);
         if let Operand::Number(first) = at {
@@ -227,17 +231,17 @@ impl Code {
         transfer
     }
 
-    /// The words of the frame that the read transfer registers of SRAM hold.
+    /// Returns the words of the frame that the read transfer registers of SRAM hold.
     pub fn here(&self) -> Option<Here> {
         self.here
     }
 
-    /// A command has left these words of the frame in their transfer registers.
+    /// Records the words of the frame that a command has left in their transfer registers.
     pub fn are_here(&mut self, here: Here) {
         self.here = Some(here);
     }
 
-    /// Puts a label here.
+    /// Places a label here.
     pub fn place(&mut self, label: Label) {
         self.here = None;
         self.pointer = None;
@@ -245,7 +249,7 @@ impl Code {
         let _ = writeln!(self.text, "{name}:");
     }
 
-    /// A line as it is.
+    /// Writes a line unchanged.
     pub fn line(&mut self, line: &str) {
         if !line.trim_start().starts_with(';') {
             self.here = None;
@@ -255,12 +259,12 @@ impl Code {
         self.text.push('\n');
     }
 
-    /// An instruction as it is.
+    /// Writes an instruction unchanged.
     fn instruction(&mut self, text: &str) {
         let _ = writeln!(self.text, "    {text}");
     }
 
-    /// The text, with the declarations of its registers.
+    /// Returns the text, with declarations of its registers.
     pub fn finish(self) -> String {
         let mut all = String::from("    .begin\n");
         let own = self.names[self.pinned..].iter().filter(|name| !self.shared.contains_key(*name));
@@ -282,7 +286,7 @@ impl Code {
         }
     }
 
-    /// Puts two registers into different banks. Returns false if they are in the same one.
+    /// Puts two registers into different banks. Returns false if they are already in the same bank.
     fn part(&mut self, a: Register, b: Register) -> bool {
         let ((root_a, flips_a), (root_b, flips_b)) = (self.root(a.0), self.root(b.0));
         if root_a == root_b {
@@ -313,7 +317,7 @@ impl Code {
         }
     }
 
-    /// A copy in a register of its own.
+    /// Copies an operand to a new register.
     pub fn copy(&mut self, operand: Operand) -> Register {
         let copy = self.register();
         self.set(copy, operand);
@@ -332,7 +336,7 @@ impl Code {
         }
     }
 
-    /// Makes operands that one instruction can read.
+    /// Returns operands that one instruction can read.
     fn together(&mut self, a: Operand, b: Operand) -> (Operand, Operand) {
         let a = self.readable(a);
         let b = self.readable(b);
@@ -353,7 +357,7 @@ impl Code {
         }
     }
 
-    /// An operand that an instruction can read: a large constant gets a register.
+    /// Returns an operand that an instruction can read. A large constant gets a register.
     pub(super) fn readable(&mut self, operand: Operand) -> Operand {
         match operand {
             Operand::Number(number) if number > LARGEST => {
@@ -371,14 +375,14 @@ impl Code {
         self.computed(target.into(), pair, operation);
     }
 
-    /// Writes an `alu` of operands that one instruction can read.
+    /// Writes an `alu` instruction whose operands one instruction can read.
     fn computed(&mut self, target: Target, (a, b): (Operand, Operand), operation: &str) {
         let target = self.target(target);
         let (a, b) = (self.operand(a), self.operand(b));
         self.instruction(&format!("alu[{target}, {a}, {operation}, {b}]"));
     }
 
-    /// `target = a operation (b shifted)`; operations are `B` (of b alone), `AND`, `AND~`, `OR` and
+    /// `target = a operation (b shifted)`. The operations are `B` (only b), `AND`, `AND~`, `OR` and
     /// `XOR`.
     pub fn shift(
         &mut self,
@@ -418,7 +422,7 @@ impl Code {
         shift: Shift,
         amount: Register,
     ) {
-        // Copies must not come between the two.
+        // No copy may come between the two instructions.
         let (a, b) = self.together(a, b);
         let name = self.names[amount.0].clone();
         self.instruction(&format!("alu[--, {name}, OR, 0]"));
@@ -442,7 +446,7 @@ impl Code {
         self.instruction(&format!("dbl_shf[{target}, {high}, {low}, >>{amount}]"));
     }
 
-    /// `target` = the low bytes, 1 to 3, of an operand shifted right by `by`.
+    /// `target` = the low 1 to 3 bytes of an operand that is shifted right by `by`.
     pub fn low_bytes(&mut self, target: Register, bytes: u32, from: Operand, by: u32) {
         let from = match from {
             Operand::Register(_) | Operand::Transfer(_) => from,
@@ -455,7 +459,7 @@ impl Code {
         self.instruction(&text);
     }
 
-    /// Puts the low bytes of a register into these bytes of another one.
+    /// Copies the low bytes of a register to these bytes of another register.
     pub fn load_field(&mut self, into: Register, bytes: Range<u32>, from: Register) {
         let apart = self.part(into, from);
         let from = if apart { from } else { self.copy(from.into()) };
@@ -471,14 +475,15 @@ impl Code {
         self.instruction(&text);
     }
 
-    /// Sets pointer 1 into local memory, which takes effect four cycles later: three instructions come first.
+    /// Sets pointer 1 into local memory. Three other instructions must come before the first
+    /// access.
     pub(super) fn point_later(&mut self, at: Register) {
         let at = self.names[at.0].clone();
         self.pointer = None;
         self.instruction(&format!("local_csr_wr[active_lm_addr_1, {at}]"));
     }
 
-    /// Sets pointer 1 into local memory, and lets the time go by until it takes effect.
+    /// Sets pointer 1 into local memory and waits until it takes effect.
     pub(super) fn point(&mut self, at: Register) {
         self.point_later(at);
         (0..3).for_each(|_| self.instruction("nop"));
@@ -491,7 +496,7 @@ impl Code {
         self.instruction(&text);
     }
 
-    /// The condition codes of a word of local memory near pointer 0.
+    /// Sets the condition codes from a word of local memory near pointer 0.
     pub(super) fn test_near(&mut self, word: u32) {
         self.instruction(&format!("alu[--, --, B, *l$index0[{word}]]"));
     }
@@ -503,42 +508,42 @@ impl Code {
         self.line(&text);
     }
 
-    /// Reads an operand that is no register by a text.
+    /// Reads an operand that is not a register, given as text.
     pub(super) fn move_from(&mut self, register: Register, place: &str) {
         let register = self.names[register.0].clone();
         self.instruction(&format!("alu[{register}, --, B, {place}]"));
     }
 
-    /// Writes an operand to a place that is no register.
+    /// Writes an operand to a place that is not a register, given as text.
     pub(super) fn move_to(&mut self, place: &str, value: Operand) {
         let value = self.operand(value);
         self.instruction(&format!("alu[{place}, --, B, {value}]"));
     }
 
-    /// A branch on condition codes or always: `br`, `br=0`, `br!=cout`, ...
+    /// Branches on condition codes or always: `br`, `br=0`, `br!=cout`, ...
     pub fn branch(&mut self, name: &str, to: Label) {
         let to = self.name(to);
         self.instruction(&format!("{name}[{to}]"));
     }
 
-    /// A branch to a label of the runtime.
+    /// Branches to a label of the runtime.
     pub fn branch_to(&mut self, label: &str) {
         self.instruction(&format!("br[{label}#]"));
     }
 
-    /// A branch if a bit of a register is 0.
+    /// Branches if a bit of a register is 0.
     pub fn branch_clear(&mut self, register: Register, bit: u32, to: Label) {
         let (register, to) = (self.names[register.0].clone(), self.name(to));
         self.instruction(&format!("br_bclr[{register}, {bit}, {to}]"));
     }
 
-    /// A branch if a bit of a register is 1.
+    /// Branches if a bit of a register is 1.
     pub fn branch_set(&mut self, register: Register, bit: u32, to: Label) {
         let (register, to) = (self.names[register.0].clone(), self.name(to));
         self.instruction(&format!("br_bset[{register}, {bit}, {to}]"));
     }
 
-    /// A command to a memory, and the wait for it: `sram[read, ...]`.
+    /// Writes a command to a memory and waits for it: `sram[read, ...]`.
     pub fn command(&mut self, what: &str, transfer: &str, a: Operand, b: Operand, count: u32) {
         self.here = None;
         let (a, b) = self.together(a, b);
@@ -546,14 +551,14 @@ impl Code {
         self.instruction(&format!("{what}, {transfer}, {a}, {b}, {count}], ctx_swap"));
     }
 
-    /// A command that takes its words from transfer registers. `first` is the first of them.
+    /// Writes a command that takes its words from transfer registers, from `first` on.
     pub fn write_command(&mut self, what: &str, first: Target, a: Operand, b: Operand, count: u32) {
         let first = self.target(first);
         self.command(what, &first, a, b, count);
     }
 
-    /// Adds two transfer registers of SRAM to a word of a unit and to the next one, which return what they were
-    /// before (version 2).
+    /// Adds two transfer registers of SRAM to a word of a unit and to the next word. The registers
+    /// get the old values (version 2).
     pub fn add(&mut self, unit: &str, [first, second]: [u8; 2], at: Register) {
         self.here = None;
         let at = self.names[at.0].clone();
@@ -561,7 +566,7 @@ impl Code {
         self.instruction(&format!("{unit}[test_and_add, ${second}, {at}, 1], ctx_swap[s8]"));
     }
 
-    /// Sets the bits of a word of SRAM that the first transfer register has.
+    /// Sets the bits of a word of SRAM that are set in the first transfer register.
     pub fn set_bits(&mut self, a: Operand, b: Operand) {
         self.here = None;
         let (a, b) = self.together(a, b);
@@ -581,8 +586,8 @@ impl Code {
         [first, first + 1].map(|index| self.copy(Operand::Transfer(index)))
     }
 
-    /// Sums or differences of words with a carry from each to the next, the lowest first: `+` and
-    /// `+carry`, or `-` and `-carry`. The condition codes are those of the last.
+    /// Adds or subtracts words with a carry from each to the next, the lowest first: `+` and
+    /// `+carry`, or `-` and `-carry`. The condition codes are those of the last operation.
     pub fn chain(
         &mut self,
         targets: &[Target],
@@ -591,7 +596,7 @@ impl Code {
         a: &[Operand],
         b: &[Operand],
     ) {
-        // Copies and constants come before: they would change the carry.
+        // Copies and constants come first, since they would change the carry.
         let pairs: Vec<_> = a.iter().zip(b).map(|(a, b)| self.together(*a, *b)).collect();
         for (index, (pair, target)) in pairs.into_iter().zip(targets).enumerate() {
             self.computed(*target, pair, if index == 0 { first } else { rest });

@@ -1,4 +1,5 @@
-//! Reads that begin with an earlier one, so that a thread waits once for all of them.
+//! Hoists reads: a read begins together with an earlier read, so that the thread waits once for
+//! both.
 //!
 //! ```text
 //! sram[read, $0, frame, 24, 1], ctx_swap     sram[read, $1, frame, v9, 2]
@@ -7,23 +8,24 @@
 //! alu[v8, v7, +, $1]                         alu[v8, v7, +, $1]
 //! ```
 //!
-//! A read moves to the nearest one before it if both are always executed together, and if nothing between them
-//! makes its address, writes what it may read, or uses its transfer registers. Selections lie between many: their
-//! branches and labels are all on the way from one read to the other. On version 1 SRAM serves the two in their
-//! order, so the wait for the second is one for both. On version 2 they may be in different channels: each has its
-//! signal, and the thread waits for all of them.
+//! A read moves to the nearest earlier read if both are always executed together, and if nothing
+//! between them computes its address, writes words that it may read, or uses its transfer
+//! registers. Selections may lie between them, since all their branches and labels are between the
+//! two reads. On version 1 SRAM serves both in order, so waiting for the second is enough. On
+//! version 2 they may be in different channels, so each has a signal and the thread waits for all
+//! of them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use super::posted::{WAIT, instruction, transfer};
 
-/// Signals of version 2 for reads that begin early, the first of them: so many begin with another one at most.
-/// Lower ones are those that programs name, and that of another thread.
+/// The number and the first of the signals of version 2 for hoisted reads. Programs and other
+/// threads use lower signals.
 const SIGNALS: usize = 4;
 const FIRST_SIGNAL: usize = 8;
 
-/// How the wait for a read and for those that begin with it is written.
+/// The way in which the wait for several reads is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
     /// By the order of SRAM.
@@ -32,7 +34,7 @@ pub enum Waits {
     Signals,
 }
 
-/// A read of SRAM or of a thread's words of the scratchpad, as it is written.
+/// A read of SRAM or of a thread's words of the scratchpad.
 struct Read<'a> {
     unit: &'a str,
     first: u32,
@@ -66,15 +68,15 @@ impl<'a> Read<'a> {
     }
 }
 
-/// Where a read can move to.
+/// The target of a move.
 struct Move {
-    /// The line of the read before which it begins.
+    /// The line of the read before which the read begins.
     to: usize,
-    /// The line that puts its address into a register, which moves too.
+    /// The line that puts the address into a register. It moves too.
     address: Option<usize>,
 }
 
-/// Moves reads to earlier ones.
+/// Hoists reads.
 pub fn early(text: &str, waits: Waits) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut sources: HashMap<String, usize> = HashMap::new();
@@ -83,7 +85,8 @@ pub fn early(text: &str, waits: Waits) -> String {
             *sources.entry((*to).to_owned()).or_default() += 1;
         }
     }
-    // How many reads begin with one, by the number of its line, which moves down with each.
+    // The number of reads that begin with a read, by the line of that read. The line moves down
+    // with each of them.
     let mut begun: BTreeMap<usize, usize> = BTreeMap::new();
     for at in 0..lines.len() {
         let found = found(&lines, at, &sources);
@@ -109,7 +112,7 @@ pub fn early(text: &str, waits: Waits) -> String {
         let address = address.map(|address| lines.remove(address));
         let more = 1 + usize::from(address.is_some());
         lines.splice(to..to, address.into_iter().chain([read]));
-        // Reads of the other unit that were passed.
+        // Reads of the other unit that the read has passed.
         let passed = begun.split_off(&to);
         begun.extend(passed.into_iter().map(|(line, number)| (line + more, number)));
         begun.insert(to + more, number + 1);
@@ -119,12 +122,12 @@ pub fn early(text: &str, waits: Waits) -> String {
     out
 }
 
-/// Where the read on a line can move to, if it is one.
+/// Returns the target of the read on a line, if the line is a read that can move.
 fn found(lines: &[String], at: usize, sources: &HashMap<String, usize>) -> Option<Move> {
     let read = Read::of(&lines[at])?;
     let mut word = number(read.place);
     let mut address = None;
-    // Labels on the way, with the branches to them that have not been seen.
+    // Labels between the reads whose branches have not been seen yet.
     let mut open: HashMap<&str, usize> = HashMap::new();
     let mut is_same_block = true;
     let own = read.transfers();
@@ -152,7 +155,7 @@ fn found(lines: &[String], at: usize, sources: &HashMap<String, usize>) -> Optio
             let is_apart = other.transfers().end <= own.start || own.end <= other.first;
             let is_whole = open.values().all(|branches| *branches == 0);
             if is_apart && other.unit != read.unit {
-                // It waits for its own unit.
+                // The command waits for its own unit.
                 continue;
             }
             return (is_apart && is_whole).then_some(Move { to, address });
@@ -178,7 +181,7 @@ fn found(lines: &[String], at: usize, sources: &HashMap<String, usize>) -> Optio
                     return None;
                 }
                 if *target == read.place {
-                    // A constant moves with the read that it is for.
+                    // A constant moves together with its read.
                     if name != "immed32" || !is_same_block || address.is_some() {
                         return None;
                     }
@@ -192,8 +195,8 @@ fn found(lines: &[String], at: usize, sources: &HashMap<String, usize>) -> Optio
     None
 }
 
-/// The constant that an operand is on the last of these lines: a number, or a register that has got it since the
-/// last label or branch.
+/// Returns the constant that an operand has after the last of these lines: a number, or a register
+/// that got it after the last label or branch.
 pub(super) fn constant(lines: &[String], operand: &str) -> Option<u32> {
     let own = number(operand);
     if own.is_some() {
@@ -226,7 +229,7 @@ pub(super) fn number(text: &str) -> Option<u32> {
 mod tests {
     use super::{Waits, early};
 
-    /// Lines of a text, without blanks around them, after reads have moved.
+    /// Returns the trimmed lines of a text after reads have moved.
     fn moved(text: &str, waits: Waits) -> Vec<String> {
         early(text, waits).lines().map(str::to_owned).collect()
     }
@@ -275,10 +278,11 @@ mod tests {
         let first = ["scratch[read, $3, near, 8, 1]", "scratch[read, $0, near, 3, 1], ctx_swap"];
         assert_eq!(out[..2], first);
         for (from, to) in [
-            // The other unit writes its transfer register, and the same words are written before.
+            // The other unit writes the same transfer register, and the same words are written
+            // before.
             ("sram[read, $1, frame", "sram[read, $2, frame"),
             ("near, 9, 1", "near, 8, 1"),
-            // Words of the scratchpad that threads share.
+            // Threads share these words of the scratchpad.
             ("scratch[write, $5, near, 9, 1]", "scratch[write, $5, turn, 9, 1]"),
         ] {
             let text = text.replace(from, to);
@@ -290,7 +294,7 @@ mod tests {
     #[test]
     fn what_a_read_depends_on_keeps_it_where_it_is() {
         for (from, to) in [
-            // Its address, its transfer registers, and words that it reads.
+            // The address, the transfer registers, and the words that it reads.
             ("alu[x, --, B, y]", "alu[frame, --, B, y]"),
             ("alu[x, --, B, y]", "alu[x, --, B, $2]"),
             ("$1, frame, v9, 2", "$0, frame, v9, 2"),
@@ -299,7 +303,7 @@ mod tests {
             ("frame, 30, 2", "table, 30, 2"),
             ("immed32[v9, 0x150]", "immed32[v9, 0x1f]"),
             ("immed32[v9, 0x150]", "immed32[v9, 0x1d]"),
-            // Other commands, ways in and ways out.
+            // Other commands, labels and branches out.
             ("alu[x, --, B, y]", "scratch[read, $4, x, 0, 1], ctx_swap"),
             ("alu[x, --, B, y]", "br[end#]"),
             ("alu[x, --, B, y]", "rtn[back]"),

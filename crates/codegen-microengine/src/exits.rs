@@ -1,4 +1,4 @@
-//! How a packet leaves a step: to another one, to be sent, or with a reason.
+//! The exits of a step: to another step, to the egress port, or with a reason.
 
 use wireloom_codegen::refused::Refused;
 use wireloom_ir::Exit;
@@ -8,19 +8,19 @@ use super::frame;
 use super::lower::{Lower, label};
 use super::words;
 
-/// The word of the frame that counts jumps back, after the number of the packet and its port; the
+/// The word of the frame that counts jumps back, after the number of the packet and its port. The
 /// runtime clears it.
 const BACKWARD: u32 = 2;
 
-/// The reason of packets that jump back too often, among the reasons of programs.
+/// The reason for packets that jump back too often.
 pub const RUNAWAY: (u32, u16) = (u32::MAX, 0);
 
 impl Lower<'_> {
-    /// Leaves a step.
+    /// Writes an exit.
     pub(super) fn exit(&mut self, exit: &Exit) -> Result<(), Refused> {
         match exit {
             Exit::Next(to) => {
-                // Steps of called engines count for themselves.
+                // Steps of called engines count their own jumps.
                 if to.index() <= self.number && !self.is_called {
                     let goes_on = self.jump_back();
                     self.ends(2, RUNAWAY);
@@ -42,7 +42,7 @@ impl Lower<'_> {
             }
             Exit::Done => self.ends(3, RUNAWAY),
             Exit::Emit(to) => {
-                // The packet is sent; then the runtime goes on with the step, or ends.
+                // The packet is sent. Then the runtime continues with the step, or ends.
                 if to.index() <= self.number {
                     let goes_on = self.jump_back();
                     let word = self.control(2, RUNAWAY);
@@ -63,7 +63,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Counts a jump back. Branches to the label that it returns unless there were too many.
+    /// Counts a jump back. Returns a label, to which it branches unless there were too many.
     fn jump_back(&mut self) -> Label {
         let jumps = self.load(BACKWARD, 1)[0];
         let more = self.code.register();
@@ -76,7 +76,7 @@ impl Lower<'_> {
         goes_on
     }
 
-    /// Ends with a reason.
+    /// Ends the packet with a reason.
     fn ends(&mut self, way: u32, reason: (u32, u16)) {
         let word = self.control(way, reason);
         self.code.set(self.state.control, Operand::Number(word));
@@ -84,7 +84,7 @@ impl Lower<'_> {
         self.code.branch_to("end");
     }
 
-    /// The control word for a reason: a number stands for it.
+    /// Returns the control word for a reason, which contains the number of the reason.
     fn control(&mut self, way: u32, reason: (u32, u16)) -> u32 {
         let known = self.reasons.iter().position(|known| *known == reason);
         let number = known.unwrap_or_else(|| {
@@ -94,8 +94,8 @@ impl Lower<'_> {
         way << 18 | (number & 0x7f) << 24 | (number >> 7 & 0x1f) << 12 | (number >> 12 & 0xf) << 20
     }
 
-    /// Ends with a reason that is known when the program runs, and is `most` at most: its number
-    /// follows those of the others of its set.
+    /// Ends the packet with a reason that is known only at run time and is at most `most`. The
+    /// numbers of the reasons of a set are consecutive.
     fn ends_for(&mut self, way: u32, set: u32, reason: Operand, most: u32) {
         let all: Vec<(u32, u16)> = (0..=most).map(|value| (set, value as u16)).collect();
         let known = self.reasons.windows(all.len()).position(|known| known == all);

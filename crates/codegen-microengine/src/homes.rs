@@ -1,8 +1,9 @@
-//! Where a thread keeps what has no register: in its frame in SRAM, and nearer on version 2 in local memory, on
-//! version 1 in the scratchpad.
+//! Spill slots: the places of context variables and of values without a register. They are in the
+//! thread's frame in SRAM; on version 2 also in local memory, and on version 1 in the scratchpad,
+//! which are faster.
 //!
-//! Words of the frame are numbered from 0 on, those of a thread's local memory from [`LOCAL`] on. The
-//! context and the values of steps take them in this order:
+//! Words of the frame have numbers from 0 on, and words of a thread's local memory have numbers
+//! from [`LOCAL`] on. The context and the values of steps take them in this order:
 //!
 //! ```text
 //! frame   3      24                  178             512
@@ -11,17 +12,18 @@
 //!         | values | context         | values        |
 //! ```
 //!
-//! Local memory has what is at most 128 bits wide: instructions name its words. What is wider, and arrays
-//! of the context, are reached by commands with computed addresses, and so in the frame. The variables
-//! that steps name most often come first. If some find no room, variables of at most 16 bits are packed: up to four
-//! share a word of local memory. In the frame they would cost a read of SRAM more for each write. The header
-//! window may be there too (`window.rs`), after the words of all contexts that this is about. If the steps are spread over
-//! engines, neither is in local memory, since each engine has its own, unless the parts are a chain: packets take both along
-//! (`carried.rs`).
+//! Local memory holds variables and values of at most 128 bits, since instructions name its words.
+//! Wider ones and arrays of the context are in the frame, since commands with computed addresses
+//! access them. The variables that steps name most often come first. If some do not fit, variables
+//! of at most 16 bits are packed: up to four share a word of local memory. In the frame a packed
+//! variable would cost another read of SRAM for each write. The header window may be in local
+//! memory too (`window.rs`), after these words of all contexts. If the steps are spread over
+//! engines, neither is in local memory, since each engine has its own. In a chain both are, since
+//! packets take them along (`carried.rs`).
 //!
-//! The words of a thread of version 1 in the scratchpad are numbered from [`LOCAL`] on too. They take commands as the
-//! frame does, and so each may have any place, but fewer cycles; what they take leaves SRAM free for the window
-//! and for tables. All engines reach them.
+//! The words of a thread of version 1 in the scratchpad also have numbers from [`LOCAL`] on. Like
+//! the frame they are accessed by commands, so any word can have any place, but with fewer cycles.
+//! They leave SRAM free for the window and for tables. All engines reach them.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -35,43 +37,45 @@ use super::wide::is_wide;
 use super::window;
 use super::words;
 
-/// Words from here on are in local memory.
+/// Words from this number on are in local memory.
 pub const LOCAL: u32 = 1 << 24;
-/// Words of local memory that one pointer reaches.
+/// The number of words of local memory that one pointer reaches.
 pub const GROUP: u32 = 16;
-/// The first words of the frame are the number of the packet, its port, and jumps back: the runtime
-/// sets them. Then words for values, the nearest first: numbers up to 31 need no register. Then the context.
+/// The first words of the frame are the number of the packet, its port, and the count of jumps
+/// back, which the runtime sets. Words for values follow, since constants up to 31 in an address
+/// need no register. Then comes the context.
 const VALUES: u32 = 3;
 const VARIABLES: u32 = 24;
-/// Words of local memory for values, before the context and after it.
+/// The numbers of words of local memory for values, before the context and after it.
 const BEFORE: u32 = 8;
 const AFTER: u32 = 24;
 
-/// Local memory of a thread.
+/// The local memory of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Local {
-    /// Words, a multiple of [`GROUP`]; 0 on version 1.
+    /// The number of words, a multiple of [`GROUP`]; 0 on version 1.
     pub words: u32,
-    /// Whether the context may be there: all steps are in one control store.
+    /// Whether the context may be there. That needs all steps in one control store, or a chain.
     pub has_context: bool,
-    /// Whether the header window may be there: likewise.
+    /// Whether the header window may be there. That needs the same.
     pub has_window: bool,
-    /// Whether the words are in the scratchpad (version 1): all engines reach them, by commands.
+    /// Whether the words are in the scratchpad (version 1), which all engines reach by commands.
     pub is_scratch: bool,
 }
 
 impl Local {
-    /// Local memory of so many words, for all that may be there.
+    /// Returns local memory of `words` words, which may hold everything.
     pub fn of(words: u32) -> Self {
         Self { words, has_context: words > 0, has_window: words > 0, is_scratch: false }
     }
 
-    /// Words of the scratchpad instead, for the context and for values.
+    /// Returns words of the scratchpad, for the context and for values.
     pub fn of_scratchpad(words: u32) -> Self {
         Self { words, has_context: words > 0, has_window: false, is_scratch: words > 0 }
     }
 
-    /// What may be there if the steps are spread over engines: in a chain, packets take it along.
+    /// Returns the uses that remain if the steps are spread over engines. In a chain all remain,
+    /// since packets take the contents along.
     pub fn of_part(self, is_chain: bool) -> Self {
         if is_chain || self.is_scratch {
             self
@@ -80,17 +84,19 @@ impl Local {
         }
     }
 
-    /// Words for the context and for values, a multiple of [`GROUP`]. The window is after those of all contexts.
+    /// Returns the number of words for the context and for values, a multiple of [`GROUP`]. The
+    /// window follows the words of all contexts.
     pub fn values(self) -> u32 {
         if self.has_window { self.words - window::WORDS } else { self.words }
     }
 
-    /// Words in parts that one pointer reaches each. Commands reach all words of the scratchpad.
+    /// Splits words into parts that one pointer reaches. Commands reach all words of the
+    /// scratchpad.
     fn groups(self, words: Range<u32>) -> Vec<Range<u32>> {
         if self.is_scratch { vec![words] } else { groups(words) }
     }
 
-    /// Words for values, before the context and after it.
+    /// Returns the words for values, before the context and after it.
     fn ends(self) -> [Range<u32>; 2] {
         match (self.has_window, self.is_scratch) {
             (_, true) => [0..BEFORE, self.words..self.words],
@@ -100,16 +106,16 @@ impl Local {
     }
 }
 
-/// Where the context is, and which words are for values of steps.
+/// The places of the context, and the words for values of steps.
 #[derive(Clone, Debug)]
 pub struct Homes {
     /// The first word of each variable.
     pub variables: Vec<u32>,
-    /// The byte at which a variable begins that shares its word, from the lowest.
+    /// The first byte of a variable that shares its word, counted from the lowest byte.
     pub bytes: Vec<Option<u32>>,
     /// The first word of each array, with the logarithm of the words of an element.
     pub arrays: Vec<(u32, u32)>,
-    /// Words of the frame that the context needs.
+    /// The number of words of the frame that the context needs.
     pub words: u32,
     /// Whether words from [`LOCAL`] on are in the scratchpad.
     pub is_scratch: bool,
@@ -117,7 +123,8 @@ pub struct Homes {
     frame: Vec<Range<u32>>,
 }
 
-/// Words of the scratchpad that a thread of version 1 has use for: its context, as far as it may be there, and values.
+/// Returns the number of words of the scratchpad that a thread of version 1 can use: for its narrow
+/// variables and for values.
 pub fn wanted(engine: &Engine) -> u32 {
     let narrow = engine.context.iter().filter(|variable| !is_wide(variable.width));
     let context: u32 = narrow.map(|variable| words::count(variable.width) as u32).sum();
@@ -125,13 +132,13 @@ pub fn wanted(engine: &Engine) -> u32 {
 }
 
 impl Homes {
-    /// Finds places for the context of an engine.
+    /// Returns places for the context of an engine.
     pub fn of(engine: &Engine, local: Local) -> Self {
         let homes = Self::placed(engine, local, false);
         let is_left = |variable: usize| {
             homes.variables[variable] < LOCAL && !is_wide(engine.context[variable].width)
         };
-        // In the scratchpad a write to a part of a word would take a read more.
+        // In the scratchpad a write to a part of a word would need another read.
         let may_pack = local.has_context && !local.is_scratch;
         match may_pack && (0..engine.context.len()).any(is_left) {
             true => Self::placed(engine, local, true),
@@ -157,7 +164,7 @@ impl Homes {
             let narrow = |variable: &usize| !is_wide(engine.context[*variable].width);
             let mut order: Vec<usize> = (0..engine.context.len()).filter(narrow).collect();
             order.sort_by_key(|variable| std::cmp::Reverse(uses[*variable]));
-            // Words that variables share, and how many of their bytes are taken.
+            // Words that variables share, and the number of bytes taken in each.
             let mut shared: Vec<(u32, u32)> = Vec::new();
             for variable in order {
                 let width = engine.context[variable].width;
@@ -215,12 +222,14 @@ impl Homes {
         homes
     }
 
-    /// The word of local memory that this is, if it is one.
+    /// Returns the word of local memory with this number, unless the number is in the frame or the
+    /// scratchpad.
     pub fn local(&self, word: u32) -> Option<u32> {
         word.checked_sub(LOCAL).filter(|_| !self.is_scratch)
     }
 
-    /// For each step, the words of local memory with variables that it or a later one may read before they are written.
+    /// Returns, for each step, the words of local memory with variables that it or a later step may
+    /// read before they are written.
     pub fn live(&self, engine: &Engine) -> Vec<BTreeSet<u32>> {
         let words = |variable: usize| {
             let first = self.variables[variable].checked_sub(LOCAL);
@@ -231,7 +240,7 @@ impl Homes {
         live.map(|variables| variables.into_iter().flat_map(words).collect()).collect()
     }
 
-    /// The words of these arrays, as ranges that do not touch.
+    /// Returns the words of these arrays as ranges that do not touch.
     pub fn ranges(&self, engine: &Engine, arrays: Range<usize>) -> Vec<Range<u32>> {
         let mut ranges: Vec<Range<u32>> = Vec::new();
         for array in arrays {
@@ -246,12 +255,12 @@ impl Homes {
     }
 }
 
-/// Bytes of so many bits.
+/// Returns the number of bytes of `width` bits.
 pub fn bytes(width: u32) -> u32 {
     width.div_ceil(8)
 }
 
-/// Words of local memory in parts that one pointer reaches each.
+/// Splits words of local memory into parts that one pointer reaches.
 fn groups(words: Range<u32>) -> Vec<Range<u32>> {
     let first = words.start / GROUP;
     (first..words.end.div_ceil(GROUP))
@@ -262,7 +271,7 @@ fn groups(words: Range<u32>) -> Vec<Range<u32>> {
         .collect()
 }
 
-/// How often the operations of all steps name each variable.
+/// Returns how often the operations of all steps name each variable.
 fn uses(engine: &Engine) -> Vec<usize> {
     let mut uses = vec![0; engine.context.len()];
     for op in engine.steps.iter().flat_map(ops) {
@@ -280,8 +289,8 @@ pub struct Room {
 }
 
 impl Room {
-    /// Takes words that follow each other: of local memory if there are any and `may_be_local`,
-    /// otherwise of the frame.
+    /// Takes consecutive words: of local memory if `may_be_local` and enough are free, otherwise of
+    /// the frame.
     pub fn take(&mut self, homes: &Homes, count: u32, may_be_local: bool) -> Range<u32> {
         let near = homes.local.iter().filter(|_| may_be_local);
         let near = near.map(|range| LOCAL + range.start..LOCAL + range.end);
@@ -331,7 +340,7 @@ mod tests {
         // Two words are left in the first group.
         assert_eq!(room.take(&homes, 3, true), LOCAL + 16..LOCAL + 19);
         assert_eq!(room.take(&homes, 2, true), LOCAL + 14..LOCAL + 16);
-        // What commands address is in the frame, and so is what has no room.
+        // Values accessed by commands are in the frame, and so are values that do not fit.
         assert_eq!(room.take(&homes, 8, false), 3..11);
         assert_eq!(room.take(&homes, 14, true), 512..526);
         room.free(&first);

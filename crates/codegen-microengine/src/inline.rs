@@ -1,8 +1,8 @@
 //! Called engines become steps of the engine that calls them.
 //!
-//! A step with calls of engines is done in several: for each such call a step that writes the
-//! arguments into the variables of the called engine, and a copy of that engine's steps, whose
-//! replies write a variable; then the step itself, which reads the replies.
+//! A step that calls engines becomes several steps. For each call there is a step that writes the
+//! arguments into variables of the called engine, and a copy of that engine's steps, whose reply
+//! goes to a variable. The step itself follows and reads the replies.
 //!
 //! ```text
 //! step look { auto port = walk.search(dst); ... }
@@ -13,7 +13,7 @@
 //! ```
 //!
 //! A called engine changes neither the packet nor the context of its caller, and arguments do not
-//! depend on replies: so what is computed for the arguments can be computed again.
+//! depend on replies. So the operations for the arguments can be executed again.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -32,34 +32,34 @@ use wireloom_ir::{
 
 use super::writes;
 
-/// A program whose engine calls no other one.
+/// A program whose engine calls no other engine.
 pub struct Inlined {
     /// The program; its offloads are those of [`Store::paths`](wireloom_offloads::Store::paths).
     pub program: Program,
-    /// What each step of its engine does for calls.
+    /// The part that each step plays in calls.
     pub parts: Vec<Part>,
 }
 
-/// What a step does for calls of engines.
+/// The part of a step in calls of engines.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
-    /// It is a step of a called engine, which counts its jumps back itself.
+    /// Whether it is a step of a called engine, which counts its own jumps back.
     pub is_called: bool,
-    /// It begins a call: the arrays of the called engine, which it clears.
+    /// The arrays of the called engine, which the step clears if it begins a call.
     pub clears: Range<usize>,
 }
 
-/// The most steps of an engine with those that it calls.
+/// The most steps of an engine together with the engines that it calls.
 const MOST_STEPS: usize = 2000;
 
-/// Makes steps of called engines.
+/// Replaces called engines by steps.
 ///
 /// # Errors
-/// Called engines that have no place.
+/// Called engines that do not fit.
 pub fn inline(program: &Program) -> Result<Inlined, Vec<Refused>> {
     let program = &*expanded(program);
     let mut done: Vec<Flat> = Vec::new();
-    // Engines come after those that they call.
+    // Engines come after the engines that they call.
     for engine in &program.engines[..=program.main.index()] {
         let flat = Inliner::new(engine, &done).engine()?;
         done.push(flat);
@@ -76,21 +76,21 @@ pub fn inline(program: &Program) -> Result<Inlined, Vec<Refused>> {
     Ok(Inlined { program, parts: main.parts })
 }
 
-/// An engine with the steps of those that it calls.
+/// An engine together with the steps of the engines that it calls.
 struct Flat {
     engine: Engine,
     parts: Vec<Part>,
 }
 
-/// Where the parts of a called engine are in its caller.
+/// The places of the parts of a called engine in its caller.
 struct Callee {
     offload: usize,
     context: usize,
     array: usize,
     reply: ContextId,
-    /// Width of the reply.
+    /// The width of the reply in bits.
     width: u32,
-    /// Jumps back of its thread, if there are any.
+    /// The variable that counts jumps back of its thread, if there are any.
     jumps: Option<ContextId>,
 }
 
@@ -99,9 +99,9 @@ struct Inliner<'a> {
     done: &'a [Flat],
     to: Engine,
     parts: Vec<Part>,
-    /// For each offload, its new number.
+    /// The new number of each offload.
     offloads: Vec<usize>,
-    /// For each offload that is an engine.
+    /// The parts of each offload that is an engine.
     callees: Vec<Option<Callee>>,
 }
 
@@ -115,7 +115,7 @@ impl<'a> Inliner<'a> {
         for number in 0..self.from.offloads.len() {
             self.place(number)?;
         }
-        // Where each step begins, with the steps of the engines that it calls before it.
+        // The first number of each step, with the steps of the engines that it calls before it.
         let mut starts = Vec::new();
         let mut next = 0;
         for step in &self.from.steps {
@@ -145,7 +145,7 @@ impl<'a> Inliner<'a> {
         vec![Refused { offload, step: None, message }]
     }
 
-    /// Gives an offload, or those of an engine, and its context their places.
+    /// Places an offload, or the offloads and the context of a called engine.
     fn place(&mut self, number: usize) -> Result<(), Vec<Refused>> {
         let offload = &self.from.offloads[number];
         self.offloads.push(self.to.offloads.len());
@@ -205,7 +205,7 @@ impl<'a> Inliner<'a> {
         (&self.done[id.index()], callee)
     }
 
-    /// Writes a step, and those that it calls before it.
+    /// Writes a step, after the steps of the engines that it calls.
     fn step(&mut self, step: &Step, starts: &[usize]) {
         for call in calls(self.from, step) {
             let (flat, callee) = self.callee(&call);
@@ -245,7 +245,7 @@ impl<'a> Inliner<'a> {
                 let offloads = &self.offloads;
                 renumber(op, |offload| offloads[offload], |step| starts[step]);
             }
-            // A reply that nobody wants.
+            // Nothing reads this reply.
             block
                 .ops
                 .retain(|op| !matches!(op.kind, OpKind::ReadContext(_)) || !op.results.is_empty());
@@ -262,7 +262,7 @@ struct Call {
     guard: Option<Value>,
 }
 
-/// The calls of engines of a step, in order.
+/// Returns the calls of engines in a step, in order.
 fn calls(engine: &Engine, step: &Step) -> Vec<Call> {
     let call = |op: &Op| match &op.kind {
         OpKind::Call { offload, args, .. } => {
@@ -282,7 +282,7 @@ fn blocks(code: &mut Code) -> Vec<&mut Block> {
     }
 }
 
-/// Whether a thread of an engine can jump back.
+/// Returns whether a thread of an engine can jump back.
 fn jumps_back(engine: &Engine) -> bool {
     engine.steps.iter().enumerate().any(|(number, step)| {
         let is_back =
@@ -291,7 +291,7 @@ fn jumps_back(engine: &Engine) -> bool {
     })
 }
 
-/// Gives offloads and steps other numbers.
+/// Renumbers offloads and steps.
 fn renumber(op: &mut Op, offloads: impl Fn(usize) -> usize, steps: impl Fn(usize) -> usize) {
     match &mut op.kind {
         OpKind::Call { offload, .. } | OpKind::Evaluate { offload, .. } => {
@@ -341,7 +341,8 @@ impl Builder<'_> {
     }
 }
 
-/// The step that gives its arguments to a called engine, whose steps are `first` to `after`.
+/// Returns the step that gives the arguments to a called engine with the steps from `first` up to
+/// `after`.
 fn caller(
     step: &Step,
     call: &Call,
@@ -380,7 +381,7 @@ fn caller(
     Step { values, code: Code::Sequential(block), ..step.clone() }
 }
 
-/// The operations of a step that the arguments and the guard of a call need.
+/// Returns the operations of a step that the arguments and the guard of a call need.
 fn needed(step: &Step, call: &Call) -> Vec<Op> {
     let mut wanted: HashSet<Value> = call.args.iter().copied().chain(call.guard).collect();
     let mut kept = Vec::new();
@@ -394,7 +395,7 @@ fn needed(step: &Step, call: &Call) -> Vec<Op> {
     kept
 }
 
-/// A step of a called engine, whose steps are `first` to `after`.
+/// Returns a step of a called engine with the steps from `first` up to `after`.
 fn called(
     step: &Step,
     callee: &Callee,
@@ -425,7 +426,7 @@ fn called(
                 build.next(after, guard);
             }
             OpKind::Exit(Exit::Next(to)) if to.index() <= first + number && !counts => {
-                // A thread that jumps back too often replies zero.
+                // A thread that jumps back too often replies with zero.
                 let Some(variable) = callee.jumps else { unreachable!("it jumps back") };
                 let jumps = build.value(OpKind::ReadContext(variable), 32);
                 let most = build.constant(32, MAX_BACKWARD_JUMPS);

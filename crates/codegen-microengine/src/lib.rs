@@ -1,11 +1,11 @@
 //! Step IR to microcode of an IXP1200, and of an IXP2400 or IXP2800.
 //!
-//! A thread is a context that takes a packet through all its steps (thread.uc; receive.uc, finish.uc,
-//! send.uc and resume.uc). Steps that do not fit into one control store are spread over engines (`spread`,
-//! chain.uc, handover.uc). [`layout`] places tables in the memories; `lower` writes the steps, with `words`
-//! for values of any width, `frame` for fields of the packet and `kinds` for offloads. The result
-//! is text for the assembler, which finds the places of registers. `second` turns it into one for version
-//! 2.
+//! A thread is a context that takes a packet through all its steps (thread.uc; receive.uc,
+//! finish.uc, send.uc and resume.uc). Steps that do not fit into one control store are spread over
+//! engines (`spread`, chain.uc, handover.uc). [`layout`] places tables in the memories. `lower`
+//! writes the steps, with `words` for values of any width, `frame` for fields of the packet and
+//! `kinds` for offloads. The result is text for the assembler, which allocates registers. `second`
+//! translates it for version 2.
 
 mod apart;
 mod branches;

@@ -1,8 +1,8 @@
-//! Local memory of version 2, by its two pointers.
+//! Local memory of version 2, accessed by two pointers.
 //!
-//! Words of all contexts are in groups of 16: the first group of each context, then the second one of
-//! each. Pointer 0 is at the first group of its context throughout (thread.uc). Pointer 1 is set where a
-//! step needs another group than the one at which it is:
+//! Words of all contexts are in groups of 16: the first group of each context, then the second
+//! group of each. Pointer 0 is always at the first group of its context (thread.uc). Pointer 1 is
+//! set where a step needs another group:
 //!
 //! ```text
 //! alu[v7, thread, AND, 7]
@@ -19,10 +19,10 @@ use super::code::{Code, Operand, Register, Shift};
 use super::homes::GROUP;
 use super::window;
 
-/// The contexts of an engine with local memory.
+/// The number of contexts of an engine with local memory.
 pub(super) const CONTEXTS: u32 = 8;
 
-/// Where pointer 1 is.
+/// The position of pointer 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pointer {
     /// At a group of the context.
@@ -47,7 +47,7 @@ impl Code {
         self.move_to(&place, value);
     }
 
-    /// A word of local memory as an operand. Its group is at a pointer then.
+    /// Returns a word of local memory as an operand, with a pointer at its group.
     fn local(&mut self, word: u32) -> String {
         let (group, offset) = (word / GROUP, word % GROUP);
         if group == 0 {
@@ -65,7 +65,8 @@ impl Code {
         format!("*l$index1[{offset}]")
     }
 
-    /// Sets pointer 1 so that it reaches a word of the window and the seven after it. Returns the offset of that word.
+    /// Sets pointer 1 so that it reaches a word of the window and the seven words after it. Returns
+    /// the offset of the word.
     pub fn window_at(&mut self, first: u32) -> u8 {
         let begin = first - first % (GROUP / 2);
         if self.pointer != Some(Pointer::Window(begin)) {
@@ -94,7 +95,7 @@ mod tests {
         code.load_local(40);
         let text = code.finish();
         assert!(text.contains("alu[*l$index0[3], --, B, 7]"), "{text}");
-        // Once before the label, and once after it: another way may lead there.
+        // Once before the label and once after it, since other paths lead to the label.
         assert_eq!(text.matches("local_csr_wr[active_lm_addr_1").count(), 2, "{text}");
         assert_eq!(text.matches("*l$index1[8]").count(), 2, "{text}");
     }

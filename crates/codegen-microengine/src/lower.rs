@@ -1,5 +1,5 @@
-//! Steps to instructions: each operation after the other, values in registers, or in the frame or local
-//! memory if there are too many.
+//! Lowers steps to instructions, one operation after the other. Values are in registers; when there
+//! are too many, they are spilled to the frame or to local memory.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -32,61 +32,59 @@ pub struct Lower<'a> {
     /// The engine that takes packets.
     pub engine: &'a Engine,
     pub(super) step: &'a Step,
-    /// Its operations, in order.
+    /// The operations of the step, in order.
     pub(super) ops: Vec<&'a Op>,
     pub(super) number: usize,
     /// Whether the step is of a called engine.
     pub(super) is_called: bool,
     /// The arrays of the context that the step clears.
     clears: Range<usize>,
-    /// Where tables are.
     pub layout: &'a Layout,
     /// The offloads that are called in the order of packets.
     pub order: &'a Order,
-    /// The text.
     pub code: &'a mut Code,
-    /// The thread's state.
+    /// The registers with the thread's state.
     pub state: State,
     pub(super) values: HashMap<Value, Place>,
-    /// The positions at which each value is used.
+    /// The positions of the operations that use each value.
     pub(super) uses: HashMap<Value, Vec<usize>>,
     pub(super) at: usize,
-    /// Where the context is, and what values may take.
+    /// The places of the context, and the words that values may take.
     pub(super) homes: &'a Homes,
-    /// What they have taken.
+    /// The words that values have taken.
     pub(super) room: Room,
-    /// Words of the frame that are needed.
+    /// The number of words of the frame that are needed.
     pub(super) most: &'a mut u32,
     /// Words of the window that several operations use, and the number of values made for them.
     pub(super) groups: Vec<Group>,
     pub(super) made: u32,
-    /// Words of values that are kept in registers at a time: the others are in the frame.
+    /// The most words of values in registers at a time. Other values are in the frame.
     pub(super) kept: usize,
-    /// Whether the operation is one before whose instructions all that it reads is in registers.
+    /// Whether all operands of the operation must be in registers before its first instruction.
     pub(super) reads_first: bool,
     /// The numbers of reasons.
     pub(super) reasons: &'a mut Vec<(u32, u16)>,
 }
 
-/// Where a value is.
+/// The place of a value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Place {
     pub words: Option<Words>,
-    /// The first word of the frame or of local memory that has it.
+    /// The first word with it in the frame or in local memory.
     pub slot: Option<u32>,
     /// The words that it has taken.
     pub own: Option<Range<u32>>,
 }
 
 impl Place {
-    /// The registers in which its words are.
+    /// Returns the number of registers that hold it.
     pub(super) fn registers(&self) -> usize {
         let words = self.words.as_ref().map_or(&[][..], Vec::as_slice);
         words.iter().filter(|word| matches!(word, Operand::Register(_))).count()
     }
 }
 
-/// The label of a step.
+/// Returns the label of a step.
 pub(super) fn label(step: usize) -> String {
     format!("step{step}")
 }
@@ -94,18 +92,18 @@ pub(super) fn label(step: usize) -> String {
 /// A step in microcode.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// The instructions, with labels and declarations of its own.
+    /// The instructions, with labels and declarations.
     pub text: String,
-    /// The words that they take in a control store at most.
+    /// The most words that they take in a control store.
     pub words: usize,
-    /// The routines that it calls.
+    /// The routines that the step calls.
     pub routines: Vec<Routine>,
-    /// The registers that it shares with them.
+    /// The registers that the step shares with routines.
     pub shared: Vec<String>,
 }
 
 impl Written {
-    /// What has been written.
+    /// Returns the finished text of a step.
     pub fn of(code: Code) -> Self {
         let (routines, shared) = (code.routines.clone(), code.shared_names());
         let text = code.finish();
@@ -113,11 +111,11 @@ impl Written {
     }
 }
 
-/// Writes all steps, with at most so many words of values in registers of each. Returns them and the
-/// words of the frame that they need.
+/// Writes all steps. `kept` is the most words of values in registers, for each step. Returns the
+/// steps and the number of words of the frame that they need.
 ///
 /// # Errors
-/// What has no place.
+/// The parts of the program that are refused.
 pub fn steps(
     inlined: &Inlined,
     layout: &Layout,
@@ -171,7 +169,7 @@ pub fn steps(
 }
 
 impl Lower<'_> {
-    /// Clears what a thread may read before it has written it.
+    /// Clears the variables and arrays that a thread may read before it writes them.
     fn clear(&mut self) {
         self.code.line("begin#:");
         let mut words = BTreeSet::new();
@@ -194,7 +192,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Clears words of the frame or of the scratchpad, and those of others between them: nothing is in them yet.
+    /// Clears words of the frame or of the scratchpad, and the words between them, which are still
+    /// unused.
     fn clear_context(&mut self, words: &BTreeSet<u32>) {
         let Some(mut at) = words.first().copied() else { return };
         let zeros = self.code.write_transfers(TRANSFERS);
@@ -239,7 +238,7 @@ impl Lower<'_> {
                 self.read_group(planned);
             }
             if let (OpKind::Exit(exit), true) = (&op.kind, at + 1 == count) {
-                // Exactly one exit is taken: the last one, if none before it was.
+                // Exactly one exit is taken. The last one needs no condition.
                 return self.exit(exit);
             }
             let is_far = self.is_far(op) && !self.restores(op);
@@ -269,7 +268,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Refuses something of this step.
+    /// Returns a refusal that names this step.
     pub fn refuse(&self, offload: Option<&str>, message: String) -> Refused {
         Refused { offload: offload.map(str::to_owned), step: Some(self.step.name.clone()), message }
     }
@@ -293,7 +292,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Writes a value to the bytes of a word that it shares with others.
+    /// Writes a value to its bytes of a word that it shares with others.
     pub(super) fn store_part(&mut self, word: u32, byte: u32, value: Value) {
         let size = bytes(self.width(value));
         let part = self.get(value)[0];
@@ -312,7 +311,7 @@ impl Lower<'_> {
         {
             Some(transfer) => transfer,
             None if count <= 8 => {
-                // What the next operations read near it comes with it.
+                // The command also reads nearby words that the next operations read.
                 let (from, words) = self.with_near(first, count as u32);
                 self.state.fetch(self.code, from, words) + (first - from) as u8
             }
@@ -339,7 +338,7 @@ impl Lower<'_> {
         words
     }
 
-    /// The words of a value, read from the frame again: a routine has been called.
+    /// Returns the words of a value, read from the frame again, since a routine has been called.
     pub fn again(&mut self, value: Value) -> Words {
         if let Some(place) = self.values.get_mut(&value)
             && place.slot.is_some()
@@ -349,7 +348,7 @@ impl Lower<'_> {
         self.get(value)
     }
 
-    /// A word in a register.
+    /// Returns a word in a register.
     pub fn in_register(&mut self, word: Operand) -> Register {
         match word {
             Operand::Register(register) => register,
@@ -363,7 +362,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Does something if the guard of an operation holds. The result is 0 otherwise.
+    /// Writes operations that are executed if the guard of an operation holds. Otherwise the result
+    /// is 0.
     pub(super) fn guarded(
         &mut self,
         op: &Op,
@@ -375,8 +375,8 @@ impl Lower<'_> {
             }
             return Ok(());
         };
-        // What it reads comes from the frame before the branch, unless it calls a routine: then no
-        // register is kept after it anyway.
+        // Operands are read from the frame before the branch. If the operation calls a routine, no
+        // register keeps its value anyway.
         let is_far = self.is_far(op);
         for operand in op.kind.operands() {
             if !is_far && !is_wide(self.width(operand)) {
@@ -386,7 +386,7 @@ impl Lower<'_> {
         let guard = self.get(guard)[0];
         let guard = self.in_register(guard);
         if let OpKind::Exit(_) = op.kind {
-            // Most packets go on.
+            // Most packets do not take an exit.
             let away = self.code.label();
             self.code.branch_set(guard, 0, away);
             let main = self.code.set_apart();
@@ -431,12 +431,12 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The largest value that a value can have, as far as its operation shows.
+    /// Returns the largest value that a value can have, as far as its operation shows.
     pub(super) fn most(&self, value: Value) -> u32 {
         reach::most(self.step, &self.ops, value)
     }
 
-    /// Whether an operation calls a routine.
+    /// Returns whether an operation calls a routine.
     fn is_far(&self, op: &Op) -> bool {
         match &op.kind {
             OpKind::Binary(BinaryOp::Mul | BinaryOp::Udiv | BinaryOp::Urem, ..)
@@ -448,8 +448,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Waits until all packets before have given up an offload. Returns whether it is called in
-    /// order.
+    /// Waits for the turn at an offload. Returns whether the offload is called in order.
     pub(super) fn wait_for_turn(&mut self, offload: usize) -> bool {
         let Some(gate) = self.order.gate(offload) else { return false };
         let turn = Turn::of(self.code);
@@ -458,7 +457,8 @@ impl Lower<'_> {
         true
     }
 
-    /// Gives up the offloads that the thread no longer calls: when it goes on at a step, or ends.
+    /// Passes on the turns at offloads that the thread no longer calls, when it goes to step `to`
+    /// or ends.
     pub(super) fn pass(&mut self, to: Option<usize>) {
         for gate in self.order.passed(self.number, to) {
             let pass = Pass::of(self.code);

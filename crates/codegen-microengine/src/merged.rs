@@ -1,4 +1,4 @@
-//! Writes to SRAM that a thread of version 2 waits for with a later command.
+//! Writes to SRAM for which a thread of version 2 waits together with a later command.
 //!
 //! ```text
 //! alu[$0, --, B, v7]                      alu[$0, --, B, v7]
@@ -7,19 +7,21 @@
 //! sram[write, $1, table, v9, 1], ctx_swap sram[write, $1, table, v9, 1], ctx_swap[s5]
 //! ```
 //!
-//! Each write has a signal of its own: the two may be in different channels. Only instructions that compute, and do not
-//! write the transfer registers of writes in flight, lie between them: nobody else is told of anything meanwhile. A
-//! channel serves commands in their order, but a command is in that of its first word with all its words. So commands on
-//! the same words may pass each other, unless they begin with the same one: a thread waits where that could be.
+//! Each write has its own signal, since the two may be in different channels. Only computing
+//! instructions that do not write the transfer registers of writes in flight are between them, so
+//! no other thread is signalled meanwhile. A channel serves its commands in order, but the channel
+//! of the first word serves a whole command. So commands with common words may pass each other
+//! unless they begin with the same word. Where that is possible, the thread waits.
 
 use super::early::constant;
 use super::posted::{WAIT, instruction, transfer};
 
-/// Signals of writes in flight. Threads signal each other by 4, 12 and 13, reads that begin early have 8 to 11, and programs
-/// name the lowest.
+/// Signals of writes in flight. Threads signal each other by 4, 12 and 13, hoisted reads have 8 to
+/// 11, and programs name the lowest signals.
 const SIGNALS: [&str; 5] = ["s5", "s6", "s7", "s14", "s15"];
 
-/// A write that its thread need not wait for yet: its line, its transfer registers as bits, and its words.
+/// A write for which its thread need not wait yet: its line, its transfer registers as bits, and
+/// its words.
 struct Write {
     line: usize,
     registers: u32,
@@ -29,16 +31,16 @@ struct Write {
 /// Words of SRAM that a command reads or writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Words {
-    /// The register with the address of a word, and its constant distance from the first one; `None` if it is not known, or
-    /// one of the two has changed since.
+    /// The register with the address of a word, and the constant distance of the first word from
+    /// it. `None` if the distance is unknown, or if one of the two has changed.
     base: Option<(String, u32)>,
-    /// Whether they are in the thread's frame: no table is.
+    /// Whether they are in the thread's frame, which contains no table.
     is_frame: bool,
     count: u32,
 }
 
 impl Words {
-    /// Whether some may be the same as those of another command, and in another channel.
+    /// Returns whether a word may also belong to another command, in another channel.
     fn may_pass(&self, other: &Self) -> bool {
         if self.is_frame != other.is_frame || self.count == 1 && other.count == 1 {
             return false;
@@ -54,9 +56,9 @@ impl Words {
     }
 }
 
-/// What a line does to writes in flight.
+/// The effect of a line on writes in flight.
 enum Effect<'a> {
-    /// Nothing, or it writes this register.
+    /// None, or a write to this register.
     Computes(&'a str),
     /// A command to a memory, which may take its words from these transfer registers.
     Command { words: Option<Words>, registers: u32, how: How },
@@ -64,16 +66,16 @@ enum Effect<'a> {
     Ends,
 }
 
-/// How the thread goes on after a command.
+/// The wait of a thread after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
-    /// It waits, and need not.
+    /// The thread waits, but need not.
     MayWait,
     Waits,
     GoesOn,
 }
 
-/// Moves waits for writes to those for later commands.
+/// Delays the waits for writes to later commands.
 pub fn merged(text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut flight: Vec<Write> = Vec::new();
@@ -122,14 +124,14 @@ pub fn merged(text: &str) -> String {
     out
 }
 
-/// The last write in flight waits for all.
+/// Makes the last write in flight wait for all.
 fn end(lines: &mut [String], flight: &mut Vec<Write>) {
     if let Some(last) = flight.pop() {
         wait(lines, flight, last.line);
     }
 }
 
-/// A command waits for all writes in flight.
+/// Makes a command wait for all writes in flight.
 fn wait(lines: &mut [String], flight: &mut Vec<Write>, at: usize) {
     let mut signals = Vec::new();
     for (write, signal) in flight.drain(..).zip(SIGNALS) {
@@ -156,7 +158,7 @@ fn effect<'a>(before: &[String], line: &'a str) -> Effect<'a> {
         return Effect::Computes("");
     }
     let Some((name, operands, tokens)) = instruction(line) else { return Effect::Ends };
-    // Commands of the runtime name the signal of their wait, and count bytes.
+    // Commands of the runtime name their signal and count bytes.
     let waits = tokens == WAIT || tokens.starts_with(", ctx_swap[s");
     match (name, &operands[..]) {
         ("sram", [what @ ("read" | "write"), first, base, place, count]) => {
@@ -193,7 +195,7 @@ fn effect<'a>(before: &[String], line: &'a str) -> Effect<'a> {
 mod tests {
     use super::merged;
 
-    /// How the writes and reads of a text wait.
+    /// Returns how the writes and reads of a text wait.
     fn waits(text: &str) -> Vec<String> {
         let out = merged(text);
         let commands =

@@ -1,4 +1,4 @@
-//! Operations to instructions: what each computes, and what it reads from the frame or writes there.
+//! Lowers operations to instructions.
 
 use wireloom_codegen::context;
 use wireloom_codegen::refused::Refused;
@@ -60,7 +60,7 @@ impl Lower<'_> {
                 words::slice(self.code, &a, *lo, width)
             }
             OpKind::Concat(parts) => {
-                // Each part is read when it is added: there may be more than registers.
+                // Each part is read when it is added, since there may be more parts than registers.
                 let mut all = words::Joined::new(width);
                 for part in parts.iter().rev() {
                     let words = self.get(*part);
@@ -81,13 +81,13 @@ impl Lower<'_> {
                     .iter()
                     .any(|op| matches!(&op.kind, OpKind::WriteContext(other, _) if other == id));
                 if !is_written && let Some(value) = result {
-                    // It is read where it is needed.
+                    // The value is read where it is needed.
                     let place = Place { slot: Some(first), ..Place::default() };
                     self.values.insert(value, place);
                     return Ok(());
                 }
                 if is_wide(width) {
-                    // A copy, which the step's writes do not change.
+                    // A copy that later writes of the step do not change.
                     let Some(slot) = self.slot(op) else { return Ok(()) };
                     for at in (0..words::count(width)).step_by(8) {
                         let part = self.load(first + at as u32, (words::count(width) - at).min(8));
@@ -173,7 +173,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Writes a field of the header window, unless it lies outside in part.
+    /// Writes a field of the header window, unless it lies partly outside.
     fn write_packet(&mut self, base: Value, bit: u32, value: Value) {
         let width = self.width(value);
         let field = self.field(base, bit, width).filter(|_| !is_wide(width));
@@ -259,7 +259,7 @@ impl Lower<'_> {
             }
             BinaryOp::Udiv | BinaryOp::Urem => {
                 let routine = Divide::of(code);
-                // A dividend of a word takes half the rounds.
+                // A dividend of one word takes half the rounds.
                 let bits = if width <= 32 { 32 } else { 64 };
                 let dividend = words::shift_left(code, &first, 64 - bits, 64);
                 give(code, routine.a, &dividend);

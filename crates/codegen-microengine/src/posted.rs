@@ -1,4 +1,5 @@
-//! Writes to SRAM, and to its words of the scratchpad, for which a thread of version 1 does not wait.
+//! Writes to SRAM, and to a thread's words of the scratchpad, for which a thread of version 1 does
+//! not wait.
 //!
 //! ```text
 //! alu[$0, --, B, v7]                      alu[$0, --, B, v7]
@@ -7,18 +8,19 @@
 //! sram[write, $1, frame, 4, 1], ctx_swap  sram[write, $1, frame, 4, 1], ctx_swap
 //! ```
 //!
-//! Commands of a unit without a token are served in the order in which an engine issues them, so the next one that
-//! the thread waits for ends after all before it. Until then nothing may write the transfer registers that a posted
-//! write takes its words from: where something would, the last write before it on each way there waits. Only the
-//! thread reads its frame, and its reads are in the same queue. Other threads read the tables that it writes, but
-//! only when it has given them their turn, and a thread waits before it returns from the routine that does.
+//! A unit serves commands without a token in the order in which an engine issues them, so the next
+//! command for which the thread waits ends after all earlier ones. Until then no instruction may
+//! write the transfer registers of a posted write. Where one would, the last write before it on
+//! each path waits. Only the thread itself reads its frame, and its reads are in the same queue.
+//! Other threads read the tables that it writes, but only after it has passed them its turn, and a
+//! thread waits before it returns from the routine that passes the turn.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What a line does to writes in flight.
+/// The effect of a line on writes in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
-    /// Nothing.
+    /// None.
     None,
     /// It writes these write transfer registers of SRAM, as bits.
     Sets(u32),
@@ -26,26 +28,26 @@ enum Effect {
     Writes(u32),
     /// It waits for the unit.
     Waits,
-    /// Nothing is known of what it does: no write may be in flight.
+    /// Unknown: no write may be in flight.
     Unknown,
 }
 
-/// A write in flight: the line that it is on, and its transfer registers.
+/// A write in flight: its line and its transfer registers.
 type Write = (usize, u32);
 
-/// Writes that may be in flight, and those that may be the last one.
+/// The writes that may be in flight, and the writes that may be the last one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Flight {
     all: BTreeSet<Write>,
     last: BTreeSet<usize>,
 }
 
-/// Takes the waits from the writes that do not need one.
+/// Removes the waits of writes that need none.
 pub fn posted(text: &str) -> String {
     posted_to("scratch", &posted_to("sram", text))
 }
 
-/// The same for the writes to a unit.
+/// Does so for the writes to one unit.
 fn posted_to(unit: &str, text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let effects = effects(unit, &lines);
@@ -59,7 +61,7 @@ fn posted_to(unit: &str, text: &str) -> String {
     out
 }
 
-/// How a thread waits for a command of version 1.
+/// The token of a command of version 1 for which the thread waits.
 pub(super) const WAIT: &str = ", ctx_swap";
 
 /// The lines with writes that wait.
@@ -67,11 +69,11 @@ fn waiting(lines: &[&str], effects: &[Effect]) -> BTreeSet<usize> {
     let next = successors(lines);
     let blocks = blocks(lines, &next);
     let mut waits = BTreeSet::new();
-    // A wait more leaves fewer writes in flight, and so no new reason for another one.
+    // Another wait leaves fewer writes in flight, so it is never the reason for a further wait.
     loop {
         let before = flights(effects, &next, &waits);
         let mut more = BTreeSet::new();
-        // The wait for what a line of a block meets leaves less in flight for those after it.
+        // A wait for one line of a block leaves fewer writes in flight for the lines after it.
         let mut block_done = None;
         for (number, flight) in &before {
             let block = blocks[*number];
@@ -100,7 +102,7 @@ fn waiting(lines: &[&str], effects: &[Effect]) -> BTreeSet<usize> {
     }
 }
 
-/// The number of the block of each line: lines that are executed together.
+/// Returns the number of the block of each line. The lines of a block are executed together.
 fn blocks(lines: &[&str], next: &[Option<Vec<usize>>]) -> Vec<usize> {
     let mut block = 0;
     let number = |(at, line): (usize, &&str)| {
@@ -113,13 +115,13 @@ fn blocks(lines: &[&str], next: &[Option<Vec<usize>>]) -> Vec<usize> {
     lines.iter().enumerate().map(number).collect()
 }
 
-/// What may be in flight before each line that is reached.
+/// Returns the writes that may be in flight before each line that is reached.
 fn flights(
     effects: &[Effect],
     next: &[Option<Vec<usize>>],
     waits: &BTreeSet<usize>,
 ) -> BTreeMap<usize, Flight> {
-    // Where a register says where to go, nothing is in flight.
+    // Before a jump to an address in a register, nothing is in flight.
     let mut before: BTreeMap<usize, Flight> = BTreeMap::new();
     let mut work: BTreeSet<usize> = (0..effects.len()).collect();
     while let Some(number) = work.pop_first() {
@@ -145,7 +147,7 @@ fn flights(
     before
 }
 
-/// Splits an instruction into its name, its operands, and what follows them.
+/// Splits an instruction into its name, its operands, and the rest.
 pub(super) fn instruction(line: &str) -> Option<(&str, Vec<&str>, &str)> {
     let (name, rest) = line.trim().split_once('[')?;
     let (operands, rest) = rest.split_once(']')?;
@@ -157,7 +159,7 @@ pub(super) fn transfer(operand: &str) -> Option<u32> {
     operand.strip_prefix('$')?.parse().ok().filter(|number| *number < 32)
 }
 
-/// The effects of all lines. The body of a macro has none: it is not executed where it is.
+/// Returns the effects of all lines. The body of a macro has none, since it is not executed there.
 fn effects(unit: &str, lines: &[&str]) -> Vec<Effect> {
     let mut in_macro = false;
     let effect = |line: &&str| {
@@ -167,13 +169,14 @@ fn effects(unit: &str, lines: &[&str]) -> Vec<Effect> {
     lines.iter().map(effect).collect()
 }
 
-/// What a line does to writes to a unit in flight. Others than to the thread's own words of the scratchpad are waited for.
+/// Returns the effect of a line on writes to a unit. All other words of the scratchpad than the
+/// thread's own are waited for.
 fn effect(unit: &str, line: &str) -> Effect {
     let line = line.trim();
     if line.is_empty() || line.starts_with([';', '.', '#']) || line.ends_with("#:") {
         return Effect::None;
     }
-    // The `[` of local memory's operands is of version 2.
+    // Operands in local memory contain `[`. They belong to version 2.
     let Some((name, operands, tokens)) = instruction(line) else { return Effect::Unknown };
     match (name, &operands[..]) {
         ("sram" | "scratch", _) if name != unit => Effect::None,
@@ -189,7 +192,7 @@ fn effect(unit: &str, line: &str) -> Effect {
             }
         }
         _ if name == unit && tokens == WAIT => Effect::Waits,
-        // It begins with a later one that waits.
+        // The read begins with a later read, which waits.
         ("sram" | "scratch", ["read", ..]) if tokens.is_empty() => Effect::None,
         ("sram", _) => Effect::Unknown,
         ("sdram" | "scratch" | "r_fifo_rd" | "t_fifo_wr" | "csr" | "cap" | "fast_wr", _) => {
@@ -209,7 +212,8 @@ fn effect(unit: &str, line: &str) -> Effect {
     }
 }
 
-/// The lines that may follow each; none if the line leaves the text, or goes where a register says.
+/// Returns the lines that may follow each line; `None` if the line leaves the text or jumps to an
+/// address in a register.
 fn successors(lines: &[&str]) -> Vec<Option<Vec<usize>>> {
     let mut labels: HashMap<&str, Vec<usize>> = HashMap::new();
     for (number, line) in lines.iter().enumerate() {
@@ -222,11 +226,11 @@ fn successors(lines: &[&str]) -> Vec<Option<Vec<usize>>> {
         *last = None;
     }
     let mut in_macro = None;
-    // Where the conditional parts of the text begin that are open.
+    // The beginnings of open conditional parts of the text.
     let mut open: Vec<usize> = Vec::new();
     for (number, line) in lines.iter().enumerate() {
         let line = line.trim();
-        // The body of a macro is not executed where it is.
+        // The body of a macro is not executed here.
         if line.starts_with("#macro") {
             in_macro = Some(number);
         }
@@ -239,7 +243,7 @@ fn successors(lines: &[&str]) -> Vec<Option<Vec<usize>>> {
             }
             continue;
         }
-        // Either part may be there.
+        // Either branch of the condition may be in the program.
         if line.starts_with("#if") {
             open.push(number);
         } else if line == "#else" || line == "#endif" {
@@ -353,13 +357,13 @@ mod tests {
         let both = "alu[$0, --, B, x]\nscratch[write, $0, near, 3, 1], ctx_swap\n\
                     sram[read, $0, frame, 9, 1], ctx_swap\nalu[$0, --, B, y]\n\
                     scratch[read, $1, near, 4, 1], ctx_swap\nbr[out#]\n";
-        // The wait for SRAM says nothing of the scratchpad.
+        // Waiting for SRAM does not wait for the scratchpad.
         let out = posted(both);
         assert!(out.contains("scratch[write, $0, near, 3, 1], ctx_swap"), "{out}");
         let other = both.replace("alu[$0, --, B, y]", "alu[$1, --, B, y]");
         let out = posted(&other);
         assert!(out.contains("scratch[write, $0, near, 3, 1]\n"), "{out}");
-        // Other words of the scratchpad are waited for.
+        // Writes to other words of the scratchpad are waited for.
         let shared = other.replace("near, 3", "turn, 3");
         assert_eq!(posted(&shared), shared);
     }

@@ -1,5 +1,5 @@
-//! A step may read a field that lies after the end of a packet, and gets zeros. This finds the last word that such a
-//! field can have, so that no more words are cleared.
+//! The words that a step may read after the end of a packet, where it gets zeros. Only these words
+//! are cleared.
 
 use wireloom_codegen::steps::ops;
 use wireloom_ir::{Engine, Op, OpKind, Step, Value};
@@ -8,10 +8,11 @@ use super::frame;
 use super::known::{fronts, moves_front};
 use super::window::reaches_packet;
 
-/// Where the longest window ends, as a word of the frame: what follows it is zero anyway.
+/// The word of the frame at which the longest window ends. All words after it are zero anyway.
 const ALL: u32 = frame::END / 4;
 
-/// The first word of the frame after all fields that a step may read. Zeros after the window need to reach no farther.
+/// Returns the first word of the frame after all fields that a step may read. Zeros after the
+/// window need not reach farther.
 pub fn cleared(engine: &Engine) -> u32 {
     let fronts = fronts(engine);
     let own = |(step, front): (&Step, Option<u32>)| cleared_for(engine, step, front);
@@ -41,7 +42,7 @@ fn cleared_for(engine: &Engine, step: &Step, mut front: Option<u32>) -> u32 {
     cleared
 }
 
-/// The largest value that a value can have, as far as its operation shows.
+/// Returns the largest value that a value can have, as far as its operation shows.
 pub fn most(step: &Step, ops: &[&Op], value: Value) -> u32 {
     let definition = ops.iter().find(|op| op.results.contains(&value));
     let own = match width(step, value) {
@@ -55,7 +56,7 @@ pub fn most(step: &Step, ops: &[&Op], value: Value) -> u32 {
     }
 }
 
-/// The width of a value. Those that were made for a step of microengines are words.
+/// Returns the width of a value. Values that were made for a step of microengines are words.
 pub fn width(step: &Step, value: Value) -> u32 {
     step.values.get(value.index()).map_or(32, |value| value.width)
 }

@@ -32,7 +32,7 @@ impl Lower<'_> {
         fits(code, more.into(), Operand::Number(frame::LONGEST), refused);
         code.alu(total, more.into(), "+", payload.into());
         fits(code, total.into(), Operand::Number(65_535), refused);
-        // What is before the offset moves to the new front; zeros follow it.
+        // The bytes before the offset move to the new front. Zeros follow them.
         code.set(window, more.into());
         if offset == Operand::Number(0) {
             code.alu(front, front.into(), "-", count);
@@ -54,7 +54,8 @@ impl Lower<'_> {
         self.whether(refused)
     }
 
-    /// Inserts zeros in front of a window in local memory, if there is room; then branches.
+    /// Inserts zeros in front of a window in local memory and branches to `inserted`, if there is
+    /// room.
     fn insert_near(&mut self, bytes: Value, refused: Label, inserted: Label) {
         let State { front, window, payload, home, .. } = self.state;
         let far = self.code.label();
@@ -69,7 +70,7 @@ impl Lower<'_> {
         let least = code.copy(Operand::Number(4 * window::FIRST));
         code.alu(Target::None, begin.into(), "-", least.into());
         code.branch("br<0", far);
-        // A window there is shorter than 256 bytes.
+        // A window in local memory is shorter than 256 bytes.
         code.alu(more, window.into(), "+", count);
         code.alu(total, more.into(), "+", payload.into());
         fits(code, total.into(), Operand::Number(65_535), refused);
@@ -84,8 +85,8 @@ impl Lower<'_> {
         self.state.home = Home::Either;
     }
 
-    /// Moves a window to the end of the area if there is no room in front of it for so many bytes.
-    /// That happens to windows whose ends were cut off; then there is no payload.
+    /// Moves a window to the end of the area if there are fewer than `count` bytes of room in front
+    /// of it. Only a window whose end was cut off needs that, and then there is no payload.
     fn move_up(&mut self, count: Value) {
         let count = self.again(count)[0];
         let State { front, window, .. } = self.state;
@@ -150,7 +151,7 @@ impl Lower<'_> {
         self.whether(refused)
     }
 
-    /// 1 here, 0 at the label.
+    /// Returns a value that is 1 here and 0 at the label.
     pub(super) fn whether(&mut self, refused: Label) -> Words {
         let (result, done) = (self.code.register(), self.code.label());
         self.code.set(result, Operand::Number(1));

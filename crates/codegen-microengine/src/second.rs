@@ -1,7 +1,7 @@
 //! The text of a program for microengines of version 2.
 //!
-//! Programs are written with the commands of version 1, whose addresses count words or quad words. On
-//! version 2 addresses count bytes, and every command names its signal:
+//! Programs are written with the commands of version 1, whose addresses count words or quad words.
+//! On version 2 addresses count bytes, and every command names its signal:
 //!
 //! ```text
 //! sram[read, $0, frame, place, 6], ctx_swap
@@ -11,7 +11,7 @@
 //! sram[read, $0, byte_at, 0, 6], ctx_swap[memory]
 //! ```
 //!
-//! Version 2 has no locks of SRAM: its memories add by themselves.
+//! Version 2 has no locks of SRAM, but its memories can add.
 
 use std::fmt::Write as _;
 
@@ -68,8 +68,8 @@ pub fn translated(text: &str) -> String {
     out
 }
 
-/// A read that begins early, or a write that ends late, or a command that ends together with such ones
-/// ([`early`](super::early), [`merged`](super::merged)).
+/// Translates a read that begins early, a write that ends late, or a command that ends together
+/// with such commands ([`early`](super::early), [`merged`](super::merged)).
 fn with_signals(command: &str) -> Option<String> {
     let (unit, rest) = command.split_once('[')?;
     let (operands, tokens) = rest.split_once("], ")?;
@@ -89,7 +89,7 @@ fn with_signals(command: &str) -> Option<String> {
     ))
 }
 
-/// A command that adds to a word of SRAM or of the scratchpad.
+/// Translates a command that adds to a word of SRAM or of the scratchpad.
 fn addition(command: &str) -> Option<String> {
     let (unit, rest) = command.split_once('[')?;
     let (operands, tokens) = rest.split_once("], ")?;
@@ -104,7 +104,8 @@ fn addition(command: &str) -> Option<String> {
     ))
 }
 
-/// The token of a command that others begin with, or that they end with, and the wait after it.
+/// Returns the signal token of a command that begins or ends together with others, and the wait
+/// after it.
 fn signals(tokens: &str) -> Option<(&str, String)> {
     match tokens.strip_prefix("ctx_swap[s") {
         Some(signals) => {
@@ -115,7 +116,7 @@ fn signals(tokens: &str) -> Option<(&str, String)> {
     }
 }
 
-/// The byte address `byte_at` of a sum of two operands that count words or quad words.
+/// Computes the byte address `byte_at` of a sum of two operands that count words or quad words.
 fn address(a: &str, b: &str, shift: u32) -> String {
     match b {
         "0" => format!("    alu_shf[byte_at, --, B, {a}, <<{shift}]\n"),

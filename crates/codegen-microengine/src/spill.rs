@@ -1,4 +1,4 @@
-//! Values that have no register: they are kept in the frame, or in local memory.
+//! Values without a register, which are spilled to the frame or to local memory.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -12,8 +12,8 @@ use super::wide::{MOST, is_wide};
 use super::words;
 
 impl Lower<'_> {
-    /// Moves values to the frame that are used last, so that what the operation reads and makes, and
-    /// so many words more, have registers.
+    /// Spills the values that are used last, so that registers suffice for the operands and results
+    /// of the operation and for `more` other words.
     pub(super) fn make_room(&mut self, op: &Op, more: usize) {
         let now: Vec<Value> = op.kind.operands().into_iter().chain(op.guard).collect();
         let kept = Place::registers;
@@ -43,8 +43,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Puts every value into the frame that an operation reads, or that is needed after it: a
-    /// routine keeps no register.
+    /// Spills every value that an operation reads or that is needed after it, since a routine keeps
+    /// no register.
     pub(super) fn put_all_away(&mut self, op: &Op) {
         let now = op.kind.operands();
         let mut all: Vec<Value> = self.values.keys().copied().collect();
@@ -70,7 +70,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Forgets the registers of all values but the results of an operation.
+    /// Forgets the registers of all values except the results of an operation.
     pub(super) fn forget_registers(&mut self, op: &Op) {
         for (value, place) in &mut self.values {
             let words = place.words.as_ref().map_or(&[][..], Vec::as_slice);
@@ -81,8 +81,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether an operation calls a routine for few packets, and changes where bytes of the packet are: registers are
-    /// kept in the frame only while it does.
+    /// Returns whether an operation calls a routine for few packets only, and changes the places of
+    /// bytes of the packet. Registers are spilled only around the routine then.
     pub(super) fn restores(&self, op: &Op) -> bool {
         let resizes =
             matches!(op.kind, OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. });
@@ -91,14 +91,14 @@ impl Lower<'_> {
             && op.results.iter().all(|result| !is_wide(self.width(*result)))
     }
 
-    /// Puts all values away until [`Self::restore`]. Returns where they were.
+    /// Spills all values until [`Self::restore`]. Returns their places before.
     pub(super) fn save(&mut self, op: &Op) -> HashMap<Value, Place> {
         let before = self.values.clone();
         self.put_all_away(op);
         before
     }
 
-    /// Reads the values that are needed later back into the registers that they had.
+    /// Reads the values that are needed later back into their registers.
     pub(super) fn restore(&mut self, before: HashMap<Value, Place>) {
         let now = std::mem::replace(&mut self.values, before);
         let mut words: Vec<(u32, Register)> = Vec::new();
@@ -115,7 +115,7 @@ impl Lower<'_> {
                 self.room.free(own);
             }
         }
-        // Several values may have been in a register.
+        // A register may hold several values.
         words.sort_unstable();
         let mut seen = HashSet::new();
         words.retain(|(_, register)| seen.insert(*register));
@@ -150,7 +150,7 @@ impl Lower<'_> {
         self.store(first, &words);
     }
 
-    /// Takes words for a value that follow each other.
+    /// Takes consecutive words for a value.
     pub(super) fn take(&mut self, count: usize) -> Range<u32> {
         let own = self.room.take(self.homes, count as u32, count <= MOST);
         if own.start < LOCAL {

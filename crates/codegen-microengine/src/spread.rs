@@ -1,13 +1,15 @@
-//! Steps spread over several control stores.
+//! Spreads steps over several control stores.
 //!
-//! Steps that follow each other are a *part*; each part has engines of its own, and a context in
-//! each of them for every thread. A packet goes on in another part by a *handover*, in one of two ways:
+//! Consecutive steps are a *part*. Each part has its own engines, and a context for every thread in
+//! each of them. A packet goes to another part by a *handover*, in one of two ways:
 //!
-//! - In a *chain* (version 2) packets go on to later parts only, and leave from any of them. The parts of a chain are
-//!   on engines that follow each other: registers go to next neighbours, and each context works on a packet of
-//!   its own (chain.uc). Packets of a chain keep their order, so none waits for one that came after it.
-//! - Otherwise the thread's registers go to the frame, and the context of that part gets a signal (handover.uc). Only one
-//!   of a thread's contexts runs at a time. The first part receives and sends.
+//! - In a *chain* (version 2) packets go to later parts only, and leave from any of them. The parts
+//!   of a chain are on consecutive engines: registers go to next neighbours, and each context works
+//!   on its own packet (chain.uc). Packets of a chain keep their order, so none waits for a later
+//!   one.
+//! - Otherwise the thread's registers go to the frame, and the context of that part gets a signal
+//!   (handover.uc). Only one of a thread's contexts runs at a time. The first part receives and
+//!   sends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -19,22 +21,25 @@ use super::carried;
 use super::lower::{Written, label};
 use super::routines::{self, Routine};
 
-/// Words that a part has beside its steps: receiving and sending in the first one, on version 2 and on version 1, handing
-/// over in all.
+/// The words of a part besides its steps: for receiving and sending in the first part, on version 2
+/// and on version 1, and for handovers in every part.
 const RUNTIME: usize = 240;
 const RUNTIME_1: usize = 430;
 const HANDOVER: usize = 34;
-/// Words with which a part of a chain takes packets from the part before and gives them to the next one.
+/// The words with which a part of a chain takes packets from the part before and gives them to the
+/// next part.
 const CHAIN: usize = 170;
-/// Words of a way to another part: the number of its entry, and a branch.
+/// The words of a handover to another part: the number of its entry, and a branch.
 const WAY: usize = 3;
-/// What a wait for a memory costs an engine, in instructions: about 100 cycles, in which seven other contexts may run.
+/// The cost of a wait for a memory to an engine, in instructions. It takes about 100 cycles, in
+/// which seven other contexts may run.
 const WAIT: f64 = 100.0 / 8.0;
-/// Instructions and waits of receiving a packet of 64 bytes, and of sending it (receive2.uc, send2.uc).
+/// Instructions and waits for receiving a packet of 64 bytes, and for sending it (receive2.uc,
+/// send2.uc).
 const RECEIVE: f64 = 150.0 + 4.0 * WAIT;
 const SEND: f64 = 200.0 + 7.0 * WAIT;
 
-/// The words that a text takes in a control store at most.
+/// Returns the most words that a text takes in a control store.
 pub fn words(text: &str) -> usize {
     text.lines()
         .map(|line| match line.trim_start() {
@@ -51,7 +56,8 @@ pub fn words(text: &str) -> usize {
         .sum()
 }
 
-/// The words of an `immed32`: one, if 16 bits of the constant or of its complement are enough.
+/// Returns the words of an `immed32`: one, if 16 bits of the constant or of its complement are
+/// enough.
 fn constant(line: &str) -> usize {
     let digits = line.split("0x").nth(1).map_or("", |rest| rest.trim_end_matches(']'));
     let value = u32::from_str_radix(digits, 16).unwrap_or(0x0001_0001);
@@ -59,21 +65,21 @@ fn constant(line: &str) -> usize {
     if is_short(value) || is_short(!value) { 1 } else { 2 }
 }
 
-/// Words of the longer one of the macros of thread.uc.
+/// The most words of macros of thread.uc.
 const CLEAR_TAIL: usize = 42;
 const WAIT_AT_GATE: usize = 12;
 const PASS_GATE: usize = 17;
 const NUMBER: usize = 3;
 
-/// Where a packet enters a part, from another one.
+/// The place at which a packet enters a part from another part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Entry {
     Step(usize),
     /// The packet leaves by its egress port.
     Finish,
-    /// It leaves by its egress port, and the thread goes on.
+    /// The packet leaves by its egress port, and the thread continues.
     Emit,
-    /// The packet ends as `control` says.
+    /// The packet ends with the word in `control`.
     End,
 }
 
@@ -87,7 +93,7 @@ impl Entry {
         }
     }
 
-    /// Whether it is in a part with these steps.
+    /// Returns whether the entry is in a part with these steps.
     fn is_in(self, steps: &[usize]) -> bool {
         match self {
             Self::Step(step) => steps.contains(&step),
@@ -96,7 +102,7 @@ impl Entry {
     }
 }
 
-/// Where the packet goes from a step, and how likely.
+/// Returns the entries to which packets go from a step, with their probabilities.
 fn exits(engine: &Engine, step: usize) -> Vec<(Entry, f64)> {
     let mut exits = Vec::new();
     for op in ops(&engine.steps[step]) {
@@ -118,7 +124,7 @@ fn exits(engine: &Engine, step: usize) -> Vec<(Entry, f64)> {
     exits
 }
 
-/// The steps to which packets of a step go, or threads after one was sent.
+/// Returns the steps to which the packets of a step go, or threads after one was sent.
 fn targets(engine: &Engine, step: usize) -> impl Iterator<Item = usize> {
     ops(&engine.steps[step]).into_iter().filter_map(|op| match &op.kind {
         OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => Some(to.index()),
@@ -126,7 +132,7 @@ fn targets(engine: &Engine, step: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The steps at which threads go on when one of these steps has sent a packet.
+/// Returns the steps at which threads continue after one of these steps has sent a packet.
 fn resumed<'a>(engine: &Engine, steps: impl IntoIterator<Item = &'a usize>) -> Vec<usize> {
     let exits = steps.into_iter().flat_map(|step| ops(&engine.steps[*step]));
     let exits = exits.filter_map(|op| match &op.kind {
@@ -139,7 +145,7 @@ fn resumed<'a>(engine: &Engine, steps: impl IntoIterator<Item = &'a usize>) -> V
     steps
 }
 
-/// The share of packets that come through each step, if all exits were equally likely.
+/// Returns the share of packets that enter each step, if all exits were equally likely.
 pub(super) fn visits(engine: &Engine) -> Vec<f64> {
     let mut visits = vec![0.0; engine.steps.len()];
     if let Some(first) = visits.first_mut() {
@@ -157,7 +163,7 @@ pub(super) fn visits(engine: &Engine) -> Vec<f64> {
     visits
 }
 
-/// Where each step is.
+/// The assignment of steps to parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// The steps of each part.
@@ -166,11 +172,12 @@ pub struct Cut {
     pub is_chain: bool,
 }
 
-/// Cuts the steps into as few parts as control stores of so many words allow: into a chain, if it has at most `chained`
-/// parts, with as little work as possible for the part that has most. Otherwise with as few handovers as possible.
+/// Cuts the steps into as few parts as control stores of `store` words allow. It makes a chain if
+/// that has at most `chained` parts, and minimises the work of the busiest part. Otherwise it
+/// minimises handovers.
 ///
 /// # Errors
-/// The number of a step that is too long for any.
+/// The number of a step that is too long for any part.
 pub fn cut(engine: &Engine, steps: &[Written], store: usize, chained: usize) -> Result<Cut, usize> {
     let routines = routines::all(steps.iter().flat_map(|step| step.routines.iter().copied()));
     let shared: usize = routines.values().map(|routine| routine.words).sum();
@@ -189,7 +196,7 @@ pub fn cut(engine: &Engine, steps: &[Written], store: usize, chained: usize) -> 
     Ok(Cut { parts, is_chain: false })
 }
 
-/// The steps in the order in which they are cut, and those that end packets and nothing else.
+/// Returns the steps in the order in which they are cut, and the steps that only end packets.
 fn partitioned(engine: &Engine) -> (Vec<usize>, Vec<usize>) {
     let ends = |step: &usize| {
         let exits = exits(engine, *step);
@@ -199,7 +206,7 @@ fn partitioned(engine: &Engine) -> (Vec<usize>, Vec<usize>) {
     (order, last)
 }
 
-/// Cuts the steps into a chain. There is none if a loop of steps is too long for a part.
+/// Cuts the steps into a chain. Returns `None` if a loop of steps is too long for a part.
 fn chain(
     engine: &Engine,
     steps: &[Written],
@@ -213,12 +220,12 @@ fn chain(
     let mut places = vec![0; count];
     order.iter().enumerate().for_each(|(place, step)| places[*step] = place);
     let targets = |place: usize| targets(engine, order[place]).map(|step| places[step]);
-    // For each step, the first one to which packets go from it or a later one.
+    // For each step, the first step to which packets go from it or a later one.
     let mut first = vec![count; count + 1];
     for place in (0..count).rev() {
         first[place] = first[place + 1].min(targets(place).min().unwrap_or(count));
     }
-    // What a part does with a packet: it computes, and waits for memories.
+    // The work of a part for a packet: instructions, and waits for memories.
     let waits = |written: &Written| written.text.matches("ctx_").count() as f64;
     let load = |place: usize| {
         let step = &steps[order[place]];
@@ -233,7 +240,8 @@ fn chain(
     let ways = |from: std::ops::Range<usize>, to: usize| -> usize {
         from.flat_map(targets).filter(|place| *place >= to).collect::<BTreeSet<_>>().len()
     };
-    // For the first steps: the fewest parts, the most work of one, and where the last part begins.
+    // For the first steps: the fewest parts, the work of the busiest part, and the beginning of the
+    // last part.
     let mut best: Vec<Option<(usize, f64, usize)>> = vec![None; count + 1];
     best[0] = Some((0, 0.0, 0));
     for end in 1..=count {
@@ -260,7 +268,7 @@ fn chain(
     traced(&order, |end| best[end].map(|(_, _, start)| start))
 }
 
-/// The parts of steps whose last one begins at a place that is known for each end.
+/// Returns the parts of steps, if the beginning of the last part is known for each end.
 fn traced(order: &[usize], start: impl Fn(usize) -> Option<usize>) -> Option<Vec<Vec<usize>>> {
     let mut parts = Vec::new();
     let mut end = order.len();
@@ -282,11 +290,11 @@ fn any(
     runtime: usize,
 ) -> Result<Vec<Vec<usize>>, usize> {
     let visits = visits(engine);
-    // Steps that end packets and nothing else stand next to what ends them, in the first part.
+    // Steps that only end packets are next to the runtime that ends them, in the first part.
     let (mut order, last) = partitioned(engine);
     order.splice(1..1, last);
     let count = order.len();
-    // What a part takes and hands over, if it can be one.
+    // The packets that a part takes and hands over, if it can be a part.
     let part = |range: &[usize], own: usize| -> Option<f64> {
         let mut handed = 0.0;
         let mut ways: Vec<Entry> = Vec::new();
@@ -300,12 +308,12 @@ fn any(
         }
         ways.sort_unstable();
         ways.dedup();
-        // Each of its steps may be entered from another part.
+        // Each of its steps may be an entry from another part.
         let entries = range.len();
         let fixed = HANDOVER + if range.contains(&0) { runtime } else { 0 };
         (own + fixed + entries + WAY * ways.len() <= store).then_some(handed)
     };
-    // For the first steps: the fewest parts, the handovers, and where the last part begins.
+    // For the first steps: the fewest parts, the handovers, and the beginning of the last part.
     let mut best: Vec<Option<(usize, f64, usize)>> = vec![None; count + 1];
     best[0] = Some((0, 0.0, 0));
     for end in 1..=count {
@@ -336,7 +344,8 @@ fn any(
     Ok(parts.unwrap_or_default())
 }
 
-/// Adds routines, and those that they call, to those that are called. Returns the words of new ones.
+/// Adds routines, and the routines that they call, to the called ones. Returns the words of the new
+/// ones.
 fn newly_called(
     calls: &[Routine],
     all: &BTreeMap<Routine, Written>,
@@ -354,13 +363,13 @@ fn newly_called(
 }
 
 impl Cut {
-    /// The part of a step.
+    /// Returns the part of a step.
     fn part_of(&self, step: usize) -> usize {
         self.parts.iter().position(|part| part.contains(&step)).unwrap_or(0)
     }
 
-    /// The entries of a part that other parts use. In a chain those of later parts are among them: packets go through
-    /// each part.
+    /// Returns the entries of a part that other parts use. In a chain these include the entries of
+    /// later parts, since packets go through each part.
     fn entries(&self, engine: &Engine, number: usize) -> Vec<Entry> {
         let own = &self.parts[number];
         let mut entries: Vec<Entry> = if self.is_chain {
@@ -383,7 +392,7 @@ impl Cut {
         entries
     }
 
-    /// The words of local memory that packets bring to a part of a chain.
+    /// Returns the words of local memory that packets bring to a part of a chain.
     fn carried(&self, engine: &Engine, live: &[BTreeSet<u32>], number: usize) -> BTreeSet<u32> {
         if number == 0 || number == self.parts.len() {
             return BTreeSet::new();
@@ -396,7 +405,7 @@ impl Cut {
         words.flatten().copied().collect()
     }
 
-    /// The steps at which threads of a part go on when a packet has been sent.
+    /// Returns the steps at which threads of a part continue after a packet has been sent.
     fn resumed(&self, engine: &Engine, number: usize) -> Vec<usize> {
         let own = &self.parts[number];
         match self.is_chain {
@@ -406,7 +415,7 @@ impl Cut {
         }
     }
 
-    /// The ways from a part to others.
+    /// Returns the handovers from a part to others.
     fn ways(&self, engine: &Engine, number: usize) -> Vec<Entry> {
         let own = &self.parts[number];
         let mut ways: Vec<Entry> = if self.is_chain {
@@ -426,8 +435,7 @@ impl Cut {
         ways
     }
 
-    /// Writes what a part has beside receiving and sending: its handovers, if there are several parts,
-    /// and its steps. A part has so many threads.
+    /// Writes the handovers and the steps of a part, which has `threads` threads.
     pub fn part(
         &self,
         engine: &Engine,

@@ -1,5 +1,5 @@
-//! Values of more than 128 bits: they are in the frame, and are computed in pieces of 128 bits, for
-//! which there are registers.
+//! Values of more than 128 bits are in the frame. They are computed in pieces of 128 bits, which
+//! fit into registers.
 
 use wireloom_codegen::refused::Refused;
 use wireloom_ir::{BinaryOp, Op, OpKind, UnaryOp, Value};
@@ -12,23 +12,24 @@ use super::words::{self, Words};
 
 /// The most words of a value in registers.
 pub const MOST: usize = 4;
-/// Bits of a piece.
+/// The width of a piece in bits.
 const PIECE: u32 = 128;
-/// Words of the frame that one command reads: a word of a shifted value is made of two.
+/// The most words of the frame that one command reads. A word of a shifted value is made of two
+/// words.
 const READ: usize = 8;
 
-/// The pieces of a value: the first bit and the width of each.
+/// Returns the first bit and the width of each piece of a value.
 pub fn pieces(width: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..width).step_by(PIECE as usize).map(move |lo| (lo, PIECE.min(width - lo)))
 }
 
-/// Whether values of this width are kept in the frame.
+/// Returns whether values of this width are kept in the frame.
 pub fn is_wide(width: u32) -> bool {
     words::count(width) > MOST
 }
 
 impl Lower<'_> {
-    /// Some words of a value; those past its end are 0.
+    /// Returns some words of a value. Words past its end are 0.
     pub(super) fn part(&mut self, value: Value, first: usize, count: usize) -> Words {
         let all = words::count(self.width(value));
         let place = self.values.get(&value).cloned().unwrap_or_default();
@@ -47,7 +48,7 @@ impl Lower<'_> {
         part
     }
 
-    /// Some bits of a value; those past its end are 0.
+    /// Returns some bits of a value. Bits past its end are 0.
     pub(super) fn bits(&mut self, value: Value, lo: u32, width: u32) -> Words {
         let first = lo / 32;
         let count = (lo + width).div_ceil(32) - first;
@@ -73,7 +74,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Computes what is wide. Returns whether that was done here.
+    /// Computes an operation with wide values. Returns whether the operation is one.
     pub(super) fn wide(&mut self, op: &Op) -> Result<bool, Refused> {
         let width = op.results.first().map_or(0, |value| self.width(*value));
         if is_wide(width) {
@@ -144,7 +145,7 @@ impl Lower<'_> {
         Ok(true)
     }
 
-    /// A piece of a result that depends on bits at fixed places only.
+    /// Returns a piece of a result that depends on bits at fixed places only.
     fn piece(&mut self, kind: &OpKind, width: u32, lo: u32, piece: u32) -> Words {
         match kind {
             OpKind::Unary(UnaryOp::Not, a) => {
@@ -193,9 +194,9 @@ impl Lower<'_> {
         }
     }
 
-    /// Computes a product, a quotient or a rest of more than 64 bits. A product and a rest are in the
-    /// words of the frame from `to` on. Returns the first word of the result; bits past its width are
-    /// undefined.
+    /// Computes a product, a quotient or a remainder of more than 64 bits. A product or a remainder
+    /// goes to the words of the frame from `to` on. Returns the first word of the result. Bits past
+    /// its width are undefined.
     pub(super) fn long(&mut self, operation: BinaryOp, a: Value, b: Value, to: u32) -> u32 {
         let count = words::count(self.width(a)) as u32;
         self.store_value(ARGUMENTS, a);
@@ -208,7 +209,7 @@ impl Lower<'_> {
         if operation == BinaryOp::Udiv { ARGUMENTS } else { to }
     }
 
-    /// Adds or subtracts piece by piece; the first is 0 if there is none.
+    /// Adds or subtracts piece by piece. Without a first operand it is 0.
     fn wide_sum(&mut self, first: u32, operation: &str, a: Option<Value>, b: Value) {
         let width = self.width(b);
         let with_carry = format!("{operation}carry");
@@ -230,7 +231,7 @@ impl Lower<'_> {
         }
     }
 
-    /// A chain that begins with a carry that was kept.
+    /// Continues a chain with a carry that was kept.
     fn chain_from(
         &mut self,
         carry: Option<Register>,
@@ -240,13 +241,13 @@ impl Lower<'_> {
         b: &[Operand],
     ) {
         let Some(carry) = carry else { return self.code.chain(targets, first, rest, a, b) };
-        // Taking 1 from the carry gives it back.
+        // Subtracting 1 from the carry restores the carry condition.
         let targets = [&[Target::None], targets].concat();
         let (a, b) = ([&[carry.into()], a].concat(), [&[Operand::Number(1)], b].concat());
         self.code.chain(&targets, "-", rest, &a, &b);
     }
 
-    /// The carry of a difference: 1 if `a >= b`.
+    /// Returns the carry of a difference: 1 if `a >= b`.
     fn is_at_least(&mut self, a: Value, b: Value) -> Register {
         let mut carry = None;
         for (lo, piece) in pieces(self.width(a)) {
@@ -285,7 +286,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Branches if a count of a shift is not less than the width. Returns its low word.
+    /// Branches if the count of a shift is not less than the width. Returns the low word of the
+    /// count.
     fn count_within(&mut self, by: Value, width: u32, outside: Label) -> Register {
         for (lo, piece) in pieces(self.width(by)) {
             let first = usize::from(lo == 0);
@@ -303,10 +305,10 @@ impl Lower<'_> {
         low
     }
 
-    /// Shifts a value of more than a word by a variable, into these words of the frame.
+    /// Shifts a value of more than a word by a variable count, into these words of the frame.
     ///
-    /// The value is put into the frame with as many zeros as it has words, before it or after it.
-    /// The result begins a number of words from it, and each of its words is made of two.
+    /// The value is put into the frame, with an equal number of zero words before it or after it.
+    /// The result begins some words away from it, and each word of the result is made of two words.
     pub(super) fn shift_by(&mut self, first: u32, is_left: bool, a: Value, by: Value) {
         let width = self.width(a);
         let count = words::count(width);
@@ -345,7 +347,8 @@ impl Lower<'_> {
                 let (below, above) = (Operand::Transfer(index), Operand::Transfer(index + 1));
                 let (own, next, word) = (code.register(), code.register(), code.register());
                 if is_left {
-                    // The word is that above; the bits from below are shifted by 32 less the count.
+                    // The word consists of the word above and of bits from below, which are shifted
+                    // by 32 less the count.
                     code.shift_by(own, Operand::None, "B", above, Shift::LeftIndirect, left);
                     code.shift(next, Operand::None, "B", below, Shift::Right(1));
                     let (own, next) = (own.into(), next.into());

@@ -7,9 +7,9 @@
 //! otherwise a word of local memory records it.
 //!
 //! ```text
-//! local  0     1      2        3                 values          values + 8           values + 40   values + 48
-//!        | far | base | number | context, values | room in front | bytes 0 to 127 ... | zeros       |
-//! frame                                           328             336                  368           376
+//! local  0     1      2        3             values          values + 8       + 40        + 48
+//!        | far | base | number | context ... | room in front | bytes 0 to 127 | zeros     |
+//! frame                                      328             336              368         376
 //! ```
 //!
 //! `number` is the number of the packet (thread.uc). `far` is 1 if the window is in the frame.

@@ -1,16 +1,17 @@
-//! Values of any width as words of 32 bits, the least significant first. Bits past the width are 0.
+//! Values of any width as words of 32 bits, the least significant word first. Bits past the width
+//! are 0.
 
 use super::code::{Code, Operand, Register, Shift, Target};
 
 /// The words of a value.
 pub type Words = Vec<Operand>;
 
-/// The number of words of a width.
+/// Returns the number of words of a width.
 pub fn count(width: u32) -> usize {
     width.div_ceil(32).max(1) as usize
 }
 
-/// The bits of the last word.
+/// Returns the mask of the bits of the last word.
 fn top(width: u32) -> u32 {
     match width % 32 {
         0 => u32::MAX,
@@ -18,7 +19,7 @@ fn top(width: u32) -> u32 {
     }
 }
 
-/// The words of a constant.
+/// Returns the words of a constant.
 pub fn constant(bits: &wireloom_bits::Bits) -> Words {
     let words = bits.words().flat_map(|word| [word as u32, (word >> 32) as u32]);
     let mut words: Words = words.map(Operand::Number).collect();
@@ -26,12 +27,12 @@ pub fn constant(bits: &wireloom_bits::Bits) -> Words {
     words
 }
 
-/// New registers for a value.
+/// Returns new registers for a value.
 pub fn registers(code: &mut Code, width: u32) -> Vec<Register> {
     (0..count(width)).map(|_| code.register()).collect()
 }
 
-/// Registers as words.
+/// Returns registers as words.
 pub fn of(registers: &[Register]) -> Words {
     registers.iter().map(|register| Operand::Register(*register)).collect()
 }
@@ -44,7 +45,7 @@ pub fn clear_top(code: &mut Code, words: &[Register], width: u32) {
     }
 }
 
-/// `target` = the bits of an operand that a mask of the lowest ones has.
+/// `target` = the bits of an operand under a mask of low bits.
 fn masked(code: &mut Code, target: Register, from: Operand, mask: u32) {
     match whole_bytes(mask.count_ones()) {
         Some(bytes) => code.low_bytes(target, bytes, from, 0),
@@ -52,12 +53,13 @@ fn masked(code: &mut Code, target: Register, from: Operand, mask: u32) {
     }
 }
 
-/// The bytes of so many bits, if they are less than a word and whole: one instruction takes them out of a word.
+/// Returns the number of bytes of `bits` bits, if they are whole bytes and less than a word. One
+/// instruction extracts them from a word.
 fn whole_bytes(bits: u32) -> Option<u32> {
     matches!(bits, 8 | 16 | 24).then_some(bits / 8)
 }
 
-/// Complement.
+/// Computes the complement.
 pub fn not(code: &mut Code, a: &Words, width: u32) -> Words {
     let result = registers(code, width);
     if let (1, [result], [a]) = (width, result.as_slice(), a.as_slice()) {
@@ -71,7 +73,7 @@ pub fn not(code: &mut Code, a: &Words, width: u32) -> Words {
     of(&result)
 }
 
-/// An operation word by word: `AND`, `OR`, `XOR`.
+/// Applies an operation word by word: `AND`, `OR`, `XOR`.
 pub fn logic(code: &mut Code, operation: &str, a: &Words, b: &Words, width: u32) -> Words {
     let result = registers(code, width);
     for ((result, a), b) in result.iter().zip(a).zip(b) {
@@ -80,7 +82,7 @@ pub fn logic(code: &mut Code, operation: &str, a: &Words, b: &Words, width: u32)
     of(&result)
 }
 
-/// Sum or difference (`+`, `-`), wrapping.
+/// Computes the sum or the difference (`+`, `-`), wrapping.
 pub fn sum(code: &mut Code, operation: &str, a: &Words, b: &Words, width: u32) -> Words {
     let result = registers(code, width);
     let targets: Vec<Target> = result.iter().map(|register| Target::Register(*register)).collect();
@@ -89,25 +91,25 @@ pub fn sum(code: &mut Code, operation: &str, a: &Words, b: &Words, width: u32) -
     of(&result)
 }
 
-/// The condition codes of a difference: no carry if the first is less.
+/// Sets the condition codes of a difference: no carry if the first value is less.
 pub fn compare(code: &mut Code, a: &Words, b: &Words) {
     code.chain(&vec![Target::None; a.len()], "-", "-carry", a, b);
 }
 
-/// The carry as a value.
+/// Returns the carry as a value.
 fn carry(code: &mut Code) -> Words {
     let result = code.register();
     code.alu(result, Operand::Number(0), "+carry", Operand::Number(0));
     vec![result.into()]
 }
 
-/// Whether `a <= b`.
+/// Computes whether `a <= b`.
 pub fn at_most(code: &mut Code, a: &Words, b: &Words) -> Words {
     compare(code, b, a);
     carry(code)
 }
 
-/// Whether `a < b`.
+/// Computes whether `a < b`.
 pub fn less(code: &mut Code, a: &Words, b: &Words) -> Words {
     match (a.as_slice(), b.as_slice()) {
         (_, [Operand::Number(most @ 1..)]) => at_most(code, a, &vec![Operand::Number(most - 1)]),
@@ -121,7 +123,7 @@ pub fn less(code: &mut Code, a: &Words, b: &Words) -> Words {
     }
 }
 
-/// A word that is 0 if two values are equal.
+/// Returns a word that is 0 if two values are equal.
 fn difference(code: &mut Code, a: &Words, b: &Words) -> Operand {
     let mut all: Option<Operand> = None;
     for (a, b) in a.iter().zip(b) {
@@ -145,21 +147,21 @@ fn difference(code: &mut Code, a: &Words, b: &Words) -> Operand {
     all.unwrap_or(Operand::Number(0))
 }
 
-/// Whether two values are equal: then nothing is borrowed by 0 less their difference.
+/// Computes whether two values are equal. Then 0 less their difference does not borrow.
 pub fn equal(code: &mut Code, a: &Words, b: &Words) -> Words {
     let difference = difference(code, a, b);
     code.alu(Target::None, Operand::Number(0), "-", difference);
     carry(code)
 }
 
-/// Whether two values differ: then 1 less than their difference borrows nothing.
+/// Computes whether two values differ. Then their difference less 1 does not borrow.
 pub fn differ(code: &mut Code, a: &Words, b: &Words) -> Words {
     let difference = difference(code, a, b);
     code.alu(Target::None, difference, "-", Operand::Number(1));
     carry(code)
 }
 
-/// `width` bits from bit `lo` on. Bits past the end of the words are 0.
+/// Returns `width` bits from bit `lo` on. Bits past the end of the words are 0.
 pub fn slice(code: &mut Code, a: &[Operand], lo: u32, width: u32) -> Words {
     let (first, by) = ((lo / 32) as usize, lo % 32);
     let word = |index: usize| a.get(index).copied().unwrap_or(Operand::Number(0));
@@ -195,7 +197,7 @@ pub fn slice(code: &mut Code, a: &[Operand], lo: u32, width: u32) -> Words {
         && let Some(last) = result.last_mut()
     {
         let position = first + count(width) - 1;
-        // What a right shift has brought to the end of the last word needs no mask.
+        // A right shift fills the end of the last word with zeros, so it needs no mask.
         let is_clear = by != 0 && position + 1 >= a.len() && by >= 32 - width % 32;
         match *last {
             Operand::Number(number) => *last = Operand::Number(number & mask),
@@ -210,7 +212,7 @@ pub fn slice(code: &mut Code, a: &[Operand], lo: u32, width: u32) -> Words {
     result
 }
 
-/// The words shifted left by a constant, cut to a width.
+/// Shifts words left by a constant and cuts them to a width.
 pub fn shift_left(code: &mut Code, a: &[Operand], by: u32, width: u32) -> Words {
     let (words, by) = ((by / 32) as usize, by % 32);
     let word = |index: usize| match index.checked_sub(words) {
@@ -249,7 +251,7 @@ pub fn shift_left(code: &mut Code, a: &[Operand], by: u32, width: u32) -> Words 
     result
 }
 
-/// Concatenation; the parts are given with their widths, the most significant first.
+/// Concatenates parts, given with their widths, the most significant first.
 pub fn concat(code: &mut Code, parts: &[(Words, u32)]) -> Words {
     let mut all = Joined::new(parts.iter().map(|(_, width)| width).sum());
     parts.iter().rev().for_each(|(words, width)| all.add(code, words, *width));
@@ -258,14 +260,13 @@ pub fn concat(code: &mut Code, parts: &[(Words, u32)]) -> Words {
 
 /// A concatenation under construction, the least significant part first.
 pub struct Joined {
-    /// The words.
     pub words: Words,
-    /// Bits so far.
+    /// The number of bits so far.
     at: u32,
 }
 
 impl Joined {
-    /// Nothing yet, with room for this width.
+    /// Returns an empty concatenation with room for this width.
     pub fn new(width: u32) -> Self {
         Self { words: vec![Operand::Number(0); count(width)], at: 0 }
     }
@@ -290,7 +291,8 @@ impl Joined {
     }
 }
 
-/// A value of at most 32 bits shifted by a variable count: 0 if that is the width or more.
+/// Shifts a value of at most 32 bits by a variable count. The result is 0 if the count is not less
+/// than the width.
 pub fn shift_by(code: &mut Code, is_left: bool, a: Operand, by: &Words, width: u32) -> Words {
     let result = code.register();
     let done = code.label();

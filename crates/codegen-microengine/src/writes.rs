@@ -1,5 +1,5 @@
-//! Writes of fields that follow each other in the packet, as one: the words of a field at any byte are read, changed and
-//! written.
+//! Joins writes of fields that follow each other in the packet, since a write at an arbitrary byte
+//! reads, changes and writes whole words.
 //!
 //! ```text
 //! packet[0] = %dst                  %inside = 12 <= window
@@ -7,7 +7,8 @@
 //!                                   packet[0] = %dst, %src when %inside
 //! ```
 //!
-//! A field that lies outside the window in part is not written, so both are only written together if both are inside.
+//! A field that lies partly outside the window is not written, so the joined write needs both
+//! inside.
 
 use wireloom_bits::Bits;
 use wireloom_compile::analysis::resources::{Resource, reads};
@@ -15,7 +16,7 @@ use wireloom_ir::{BinaryOp, Block, Code, Meta, Op, OpKind, Step, UnaryOp, Value,
 
 use super::wide::is_wide;
 
-/// Bits of offsets in a packet, and of the length of the window.
+/// The width of offsets in a packet, and of the length of the window.
 const OFFSET: u32 = 16;
 
 /// A write to the packet that always happens, at a constant byte.
@@ -28,7 +29,7 @@ struct Write {
 }
 
 impl Write {
-    /// The byte after it.
+    /// Returns the byte after the field.
     fn end(&self) -> u32 {
         self.begin + (self.bit + self.width).div_ceil(8)
     }
@@ -76,7 +77,7 @@ fn write(ops: &[Op], at: usize, values: &[ValueInfo]) -> Option<Write> {
     Some(Write { base, begin, bit, value, width: values[value.index()].width })
 }
 
-/// The next operation that has an effect, unless the window is read before it.
+/// Returns the next operation that has an effect, unless the window is read before it.
 fn next(ops: &[Op], at: usize) -> Option<usize> {
     let reads_window = |op: &Op| match &op.kind {
         OpKind::Evaluate { .. } => true,
@@ -87,7 +88,7 @@ fn next(ops: &[Op], at: usize) -> Option<usize> {
     (!reads_window(&ops[to])).then_some(to)
 }
 
-/// The operations that write both.
+/// Returns the operations that write both.
 fn both(like: &Op, first: &Write, second: &Write, values: &mut Vec<ValueInfo>) -> Vec<Op> {
     let mut ops = Vec::new();
     let mut make = |ops: &mut Vec<Op>, kind, width| {

@@ -1,4 +1,5 @@
-//! `bloom`: the bits of a filter in SRAM, 32 to a word. SRAM sets bits itself, so calls may overlap.
+//! `bloom`: the bits of a filter in SRAM, 32 to a word. SRAM sets bits itself, so calls may
+//! overlap.
 
 use wireloom_codegen::refused::Refused;
 use wireloom_offloads::{Config, Instance};

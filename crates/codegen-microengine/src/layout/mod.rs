@@ -71,7 +71,7 @@ pub struct Layout {
     pub regions: Vec<Option<Region>>,
     /// The constant arrays and their places.
     pub tables: Vec<(Arc<[Bits]>, Elements)>,
-    /// The first word of the table of each [`Check`], if it is needed.
+    /// The first word of the table of each `Check`, if it is needed.
     pub checks: [Option<u32>; Check::COUNT],
     /// The multipliers of the hash unit for 48 and 64 bits, if it is needed.
     pub multiplier: Option<[u64; 2]>,

@@ -158,7 +158,7 @@ impl Quotient {
 
 /// `target = a - b`, less 1 if `carry` is 0. Sets `carry` to 0 if the difference is below 0.
 fn borrow(code: &mut Code, carry: Register, target: Target, a: Register, b: Register) {
-    // The difference of the carry and 1 restores the carry condition.
+    // Subtracting 1 from `carry` restores the carry condition.
     let (first, second) = ([carry, a].map(Operand::from), [Operand::Number(1), b.into()]);
     code.chain(&[Target::None, target], "-", "-carry", &first, &second);
     code.alu(carry, Operand::Number(0), "+carry", Operand::Number(0));

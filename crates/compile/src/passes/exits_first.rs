@@ -68,7 +68,7 @@ fn is_exit(op: &Op) -> bool {
     matches!(op.kind, OpKind::Exit(_))
 }
 
-/// Leaves out operations that have no effect and whose results nothing uses.
+/// Removes operations that have no effect and whose results nothing uses.
 fn used(ops: Vec<Op>) -> Vec<Op> {
     let mut used: HashSet<Value> = HashSet::new();
     let mut kept: Vec<Op> = Vec::new();
@@ -93,7 +93,7 @@ struct Sequence<'a> {
     facts: Holds<'a>,
     placed: Vec<bool>,
     values: Vec<ValueInfo>,
-    /// Shorter conditions, by their operation.
+    /// Shorter equal conditions, by their operation.
     made: HashMap<(BinaryOp, Value, Value), Value>,
     inverted: HashMap<Value, Value>,
     out: Vec<Op>,
@@ -162,13 +162,14 @@ impl<'a> Sequence<'a> {
                 self.place(at);
             }
         }
-        // One exit is taken: the last one, if none before it was.
+        // Exactly one exit is taken. The last one needs no condition.
         if let Some(last) = self.out.last_mut().filter(|op| is_exit(op)) {
             last.guard = None;
         }
     }
 
-    /// Places the reads of variables that the step does not write: they are read where they are needed, but then together.
+    /// Places the reads of variables that the step does not write. They are read where they are
+    /// needed, but together.
     fn place_context(&mut self) {
         for at in 0..self.ops.len() {
             let Some(resource) = reads(&self.ops[at].kind) else { continue };
@@ -179,7 +180,7 @@ impl<'a> Sequence<'a> {
         }
     }
 
-    /// Places the reads of fields near one that has been placed: a command reads all.
+    /// Places the reads of fields near a placed one, since one command reads them all.
     fn place_near(&mut self, first: usize) {
         let OpKind::ReadPacket { base, bit } = self.ops[first].kind else { return };
         for at in 0..self.ops.len() {
@@ -202,7 +203,7 @@ impl<'a> Sequence<'a> {
         self.values[value.index()].width
     }
 
-    /// The first exit that may be taken before all operations that are not placed yet.
+    /// Returns the first exit that may come before all operations that are not placed yet.
     fn ready_exit(&self) -> Option<usize> {
         (0..self.ops.len()).find(|at| {
             let op = self.ops[*at];
@@ -217,7 +218,7 @@ impl<'a> Sequence<'a> {
         })
     }
 
-    /// Whether no effect before an exit happens when it is taken.
+    /// Returns whether no effect before an exit happens when the exit is taken.
     fn excludes_others(&self, exit: usize) -> bool {
         (0..exit).all(|other| {
             self.placed[other]
@@ -226,8 +227,8 @@ impl<'a> Sequence<'a> {
         })
     }
 
-    /// Whether a value can be computed now: neither its operands nor what it reads depend on an effect that has not
-    /// been placed.
+    /// Returns whether a value can be computed now: neither its operands nor the state that it
+    /// reads depend on an effect that is not placed yet.
     fn is_available(&self, value: Value) -> bool {
         let mut open = vec![value];
         let mut seen = HashSet::new();
@@ -246,17 +247,17 @@ impl<'a> Sequence<'a> {
         true
     }
 
-    /// Whether an effect that has not been placed changes a resource.
+    /// Returns whether an effect that is not placed yet changes a resource.
     fn will_change(&self, at: usize, resource: Resource) -> bool {
         let changes = || changes(self.engine, &self.ops[at].kind);
         !self.placed[at] && changes().iter().any(|change| change.covers(resource))
     }
 
-    /// Places an effect after those that are placed.
+    /// Places an effect after the placed operations.
     fn place(&mut self, at: usize) {
         let mut op = self.ops[at].clone();
         let changes = changes(self.engine, &op.kind);
-        // Reads before it see what was there.
+        // Reads before the effect must see the old value.
         for before in 0..at {
             let read = reads(&self.ops[before].kind);
             if read.is_some_and(|read| changes.iter().any(|change| change.covers(read))) {
@@ -359,7 +360,7 @@ impl<'a> Sequence<'a> {
         }
     }
 
-    /// Places an operation without effect, after those of its operands.
+    /// Places an operation without effect, after its operands.
     fn place_computation(&mut self, at: usize) {
         let op = self.ops[at];
         if self.placed[at] || op.kind.has_effect() {
@@ -371,7 +372,7 @@ impl<'a> Sequence<'a> {
         self.place_near(at);
     }
 
-    /// A condition that is equal to another one, and shorter, since no exit so far was taken.
+    /// Returns a shorter condition that is equal since no exit so far was taken.
     fn shorter(&mut self, value: Value) -> Value {
         let Some(op) = self.definition.get(&value).map(|at| self.ops[*at]) else { return value };
         match op.kind {
@@ -428,7 +429,7 @@ impl<'a> Sequence<'a> {
         self.width(value) == 1
     }
 
-    /// Places an operation in the place of another one.
+    /// Places an operation instead of another one.
     fn make(&mut self, like: &Op, kind: OpKind, operands: &[Value]) -> Value {
         operands.iter().for_each(|value| self.place_value(*value));
         let made = Value(self.values.len() as u32);
@@ -491,7 +492,7 @@ mod tests {
         let expected =
             [("done", Some(bad)), ("done", Some(worse)), ("write", None), ("finish", None)];
         assert_eq!(effects, expected);
-        // The conditions that others made are gone: two fields, two constants, and two comparisons are left.
+        // The helper conditions are gone: two fields, two constants, and two comparisons are left.
         assert_eq!(others, 6);
     }
 
