@@ -278,3 +278,58 @@ fn write_plain(text: &mut String, instruction: &Instruction, place: &impl Fn(Reg
         format!("        {} {}", row.mnemonic, operands.join(", ")).trim_end()
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{RandomCode, SPILLS, parsed};
+
+    #[test]
+    fn allocated_code_leaves_the_same_memory() {
+        let (mut with_spills, mut with_calls) = (0, 0);
+        for seed in 0..500 {
+            let mut random = RandomCode::new(seed, 1 + seed as usize % 90, seed % 3 == 0);
+            random.code.clean();
+            let (text, slots) = write(&random.code, SPILLS);
+            random.check(&parsed(&text));
+            with_spills += u32::from(slots > 0);
+            with_calls += u32::from(!random.code.calls.is_empty());
+        }
+        assert!(with_spills > 50 && with_calls > 50, "{with_spills} {with_calls}");
+    }
+
+    #[test]
+    fn moves_are_the_loads_and_stores_of_spilled_values() {
+        for seed in 0..200 {
+            let mut random = RandomCode::new(seed, 80, false);
+            random.code.clean();
+            let code = &random.code;
+            let (places, _) = places(&intervals(code), &homes(code), &taken(code));
+            let (loads, stores) = moves(code);
+            let mut wanted = (loads + stores) as i64;
+            let main = code.lines.iter().filter_map(|line| match line {
+                (Line::Instruction(instruction), false) => Some(instruction),
+                _ => None,
+            });
+            for instruction in main {
+                wanted += i64::from(matches!(instruction.op, Op::Lw | Op::Sw));
+                let Some(Register::Value(value)) = instruction.written() else { continue };
+                let is_conditional = matches!(instruction.op, Op::Movn | Op::Movz);
+                let is_read = instruction.read().contains(&Some(Register::Value(value)));
+                match places[&value] {
+                    // The line that loads such a value is not written, nor is a store.
+                    Place::Home(_) => wanted -= 2,
+                    // The register of the result is loaded as well as that of the operand.
+                    Place::Slot(_) if is_read && !is_conditional => wanted += 1,
+                    _ => {}
+                }
+            }
+            let (text, _) = write(code, SPILLS);
+            // Lines that stand apart come after the jump to the end.
+            let main = text.split_once("j end\n").map_or("", |(main, _)| main);
+            let is_move = |line: &&str| line.starts_with("lw ") || line.starts_with("sw ");
+            let count = main.lines().map(str::trim).filter(is_move).count() as i64;
+            assert_eq!(count, wanted, "{seed}\n{text}");
+        }
+    }
+}

@@ -415,3 +415,55 @@ impl Code {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::RandomCode;
+
+    #[test]
+    fn random_code_leaves_the_memory_that_its_operations_say() {
+        for seed in 0..500 {
+            let random = RandomCode::new(seed, 1 + seed as usize % 60, seed % 3 == 0);
+            random.check(&random.code.lines);
+        }
+    }
+
+    #[test]
+    fn results_have_no_bits_above_those_that_are_known() {
+        let mut narrow = 0;
+        for seed in 0..500 {
+            let random = RandomCode::new(seed, 40, false);
+            for (register, number) in &random.known {
+                let bits = random.code.bits(*register);
+                assert!(32 - number.leading_zeros() <= bits, "{seed}: {number:#x} of {bits} bits");
+                narrow += u32::from(bits < 32);
+            }
+        }
+        assert!(narrow > 1000, "{narrow}");
+    }
+
+    #[test]
+    fn code_without_unused_results_leaves_the_same_memory() {
+        let mut removed = 0;
+        for seed in 0..500 {
+            let mut random = RandomCode::new(seed, 1 + seed as usize % 60, seed % 3 == 0);
+            random.code.clean();
+            random.check(&random.code.lines);
+            removed += random.code.lines.iter().filter(|(line, _)| *line == Line::Unused).count();
+        }
+        assert!(removed > 500, "{removed}");
+    }
+
+    #[test]
+    fn constants_take_one_instruction_if_16_bits_are_enough() {
+        for (value, count) in
+            [(0, 1), (0x7fff, 1), (0x8000, 1), (u32::MAX, 1), (0x1_0000, 1), (0x1_0001, 2)]
+        {
+            let mut code = Code::new("l");
+            let register = code.register();
+            code.set(register, value);
+            assert_eq!(code.lines.len(), count, "{value:#x}");
+        }
+    }
+}

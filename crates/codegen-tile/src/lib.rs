@@ -37,6 +37,8 @@ mod routines;
 mod schedule;
 mod stages;
 mod switches;
+#[cfg(test)]
+mod testing;
 mod words;
 
 use std::collections::{BTreeSet, HashMap, HashSet};

@@ -342,3 +342,224 @@ impl Code {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::FRAME;
+    use crate::testing::{FRAME_AT, Processor, Random};
+
+    /// Code with operands of known values, which are constants, words of memory and bytes of it.
+    struct Bench {
+        random: Random,
+        code: Code,
+        processor: Processor,
+        words: u32,
+    }
+
+    impl Bench {
+        fn new(seed: u64) -> Self {
+            let (random, code) = (Random::new(seed), Code::new("l"));
+            Self { random, code, processor: Processor::new(Default::default()), words: 0 }
+        }
+
+        /// Returns a width of at most 128 bits. Whole words and single bits are frequent.
+        fn width(&mut self) -> u32 {
+            match self.random.below(3) {
+                0 => self.random.one_of(&[1, 31, 32, 33, 64, 65, 96, 127, 128]),
+                _ => 1 + self.random.below(128) as u32,
+            }
+        }
+
+        /// Returns a value of a width, and its words.
+        fn value(&mut self, width: u32) -> (u128, Words) {
+            let value = self.random.bits(width).to_u128().expect("at most 128 bits");
+            (value, self.operands(value, width))
+        }
+
+        fn operands(&mut self, value: u128, width: u32) -> Words {
+            (0..count(width)).map(|at| self.operand((value >> (32 * at)) as u32)).collect()
+        }
+
+        fn operand(&mut self, word: u32) -> Operand {
+            let (is_constant, at) = (self.random.below(3) == 0, 4 * self.words);
+            if is_constant {
+                return Operand::Number(word);
+            }
+            self.words += 1;
+            self.processor.memory.insert(FRAME_AT + at, word);
+            let register = self.code.register();
+            // The lowest byte is the last one: what it leaves unknown are eight bits.
+            let (op, at) = if word < 256 { (Op::Lbu, at + 3) } else { (Op::Lw, at) };
+            self.code.memory(op, register, FRAME, at as i32);
+            register.into()
+        }
+
+        /// Executes the code, and checks that words have a value without any bits above its width.
+        #[track_caller]
+        fn check(&mut self, words: &[Operand], width: u32, wanted: u128) {
+            let mut processor = self.processor.clone();
+            assert_eq!(processor.run(&self.code.lines), None);
+            assert_eq!(words.len(), count(width), "the number of words");
+            let words: Vec<u32> = words.iter().map(|word| processor.get(*word)).collect();
+            let wanted: Vec<u32> =
+                (0..count(width)).map(|at| (wanted >> (32 * at)) as u32).collect();
+            assert_eq!(words, wanted, "{width} bits");
+        }
+    }
+
+    /// The lowest bits of a value.
+    fn low(value: u128, width: u32) -> u128 {
+        value & (u128::MAX >> (128 - width))
+    }
+
+    fn benches() -> impl Iterator<Item = Bench> {
+        (0..400).map(Bench::new)
+    }
+
+    #[test]
+    fn sums_and_differences_are_modulo_the_width() {
+        for mut bench in benches() {
+            let width = bench.width();
+            let ((a, a_words), (b, b_words)) = (bench.value(width), bench.value(width));
+            let carry = bench.random.below(2) as u32;
+            let carry_word = bench.operand(carry);
+            let sum = bench.code.sum(&a_words, &b_words, width, carry_word);
+            bench.check(&sum, width, low(a.wrapping_add(b).wrapping_add(carry.into()), width));
+            let difference = bench.code.difference(&a_words, &b_words, width);
+            bench.check(&difference, width, low(a.wrapping_sub(b), width));
+            let complement = bench.code.not(&a_words, width);
+            bench.check(&complement, width, low(!a, width));
+        }
+    }
+
+    #[test]
+    fn products_are_modulo_the_width() {
+        for mut bench in benches() {
+            let width = bench.width();
+            let ((a, a_words), (b, b_words)) = (bench.value(width), bench.value(width));
+            let product = bench.code.product(&a_words, &b_words, width);
+            bench.check(&product, width, low(a.wrapping_mul(b), width));
+        }
+    }
+
+    #[test]
+    fn a_division_by_zero_gives_all_ones_and_the_dividend() {
+        for mut bench in benches() {
+            let ((a, a_words), (b, b_words)) = (bench.value(32), bench.value(32));
+            let [quotient, rest] = bench.code.divide(a_words[0], b_words[0]);
+            bench.check(&[quotient], 32, a.checked_div(b).unwrap_or(u32::MAX.into()));
+            bench.check(&[rest], 32, a.checked_rem(b).unwrap_or(a));
+        }
+    }
+
+    #[test]
+    fn comparisons_compare_all_words() {
+        for mut bench in benches() {
+            let width = bench.width();
+            let (a, a_words) = bench.value(width);
+            let (b, b_words) = match bench.random.below(3) {
+                // Values that are equal, or differ in one bit.
+                0 => (a, bench.operands(a, width)),
+                1 => {
+                    let b = a ^ 1 << bench.random.below(width.into());
+                    (b, bench.operands(b, width))
+                }
+                _ => bench.value(width),
+            };
+            let less = bench.code.is_less(&a_words, &b_words);
+            bench.check(&[less], 1, u128::from(a < b));
+            let equal = bench.code.is_equal(&a_words, &b_words);
+            bench.check(&[equal], 1, u128::from(a == b));
+            let number = bench.random.word();
+            let at_least = bench.code.is_at_least(&a_words, number);
+            bench.check(&[at_least], 1, u128::from(a >= number.into()));
+            let any = bench.code.any(&a_words);
+            let is_set = bench.code.is_set(any);
+            bench.check(&[is_set], 1, u128::from(a != 0));
+            let is_zero = bench.code.is_zero(any);
+            bench.check(&[is_zero], 1, u128::from(a == 0));
+        }
+    }
+
+    #[test]
+    fn a_slice_has_zeros_above_the_value() {
+        for mut bench in benches() {
+            let whole = bench.width();
+            let (a, words) = bench.value(whole);
+            let lo = bench.random.below(whole.into()) as u32;
+            let width = bench.width();
+            let slice = bench.code.slice(&words, whole, lo, width);
+            bench.check(&slice, width, low(a >> lo, width));
+        }
+    }
+
+    #[test]
+    fn the_first_part_of_a_concatenation_is_the_most_significant_one() {
+        for mut bench in benches() {
+            let (mut parts, mut wanted, mut width) = (Vec::new(), 0, 0);
+            for _ in 0..1 + bench.random.below(5) {
+                let own = 1 + bench.random.below(40) as u32;
+                if width + own > 128 {
+                    break;
+                }
+                let (value, words) = bench.value(own);
+                parts.push((words, own));
+                (wanted, width) = (wanted << own | value, width + own);
+            }
+            let words = bench.code.concat(&parts);
+            bench.check(&words, width, wanted);
+        }
+    }
+
+    #[test]
+    fn a_cut_clears_the_bits_above_the_width() {
+        for mut bench in benches() {
+            let (whole, other) = (bench.width(), bench.width());
+            let width = whole.min(other);
+            let (a, words) = bench.value(whole);
+            let cut = bench.code.cut(words, width);
+            bench.check(&cut, width, low(a, width));
+        }
+    }
+
+    #[test]
+    fn conditions_choose_words() {
+        for mut bench in benches() {
+            let ((a, a_words), (b, b_words)) = (bench.value(32), bench.value(32));
+            let is = bench.random.below(2) as u32;
+            let condition = bench.operand(is);
+            let chosen = bench.code.choose(condition, a_words[0], b_words[0]);
+            bench.check(&[chosen], 32, if is == 1 { a } else { b });
+            let only = bench.code.only_if(condition, a_words[0]);
+            bench.check(&[only], 32, if is == 1 { a } else { 0 });
+        }
+    }
+
+    #[test]
+    fn words_are_shifted_by_constants_and_by_words_modulo_32() {
+        for mut bench in benches() {
+            let (a, words) = bench.value(32);
+            let (a, by) = (a as u32, bench.random.word());
+            let by_word = bench.operand(by);
+            for (op, constant, wanted) in
+                [(Op::Sllv, Op::Sll, a << (by % 32)), (Op::Srlv, Op::Srl, a >> (by % 32))]
+            {
+                let by_value = bench.code.shift_by(op, words[0], by_word);
+                bench.check(&[by_value], 32, wanted.into());
+                let by_constant = bench.code.shift(constant, words[0], by % 32);
+                bench.check(&[by_constant], 32, wanted.into());
+            }
+        }
+    }
+
+    #[test]
+    fn constants_have_the_words_of_their_width() {
+        for mut bench in benches() {
+            let width = bench.width();
+            let bits = bench.random.bits(width);
+            let words = constant(&bits);
+            bench.check(&words, width, bits.to_u128().expect("at most 128 bits"));
+        }
+    }
+}

@@ -2,7 +2,8 @@ use wireloom_isa::raw::tile::Op;
 
 use super::super::allocate;
 use super::super::code::{ARGUMENTS, Code, FRAME, FRONT, NOTHING, ZERO};
-use super::{Latencies, cost, schedule};
+use super::super::testing::{RESTART, RandomCode, SPILLS, parsed};
+use super::{LIMITS, Latencies, all_runs, cost, schedule};
 
 const LATENCIES: Latencies = Latencies { load: 3, multiply: 2, divide: 42 };
 
@@ -98,4 +99,37 @@ fn no_more_words_are_under_way_than_registers_hold() {
     let (before, _) = cost(&code, &LATENCIES);
     schedule(&mut code, "", &LATENCIES);
     assert_eq!((before, cost(&code, &LATENCIES)), (120, (0, 0)));
+}
+
+#[test]
+fn ordered_code_leaves_the_same_memory_and_waits_no_longer() {
+    let mut faster = 0;
+    for seed in 0..300 {
+        let mut random = RandomCode::new(seed, 1 + seed as usize % 60, seed % 2 == 0);
+        random.code.clean();
+        let (before, _) = cost(&random.code, &LATENCIES);
+        schedule(&mut random.code, RESTART, &LATENCIES);
+        random.check(&random.code.lines);
+        let (text, _) = allocate::write(&random.code, SPILLS);
+        random.check(&parsed(&text));
+        let (after, _) = cost(&random.code, &LATENCIES);
+        assert!(after <= before, "{seed}: {after} cycles instead of {before}");
+        faster += u32::from(after < before);
+    }
+    assert!(faster > 100, "{faster}");
+}
+
+#[test]
+fn each_limit_of_values_at_a_time_leaves_the_same_memory() {
+    for seed in 0..200 {
+        let mut random = RandomCode::new(seed, 1 + seed as usize % 60, seed % 2 == 0);
+        random.code.clean();
+        for limit in LIMITS {
+            let mut code = random.code.clone();
+            all_runs(&mut code, RESTART, &LATENCIES, limit);
+            random.check(&code.lines);
+            let (text, _) = allocate::write(&code, SPILLS);
+            random.check(&parsed(&text));
+        }
+    }
 }
