@@ -19,12 +19,12 @@ use wireloom_codegen::refused::Refused;
 use wireloom_codegen::steps::{first_user, ops};
 use wireloom_ir::{OffloadId, OffloadTarget, OpKind, Program, Value, ValueInfo};
 use wireloom_isa::raw::tile::Op as Do;
-use wireloom_offloads::registry;
 
 use super::aligned::Aligned;
 use super::allocate;
 use super::calls;
 use super::code::{Code, FRAME, FRONT, NOTHING, Operand, Register, ZERO};
+use super::kinds;
 use super::layout::{Instance, Layout};
 use super::lower::Lower;
 use super::schedule::{Latencies, schedule};
@@ -68,19 +68,17 @@ struct HomeCall {
     reply: u32,
 }
 
-/// Whether calls of an engine change an offload of it, but for counters: each tile has its own.
+/// Whether calls of an engine change an offload of it that all tiles share.
 fn is_changed(instance: &Instance<'_>, offload: OffloadId) -> bool {
     let OffloadTarget::Kind(config) = &instance.engine.offloads[offload.index()].target else {
         return false;
     };
-    let Some(kind) = registry::kind(&config.kind) else { return false };
-    let changes = |op: &&wireloom_ir::Op| match &op.kind {
+    instance.engine.steps.iter().flat_map(ops).any(|op| match &op.kind {
         OpKind::Call { offload: called, method, .. } => {
-            *called == offload && kind.methods[*method].state.has_effect()
+            *called == offload && kinds::changes_shared_state(config, *method)
         }
         _ => false,
-    };
-    kind.name != "counter" && instance.engine.steps.iter().flat_map(ops).any(|op| changes(&op))
+    })
 }
 
 /// The calls that a home makes, in the order of their numbers, from 1 on.
@@ -114,7 +112,7 @@ impl Lower<'_> {
     /// Asks the home for a call, if the offload has its state there; returns the reply.
     ///
     /// # Errors
-    /// If the call does not fit a message, or is of parked packets.
+    /// If the call does not fit a message, or if the kind refuses a home.
     pub fn ask(
         &mut self,
         offload: OffloadId,
@@ -126,12 +124,10 @@ impl Lower<'_> {
             return Ok(None);
         };
         let called = &self.instance.engine.offloads[offload.index()];
-        if called.kind().is_some_and(|kind| kind.name == "park") {
-            let message = format!(
-                "offload `{}` parks packets, which have no place on a home: an engine with it has \
-                 one chain, whose mapping has no `home`",
-                called.name
-            );
+        if let OffloadTarget::Kind(config) = &called.target
+            && let Some(why) = kinds::find(config).and_then(|kind| kind.refuses_home())
+        {
+            let message = format!("offload `{}` {why}", called.name);
             return Err(self.refuse(Some(&called.name.clone()), message));
         }
         let is_it = |call: &HomeCall| {

@@ -1,32 +1,22 @@
 //! Where an engine's state and tables are in a tile's memory, and what is in it at the start.
 //! Addresses are in bytes.
 
-pub mod keyed;
-pub mod meters;
+mod memory;
 mod read_back;
 
-use std::any::Any;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use wireloom_bits::Bits;
 use wireloom_codegen::refused::Refused;
-use wireloom_codegen::steps::{first_user, ops};
-use wireloom_codegen::trie::{self, Route};
+use wireloom_codegen::steps::ops;
 use wireloom_ir::{Engine, EngineId, EngineKind, OffloadTarget, OpKind, Program};
-use wireloom_offloads::kinds::lpm::Lpm;
-use wireloom_offloads::kinds::matching::Match;
-use wireloom_offloads::{Config, Content, EntryKey, Instance as Offload, Store};
+use wireloom_offloads::{Config, Content, Instance as Offload, Store, registry};
 
-use super::direct::Direct;
 use super::frame;
+use super::kinds::{self, Placed};
 use super::words;
+pub use memory::{LINE, Memory, stride_of, value_at, words_of};
 pub use read_back::read_back;
-
-/// The polynomials of CRC-32 and CRC-32C, reflected.
-const IEEE: u32 = 0xedb8_8320;
-const CASTAGNOLI: u32 = 0x82f6_3b78;
-/// A line of the cache.
-const LINE: u32 = 32;
 
 /// The memory that a program has.
 #[derive(Clone, Copy, Debug)]
@@ -42,26 +32,10 @@ pub struct Memories {
 }
 
 /// Where an offload is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Place {
-    /// It has no memory.
-    Nowhere,
-    /// Elements of so many bytes.
-    Elements { base: u32, stride: u32, size: u32 },
-    /// Counters, likewise; those of the next tile are `apart` bytes away.
-    Counters { base: u32, stride: u32, size: u32, apart: u32 },
-    /// The bits of a filter, in so many words.
-    Bits { base: u32, words: u32 },
-    /// An automaton that finds patterns: the class of each byte, and the row of the first state.
-    Automaton { classes: u32, row: u32 },
-    /// Routes: [`Direct`], and the values that its entries are numbers of.
-    Direct { first: u32, second: u32, values: u32, stride: u32 },
-    /// Routes: a trie ([`trie`]), likewise.
-    Trie { root: u32, values: u32, stride: u32 },
-    /// A table of entries with keys ([`keyed`]).
-    Table { base: u32 },
-    /// Parked packets ([`keyed`]).
-    Park { base: u32 },
+    /// An offload of a kind, in memory.
+    Kind(Arc<dyn Placed>),
     /// An engine, by its number among the instances.
     Engine(usize),
 }
@@ -113,14 +87,11 @@ pub struct Layout<'a> {
     pub images: Vec<(u32, Vec<u32>)>,
     /// The first byte of the frame after the engines' state.
     pub end: u32,
-    /// Where the tables of CRC-32 and CRC-32C are, if they are needed.
-    pub checks: [Option<u32>; 2],
     /// Whether parked packets are taken: then a packet may have come at another time and port than
     /// that which began the thread.
     pub takes: bool,
     /// Whether the rest of long packets stays outside of the tiles.
     pub has_rest: bool,
-    tiles: u32,
 }
 
 impl Layout<'_> {
@@ -156,29 +127,10 @@ impl Layout<'_> {
     }
 }
 
-/// Room in memory.
-struct Room {
-    next: u32,
-    end: u32,
-}
-
-impl Room {
-    fn take(&mut self, bytes: u64) -> Result<u32, String> {
-        let first = self.next;
-        let last = u64::from(first) + bytes;
-        if last > u64::from(self.end) {
-            let left = self.end - first;
-            return Err(format!("{bytes} bytes are more than the {left} of memory that are left"));
-        }
-        self.next = (last as u32).next_multiple_of(LINE);
-        Ok(first)
-    }
-}
-
 struct Placing<'a, 'b> {
     program: &'a Program,
     layout: Layout<'a>,
-    room: Room,
+    memory: Memory,
     refused: Vec<Refused>,
     path: Vec<&'b str>,
 }
@@ -196,12 +148,11 @@ pub fn place<'a>(
         program,
         layout: Layout {
             end: frame::STATE,
-            tiles: memories.tiles,
             takes: takes(&program.engines[program.main.index()]),
             has_rest: memories.has_rest,
             ..Layout::default()
         },
-        room: Room { next: memories.first, end: memories.end.max(memories.first) },
+        memory: Memory::new(memories),
         refused: Vec::new(),
         path: Vec::new(),
     };
@@ -218,28 +169,21 @@ pub fn place<'a>(
             ),
         });
     }
-    if placing.refused.is_empty() { Ok(placing.layout) } else { Err(placing.refused) }
+    if !placing.refused.is_empty() {
+        return Err(placing.refused);
+    }
+    Ok(Layout { images: placing.memory.images, ..placing.layout })
 }
 
-/// Whether an engine takes parked packets.
+/// Returns whether an engine replaces packets by others.
 fn takes(engine: &Engine) -> bool {
     engine.steps.iter().flat_map(ops).any(|op| match op.kind {
-        OpKind::Call { offload, method, .. } => {
-            let kind = engine.offloads[offload.index()].kind();
-            kind.is_some_and(|kind| kind.name == "park" && kind.methods[method].writes_packet)
-        }
+        OpKind::Call { offload, method, .. } => match &engine.offloads[offload.index()].target {
+            OffloadTarget::Kind(config) => kinds::replaces_packet(config, method),
+            OffloadTarget::Engine(_) => false,
+        },
         _ => false,
     })
-}
-
-/// The words of a value in memory, the lowest first.
-fn words_of(value: &Bits) -> impl Iterator<Item = u32> + '_ {
-    value.words().flat_map(|word| [word as u32, (word >> 32) as u32])
-}
-
-/// The bytes of an element of so many words.
-fn stride_of(words: usize) -> u32 {
-    4 * words.next_power_of_two() as u32
 }
 
 impl<'a, 'b> Placing<'a, 'b> {
@@ -277,7 +221,7 @@ impl<'a, 'b> Placing<'a, 'b> {
         for array in &engine.arrays {
             let stride = stride_of(words::count(array.width));
             let apart = (u64::from(stride) * u64::from(array.count)).next_multiple_of(LINE.into());
-            let base = self.room.take(apart * u64::from(self.layout.tiles));
+            let base = self.memory.take(apart * u64::from(self.memory.tiles));
             let base = base.unwrap_or_else(|why| {
                 let message = format!("array `{}` of the context has no place: {why}", array.name);
                 self.refused.push(Refused { offload: None, step: None, message });
@@ -293,15 +237,14 @@ impl<'a, 'b> Placing<'a, 'b> {
                     Ok(Place::Engine(self.engine(*id, inner)))
                 }
                 (OffloadTarget::Kind(config), Content::Kind { instance, .. }) => {
-                    self.kind(config, instance.as_ref())
+                    self.kind(engine, at, config, instance.as_ref()).map(Place::Kind)
                 }
                 _ => unreachable!("the store suits the program"),
             };
-            let place = place.unwrap_or_else(|why| {
-                self.refused.push(refuse(engine, at, &self.path.join("."), &why));
-                Place::Nowhere
-            });
-            self.layout.instances[number].offloads.push(place);
+            match place {
+                Ok(place) => self.layout.instances[number].offloads.push(place),
+                Err(why) => self.refused.push(why),
+            }
             self.path.pop();
         }
         for op in engine.steps.iter().flat_map(ops) {
@@ -318,7 +261,7 @@ impl<'a, 'b> Placing<'a, 'b> {
             return;
         }
         let stride = stride_of(words::count(elements.first().map_or(1, Bits::width)));
-        match self.elements(stride, elements.len(), elements.iter().enumerate()) {
+        match self.memory.elements(stride, elements.len(), elements.iter().enumerate()) {
             Ok(base) => self.layout.tables.push((elements.clone(), base, stride)),
             Err(why) => {
                 let message = format!("a constant array has no place: {why}");
@@ -327,197 +270,106 @@ impl<'a, 'b> Placing<'a, 'b> {
         }
     }
 
-    /// Places elements with these values, and others that are 0.
-    fn elements(
+    /// Places offload number `at` of an engine.
+    fn kind(
         &mut self,
-        stride: u32,
-        size: usize,
-        values: impl Iterator<Item = (usize, impl std::borrow::Borrow<Bits>)>,
-    ) -> Result<u32, String> {
-        let base = self.room.take(u64::from(stride) * size as u64)?;
-        let mut image = vec![0; size * stride as usize / 4];
-        for (index, value) in values {
-            let element = &mut image[index * stride as usize / 4..][..stride as usize / 4];
-            element.iter_mut().zip(words_of(value.borrow())).for_each(|(to, word)| *to = word);
+        engine: &Engine,
+        at: usize,
+        config: &Config,
+        instance: &dyn Offload,
+    ) -> Result<Arc<dyn Placed>, Refused> {
+        let path = self.path.join(".");
+        let (step, method) = first_call(engine, at).unzip();
+        let refused =
+            |message| Refused { offload: Some(path.clone()), step: step.clone(), message };
+        let kind = kinds::find(config).ok_or_else(|| {
+            let registered = registry::kind(&config.kind).zip(method);
+            let method = registered.map(|(kind, method)| kind.methods[method].name);
+            refused(kinds::refusal(&path, method, &config.kind))
+        })?;
+        if let Some(why) = kind.unsupported(config) {
+            return Err(refused(format!("offload `{path}`: {why}")));
         }
-        self.layout.images.push((base, image));
-        Ok(base)
-    }
-
-    fn kind(&mut self, config: &Config, instance: &dyn Offload) -> Result<Place, String> {
-        match config.kind.as_str() {
-            "array" | "counter" => {
-                let stride = stride_of(element_words(config));
-                let size = config.param("size").low_u64() as u32;
-                let mut rows = Vec::new();
-                instance.for_each_row(&mut |row| {
-                    let entry = instance.entry(&row);
-                    if let EntryKey::Index(index) = entry.key {
-                        rows.push((index as usize, entry.value));
-                    }
-                });
-                let base = self.elements(stride, size as usize, rows.into_iter())?;
-                if config.kind != "counter" {
-                    return Ok(Place::Elements { base, stride, size });
-                }
-                let apart = (stride * size).next_multiple_of(LINE);
-                self.room.take(u64::from(apart) * u64::from(self.layout.tiles - 1))?;
-                Ok(Place::Counters { base, stride, size, apart })
-            }
-            "lpm" => self.routes(config, instance),
-            "hash" => {
-                self.checks(0, IEEE)?;
-                Ok(Place::Nowhere)
-            }
-            "bloom" => {
-                self.checks(0, IEEE)?;
-                self.checks(1, CASTAGNOLI)?;
-                self.filter(config, instance)
-            }
-            "match" => self.automaton(config, instance),
-            "exact" | "park" => {
-                let place = if config.kind == "exact" { keyed::exact } else { keyed::park };
-                let (place, images) = place(config, instance, &mut self.room)?;
-                self.layout.images.extend(images);
-                Ok(place)
-            }
-            "meter" => {
-                let (place, image) = meters::place(config, instance, &mut self.room)?;
-                self.layout.images.push(image);
-                Ok(place)
-            }
-            "payload" | "checksum" | "clock" | "random" => Ok(Place::Nowhere),
-            kind => Err(format!("offloads of kind `{kind}` are not realised on tiles yet")),
-        }
-    }
-
-    /// Places the table of a check of bytes.
-    fn checks(&mut self, number: usize, polynomial: u32) -> Result<(), String> {
-        if self.layout.checks[number].is_none() {
-            let base = self.room.take(4 * 256)?;
-            let step = |check: u32, _| check >> 1 ^ if check & 1 == 1 { polynomial } else { 0 };
-            let table = (0..256).map(|byte| (0..8).fold(byte, step)).collect();
-            self.layout.images.push((base, table));
-            self.layout.checks[number] = Some(base);
-        }
-        Ok(())
-    }
-
-    /// Places the bits of a filter.
-    fn filter(&mut self, config: &Config, instance: &dyn Offload) -> Result<Place, String> {
-        let words = config.param("size").low_u64().div_ceil(32) as u32;
-        let base = self.room.take(4 * u64::from(words))?;
-        let mut image = vec![0; words as usize];
-        instance.for_each_row(&mut |row| {
-            if let EntryKey::Index(number) = row.key {
-                image[number as usize] = row.fields[0].1.low_u64() as u32;
-            }
-        });
-        self.layout.images.push((base, image));
-        Ok(Place::Bits { base, words })
-    }
-
-    /// Places an automaton: the class of each byte, as the offset of its word in a row; a row for
-    /// each state, which begins with the address of a record if patterns end there, and goes on with
-    /// the address of the next row for each class, with bit 31 if patterns end at that, or 0 if the
-    /// search is over; records, each the length of a pattern and its value.
-    fn automaton(&mut self, config: &Config, instance: &dyn Offload) -> Result<Place, String> {
-        let mut own = instance.duplicate();
-        let any: &mut dyn Any = own.as_mut();
-        let patterns = any.downcast_mut::<Match>().ok_or("it has no patterns")?;
-        let found = patterns.walk().ok_or("it has too many patterns")?;
-        let count = found.class_count;
-        let width = config.value.as_ref().map_or(1, |value| value.width());
-        let record = 4 * (1 + words::count(width) as u32);
-        let rows = found.next.len() as u32 / count;
-        let base = self.room.next;
-        let row = |state: u32| base + 4 * (256 + state / count * (count + 1));
-        let records = base + 4 * (256 + rows * (count + 1));
-        let is_match = |state: u32| state != 0 && state <= found.last_match;
-        let mut image: Vec<u32> =
-            found.classes.iter().map(|class| 4 * (u32::from(*class) + 1)).collect();
-        for state in 0..rows {
-            let first = state * count;
-            image.push(match is_match(first) {
-                true => records + record * found.patterns[state as usize],
-                false => 0,
-            });
-            let next = &found.next[first as usize..][..count as usize];
-            image.extend(next.iter().map(|next| match *next {
-                0 => 0,
-                next if is_match(next) => row(next) | 1 << 31,
-                next => row(next),
-            }));
-        }
-        for (length, value) in found.lengths.iter().zip(&found.values) {
-            image.push(*length);
-            let words = words_of(value).chain(std::iter::repeat(0));
-            image.extend(words.take(record as usize / 4 - 1));
-        }
-        self.room.take(4 * image.len() as u64)?;
-        let start = row(found.start);
-        self.layout.images.push((base, image));
-        Ok(Place::Automaton { classes: base, row: start })
-    }
-
-    /// Places routes. Entries are numbers of values; number 0 is the value of a miss.
-    fn routes(&mut self, config: &Config, instance: &dyn Offload) -> Result<Place, String> {
-        let width = config.key.as_ref().map_or(0, |key| key.width());
-        if width > 128 {
-            return Err("keys of at most 128 bits have a place".to_owned());
-        }
-        let any: &dyn Any = instance;
-        let lpm = any.downcast_ref::<Lpm>().ok_or("it has no prefixes")?;
-        let mut numbers = std::collections::HashMap::new();
-        let mut values = vec![config.param("miss").clone()];
-        numbers.insert(values[0].clone(), 0);
-        let mut routes = Vec::new();
-        let table = lpm.table();
-        let table = table.lock().unwrap_or_else(PoisonError::into_inner);
-        table.for_each(&mut |bits: Bits, length, value: Bits| {
-            let next = values.len() as u32;
-            let value = *numbers.entry(value).or_insert_with_key(|value| {
-                values.push(value.clone());
-                next
-            });
-            let key = bits.to_u128().and_then(|key| key.checked_shl(128 - width)).unwrap_or(0);
-            routes.push(Route { key, length, value });
-        });
-        // Prefixes in an order of their own, so that the same table is the same image.
-        routes.sort_unstable_by_key(|route| (route.length, route.key));
-        let stride = stride_of(words::count(values[0].width()));
-        let values = self.elements(stride, values.len(), values.iter().enumerate())?;
-        let has_room = self.room.end - self.room.next >= Direct::LEAST;
-        if width == 32
-            && has_room
-            && let Some(direct) = Direct::new(&routes)
-        {
-            let first = self.room.take(u64::from(Direct::FIRST_BYTES))?;
-            let second = self.room.take(direct.second_bytes())?;
-            self.layout.images.extend(direct.images(first, second));
-            return Ok(Place::Direct { first, second, values, stride });
-        }
-        let root = self.room.next;
-        let left = ((self.room.end - root) / 4) as usize;
-        let image = trie::image(width, &routes, 0, root / 4, left).map_err(|e| e.to_string())?;
-        self.room.take(4 * image.len() as u64)?;
-        self.layout.images.push((root, image));
-        Ok(Place::Trie { root, values, stride })
+        kind.place(config, instance, &mut self.memory).map_err(|why| {
+            let step =
+                step.as_ref().map_or(String::new(), |step| format!(", which step `{step}` calls,"));
+            refused(format!("offload `{path}`{step} has no place: {why}"))
+        })
     }
 }
 
-/// Refuses an offload, with the first step that uses it.
-fn refuse(engine: &Engine, offload: usize, path: &str, why: &str) -> Refused {
-    let step = first_user(engine, offload);
-    let at = step.as_ref().map_or(String::new(), |step| format!(", which step `{step}` calls,"));
-    let message = format!("offload `{path}`{at} has no place: {why}");
-    Refused { offload: Some(path.to_owned()), step, message }
+/// Returns the first step that calls an offload, and the method that it calls.
+fn first_call(engine: &Engine, offload: usize) -> Option<(String, usize)> {
+    engine.steps.iter().find_map(|step| {
+        ops(step).into_iter().find_map(|op| match &op.kind {
+            OpKind::Call { offload: called, method, .. }
+            | OpKind::Evaluate { offload: called, method, .. } => {
+                (called.index() == offload).then(|| (step.name.clone(), *method))
+            }
+            _ => None,
+        })
+    })
 }
 
-/// The words of an element of an array or a counter.
-pub fn element_words(config: &Config) -> usize {
-    match config.kind.as_str() {
-        "counter" => 4,
-        _ => words::count(config.value.as_ref().map_or(1, |layout| layout.width())),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEMORIES: Memories =
+        Memories { first: 0x4_0000, end: 0x80_0000, tiles: 1, has_rest: false };
+
+    fn program(key: u32) -> Program {
+        let text = format!(
+            "loom_ir 1
+
+engine search {{
+  offload routes : lpm key u{key} value u8 {{ miss = 8'0x0 }}
+  step look {{
+    %0:u{key} = const 0
+    %1:u8 = call routes.search(%0)
+    finish
+  }}
+}}
+
+main search
+"
+        );
+        wireloom_ir::parse(&text).unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    #[track_caller]
+    fn is_refused(program: &Program, store: &Store, memories: Memories, message: &str) {
+        let refused = place(program, store, memories).expect_err("it is refused");
+        let (offload, step) = (Some("routes".to_owned()), Some("look".to_owned()));
+        assert_eq!(refused, [Refused { offload, step, message: message.to_owned() }]);
+    }
+
+    #[test]
+    fn offloads_without_a_place_are_refused_with_their_step() {
+        let program = program(32);
+        let store = wireloom_ir::store(&program).expect("a store");
+        let memories = Memories { end: MEMORIES.first, ..MEMORIES };
+        let message = "offload `routes`, which step `look` calls, has no place: 4 bytes are more \
+                       than the 0 of memory that are left";
+        is_refused(&program, &store, memories, message);
+        assert!(place(&program, &store, MEMORIES).is_ok());
+    }
+
+    #[test]
+    fn kinds_and_keys_that_tiles_do_not_support_are_refused() {
+        let wide = program(160);
+        let mut store = wireloom_ir::store(&wide).expect("a store");
+        let message = "offload `routes`: keys of 160 bits are not supported on raw yet, only keys of up to 128";
+        is_refused(&wide, &store, MEMORIES, message);
+        let mut other = wide.clone();
+        let OffloadTarget::Kind(config) = &mut other.engines[0].offloads[0].target else {
+            panic!("the offload is of a kind")
+        };
+        config.kind = "cam".to_owned();
+        let Content::Kind { config, .. } = &mut store.slots[0].content else {
+            panic!("the offload is of a kind")
+        };
+        config.kind = "cam".to_owned();
+        is_refused(&other, &store, MEMORIES, "`routes` (kind `cam`) is not supported on raw yet");
     }
 }

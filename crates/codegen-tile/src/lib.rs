@@ -22,12 +22,12 @@ mod aligned;
 mod allocate;
 mod calls;
 mod code;
-mod direct;
 mod exits;
 mod fast;
 mod frame;
 pub mod head;
 mod home;
+mod kinds;
 pub mod layout;
 mod lower;
 mod packet;
@@ -387,7 +387,9 @@ fn needs(program: &Program, engine: &Engine) -> Needs {
 }
 
 fn uses_sequence(engine: &Engine) -> bool {
-    engine.offloads.iter().any(|offload| offload.kind().is_some_and(|kind| kind.name == "random"))
+    let mut methods =
+        engine.offloads.iter().filter_map(|offload| offload.kind()).flat_map(|kind| kind.methods);
+    methods.any(|method| method.reads_sequence)
 }
 
 /// The address of the window's first byte modulo 4 when a packet comes to each step, if that is the

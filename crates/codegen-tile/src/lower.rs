@@ -486,6 +486,29 @@ impl Lower<'_> {
         Some(self.code.in_register(address))
     }
 
+    /// A result that is 0 unless the code before a label is executed to its end.
+    pub fn or_zero(
+        &mut self,
+        count: usize,
+        write: impl FnOnce(&mut Self, &str) -> Option<Words>,
+    ) -> Words {
+        let result: Vec<_> = (0..count).map(|_| self.code.fresh(NOTHING)).collect();
+        let done = self.code.label();
+        if let Some(words) = write(self, &done) {
+            for (to, word) in result.iter().zip(words) {
+                self.code.copy(*to, word);
+            }
+        }
+        self.code.place(&done);
+        result.into_iter().map(Operand::from).collect()
+    }
+
+    /// Branches if a condition, which is 0 or 1, is 0.
+    pub fn unless(&mut self, condition: Operand, label: &str) {
+        let condition = self.code.in_register(condition);
+        self.code.branch(Do::Beq, condition, super::code::ZERO, label);
+    }
+
     /// An element, or 0 if there is none.
     pub fn element(
         &mut self,

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::Needs;
 use super::exits::STEP;
 use super::frame;
-use super::layout::keyed;
+use super::kinds::KINDS;
 use super::ports::Ports;
 
 /// The bytes of a value of the routine `divide`.
@@ -34,12 +34,18 @@ fn with_numbers(text: &str, base: u32) -> String {
         ("BUFFER", base + frame::BUFFER),
         ("REPLACED_END", base + frame::REPLACED_END),
     ];
-    let names = names.into_iter().chain(keyed::NAMES);
+    let mut names = names.to_vec();
+    for name in KINDS.iter().flat_map(|kind| kind.names()) {
+        // Kinds share routines.
+        if !names.contains(name) {
+            names.push(*name);
+        }
+    }
     let mut lines = String::new();
     for line in text.lines() {
         let (code, comment) = line.split_once('#').map_or((line, None), |(a, b)| (a, Some(b)));
         let mut code = code.to_owned();
-        for (name, value) in names.clone() {
+        for (name, value) in &names {
             while let Some(at) = code.find(name) {
                 let end = at + name.len();
                 // `NAME+4` is one number.
@@ -327,7 +333,8 @@ fn hop_lines(text: &str, next: u32) -> String {
 fn texts() -> BTreeMap<&'static str, String> {
     let mut texts: BTreeMap<&str, String> = BTreeMap::new();
     let (mut comment, mut name) = (String::new(), "");
-    for line in include_str!("routines.s").lines().chain(include_str!("tables.s").lines()) {
+    let of_kinds = KINDS.iter().flat_map(|kind| kind.routines());
+    for line in [include_str!("routines.s")].iter().chain(of_kinds).flat_map(|text| text.lines()) {
         if let Some(next) = line.strip_prefix(".routine ") {
             name = next;
             texts.insert(name, std::mem::take(&mut comment));

@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 use wireloom_codegen::refused::Refused;
 use wireloom_codegen::steps::{next_step, ops};
 use wireloom_ir::{Engine, OffloadTarget, OpKind, Program, Step};
-use wireloom_offloads::registry;
+
+use super::kinds;
 
 /// The stage of each step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub(super) fn next_steps(step: &Step) -> impl Iterator<Item = usize> + '_ {
     ops(step).into_iter().filter_map(next_step)
 }
 
-/// The offloads that change with calls of this engine, but for counters: each tile has its own.
+/// The offloads with state that all tiles share and that calls of this engine change.
 fn changed(program: &Program, engine: &Engine) -> BTreeSet<usize> {
     let changes = |op: &&wireloom_ir::Op| match &op.kind {
         OpKind::Call { offload, method, .. } => match &engine.offloads[offload.index()].target {
@@ -36,9 +37,7 @@ fn changed(program: &Program, engine: &Engine) -> BTreeSet<usize> {
                 .is_empty())
             .then_some(offload.index()),
             OffloadTarget::Kind(config) => {
-                let kind = registry::kind(&config.kind)?;
-                let changes = kind.methods[*method].state.has_effect();
-                (changes && kind.name != "counter").then_some(offload.index())
+                kinds::changes_shared_state(config, *method).then_some(offload.index())
             }
         },
         _ => None,

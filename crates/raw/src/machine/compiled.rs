@@ -31,8 +31,6 @@ pub struct Compiled {
     /// The contents of memory at the start, by address.
     pub images: Vec<(u32, Vec<u32>)>,
     pub stages: Vec<Stages>,
-    /// The number of tiles in use, including the home.
-    pub tiles: u32,
     /// Limit on the bytes of a packet that go to the tiles. The tail of a longer packet goes around
     /// them. None if tiles take whole packets.
     pub head: Option<u32>,
@@ -142,7 +140,7 @@ pub fn compile_again(
     images.push((table, headers));
     let Code { text, image, needs, stages } = code;
     let turn = home.map(|_| (tiles - 1) * FRAME_BYTES + tile::TURN);
-    Ok(Compiled { text, image, needs, places, images, stages, tiles, head, turn, key })
+    Ok(Compiled { text, image, needs, places, images, stages, head, turn, key })
 }
 
 /// Generates, assembles and proves the code of all tiles and switches. The array has the number of

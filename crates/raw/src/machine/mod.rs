@@ -509,12 +509,8 @@ impl Machine for Raw {
 
     fn read_back(&mut self, _: Wanted<'_>, _: &dyn Fn(&str)) -> Result<Vec<String>> {
         let memory = self.chip.memory();
-        tile::layout::read_back(
-            &self.compiled.places,
-            self.compiled.tiles,
-            &mut self.store,
-            &mut |address| memory.word(address).unwrap_or_default(),
-        );
+        let mut word = |address| memory.word(address).unwrap_or_default();
+        tile::layout::read_back(&self.compiled.places, &mut self.store, &mut word);
         Ok(Vec::new())
     }
 

@@ -1,20 +1,42 @@
-//! Meters: the three-colour markers of RFC 2697 and RFC 2698.
+//! `meter` marks packets by the token buckets of RFC 2697 and RFC 2698.
 //!
-//! The tokens that a rate of `r` bytes a second adds from time `a` to time `b` are
-//! `floor(b r / 10^9) - floor(a r / 10^9)`. With `a` and `b` as seconds and nanoseconds, that is
-//! the seconds between them times `r`, and such a difference of the nanoseconds. A division by 10^9
-//! is a shift, and a product with a reciprocal that is exact for the operands.
+//! ```text
+//! byte  0..4          8..12        16..20      32..36 40..44 48..52 56..60
+//!       | C's missing | E's or P's | last time |      | cir  | cbs  | pir  | ebs or pbs
+//! ```
+//!
+//! A bucket's word in memory is the number of tokens that are missing in it.
+//!
+//! A rate of `r` bytes a second adds `floor(b r / 10^9) - floor(a r / 10^9)` tokens from time `a` to
+//! time `b`. Times are split into seconds and nanoseconds: the tokens are `r` times the seconds
+//! between the times, and the same difference for the nanoseconds. A division by 10^9 is a shift and
+//! a product with a reciprocal that is exact for the operands.
 
-use wireloom_ir::Value;
+use std::any::Any;
+use std::sync::Arc;
+
 use wireloom_isa::raw::tile::Op as Do;
-use wireloom_offloads::Config;
+use wireloom_offloads::kinds::meter::{self, Used};
+use wireloom_offloads::{Config, Instance};
 
-use super::super::code::{Code, NOTHING, Operand, Register};
-use super::super::frame;
-use super::super::layout::Place;
-use super::super::layout::meters::{CBS, CIR, LAST, OTHER, OTHER_SIZE, PIR};
-use super::super::lower::Lower;
-use super::super::words::Words;
+use super::{Call, KindOnTiles, Placed, Unsupported};
+use crate::code::{Code, NOTHING, Operand, Register};
+use crate::frame;
+use crate::layout::Memory;
+use crate::lower::Lower;
+use crate::words::Words;
+
+/// Bytes of a meter.
+const STRIDE: u32 = 64;
+
+// Bytes of a meter before its parts.
+const COMMITTED: u32 = 0;
+const OTHER: u32 = 8;
+const LAST: u32 = 16;
+const CIR: u32 = 32;
+const CBS: u32 = 40;
+const PIR: u32 = 48;
+const OTHER_SIZE: u32 = 56;
 
 /// 10^9 is 2^9 times this.
 const ODD: u128 = 1_953_125;
@@ -26,26 +48,89 @@ const SECOND: u32 = 1_000_000_000;
 const RED: Operand = Operand::Number(2);
 const YELLOW: Operand = Operand::Number(1);
 
-/// Marks a packet: `args` are the meter, its bytes and, of `color_aware`, its colour.
-pub fn mark(lower: &mut Lower<'_>, place: Place, config: &Config, args: &[Value]) -> Words {
-    let Place::Elements { base, stride, size } = place else { unreachable!("meters are elements") };
-    let has_two_rates = config.param("rates").low_u64() == 2;
-    let (index, bytes) = (lower.word(args[0]), lower.word(args[1]));
-    let color = args.get(2).map_or(NOTHING, |color| lower.word(*color));
-    let result = lower.code.fresh(RED);
-    let done = lower.code.label();
-    if let Some(meter) = lower.inside(base, stride, size, index, &done) {
-        let now = lower.load(frame::ARRIVAL, 2);
-        let code = &mut lower.code;
-        let marked = if has_two_rates {
-            two_rates(code, meter, &now, bytes, color)
-        } else {
-            single_rate(code, meter, &now, bytes, color)
-        };
-        code.copy(result, marked);
+pub struct Meter;
+
+impl KindOnTiles for Meter {
+    fn name(&self) -> &'static str {
+        "meter"
     }
-    lower.code.place(&done);
-    vec![result.into()]
+
+    fn place(
+        &self,
+        config: &Config,
+        instance: &dyn Instance,
+        memory: &mut Memory,
+    ) -> Result<Arc<dyn Placed>, String> {
+        let any: &dyn Any = instance;
+        let meter = any.downcast_ref::<meter::Meter>().ok_or("it has no meters")?;
+        let size = meter.size() as u32;
+        let base = memory.take(u64::from(STRIDE) * u64::from(size))?;
+        let image = (0..u64::from(size)).flat_map(|index| {
+            let (used, rates) = (meter.used(index), meter.rates(index));
+            let other = if has_two_rates(config) { rates.pbs } else { rates.ebs };
+            let Used { committed, other: missing, last_ns } = used;
+            let longs = [committed, missing, last_ns, 0, rates.cir, rates.cbs, rates.pir, other];
+            longs.into_iter().flat_map(|long| [long as u32, (long >> 32) as u32])
+        });
+        memory.images.push((base, image.collect()));
+        Ok(Arc::new(Meters { base, size }))
+    }
+}
+
+#[derive(Debug)]
+struct Meters {
+    base: u32,
+    size: u32,
+}
+
+impl Placed for Meters {
+    /// The arguments are the meter, the bytes of the packet and, for `color_aware`, its colour.
+    fn call(&self, lower: &mut Lower<'_>, call: &Call<'_>) -> Result<Option<Words>, Unsupported> {
+        let (Self { base, size }, args) = (self, call.args);
+        let color = match call.method.name {
+            "color" => NOTHING,
+            "color_aware" => lower.word(args[2]),
+            _ => return Err(Unsupported),
+        };
+        let (index, bytes) = (lower.word(args[0]), lower.word(args[1]));
+        let result = lower.code.fresh(RED);
+        let done = lower.code.label();
+        if let Some(meter) = lower.inside(*base, STRIDE, *size, index, &done) {
+            let now = lower.load(frame::ARRIVAL, 2);
+            let code = &mut lower.code;
+            let marked = if has_two_rates(call.config) {
+                two_rates(code, meter, &now, bytes, color)
+            } else {
+                single_rate(code, meter, &now, bytes, color)
+            };
+            code.copy(result, marked);
+        }
+        lower.code.place(&done);
+        Ok(Some(vec![result.into()]))
+    }
+
+    fn read_back(
+        &self,
+        _config: &Config,
+        instance: &mut dyn Instance,
+        word: &mut dyn FnMut(u32) -> u32,
+    ) {
+        let any: &mut dyn Any = instance;
+        let Some(meter) = any.downcast_mut::<meter::Meter>() else { return };
+        for index in 0..self.size {
+            let at = self.base + STRIDE * index;
+            let mut long = |at: u32| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+            let committed = long(at + COMMITTED);
+            let (other, last_ns) = (long(at + OTHER), long(at + LAST));
+            // No more tokens are missing than a bucket holds.
+            let _ = meter.set_used(index.into(), Used { committed, other, last_ns });
+        }
+    }
+}
+
+/// Returns whether packets are marked by RFC 2698 rather than RFC 2697.
+fn has_two_rates(config: &Config) -> bool {
+    config.param("rates").low_u64() == 2
 }
 
 fn read(code: &mut Code, meter: Register, at: u32) -> Words {
@@ -161,7 +246,7 @@ fn single_rate(
     color: Operand,
 ) -> Operand {
     let tokens = Interval::of(code, meter, now).tokens(code, meter, CIR);
-    let (committed, other) = (read(code, meter, 0), read(code, meter, OTHER));
+    let (committed, other) = (read(code, meter, COMMITTED), read(code, meter, OTHER));
     let into = least(code, &tokens, &committed);
     let committed = code.difference(&committed, &into, 64);
     let rest = code.difference(&tokens, &into, 64);
@@ -171,7 +256,7 @@ fn single_rate(
     let was_green = code.is_zero(color);
     let is_green = code.two(Do::And, was_green, fits);
     let committed = choose(code, is_green, &more, &committed);
-    write(code, meter, 0, &committed);
+    write(code, meter, COMMITTED, &committed);
     let (more, fits) = with_packet(code, meter, OTHER_SIZE, &other, bytes);
     let was_red = code.is_at_least(&[color], 2);
     let is_no_other = code.two(Do::Or, was_red, is_green);
@@ -198,7 +283,7 @@ fn two_rates(
         let into = least(code, &tokens, &missing);
         code.difference(&missing, &into, 64)
     };
-    let committed = left(code, CIR, 0);
+    let committed = left(code, CIR, COMMITTED);
     let other = left(code, PIR, OTHER);
     let (more, fits) = with_packet(code, meter, OTHER_SIZE, &other, bytes);
     let was_red = code.is_at_least(&[color], 2);
@@ -211,7 +296,7 @@ fn two_rates(
     let is_green = code.two(Do::And, was_green, fits);
     let is_green = code.two(Do::And, is_green, is_in_peak);
     let committed = choose(code, is_green, &more, &committed);
-    write(code, meter, 0, &committed);
+    write(code, meter, COMMITTED, &committed);
     let marked = code.choose(is_green, NOTHING, YELLOW);
     code.choose(is_in_peak, marked, RED)
 }
