@@ -62,6 +62,38 @@ impl Random {
     }
 }
 
+/// The contents of memory after a program was placed: addresses and words, by address.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Contents(Vec<(u32, Vec<u32>)>);
+
+impl Contents {
+    /// Sorts images and checks that they do not overlap.
+    pub fn new(mut images: Vec<(u32, Vec<u32>)>) -> Self {
+        images.retain(|(_, words)| !words.is_empty());
+        images.sort();
+        for pair in images.windows(2) {
+            let end = pair[0].0 + 4 * pair[0].1.len() as u32;
+            assert!(end <= pair[1].0, "{:#x} is written twice", pair[1].0);
+        }
+        Self(images)
+    }
+
+    /// Returns the word at an address. Words without contents are 0.
+    pub fn word(&self, at: u32) -> u32 {
+        let after = self.0.partition_point(|(base, _)| *base <= at);
+        let Some((base, words)) = after.checked_sub(1).map(|image| &self.0[image]) else {
+            return 0;
+        };
+        words.get(((at - base) / 4) as usize).copied().unwrap_or(0)
+    }
+
+    /// Returns the first address with contents, and the address after the last one.
+    pub fn ends(&self) -> Option<(u32, u32)> {
+        let (first, (last, words)) = (self.0.first()?, self.0.last()?);
+        Some((first.0, last + 4 * words.len() as u32))
+    }
+}
+
 /// A processor and its memory.
 #[derive(Clone, Debug, Default)]
 pub struct Processor {

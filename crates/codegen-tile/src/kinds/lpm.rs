@@ -175,17 +175,15 @@ fn key_width(config: &Config) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use wireloom_offloads::{Entry, EntryKey, Env};
 
     use super::*;
     use crate::layout::{Memories, value_at};
-    use crate::testing::Random;
+    use crate::testing::{Contents, Random};
 
     /// Returns the value that memory has for a key.
-    fn found(routes: &Routes, words: &BTreeMap<u32, u32>, key: &Bits, width: u32) -> Bits {
-        let mut word = |at: u32| words.get(&(at & !3)).copied().unwrap_or(0);
+    fn found(routes: &Routes, contents: &Contents, key: &Bits, width: u32) -> Bits {
+        let mut word = |at: u32| contents.word(at);
         let bit = |at: u32| u32::from(key.bit(key.width() - 1 - at));
         // Bits of the key from the most significant one on, with zeros after them.
         let part = |from: u32, count: u32| {
@@ -236,16 +234,13 @@ mod tests {
                 Memory::new(Memories { first: 64, end: 64 + bytes, tiles: 1, has_rest: false });
             let routes = routes(&config, instance.as_ref(), &mut memory).expect("a large memory");
             assert_eq!(matches!(routes.search, Search::Direct { .. }), bytes > 1 << 24);
-            let mut words = BTreeMap::new();
-            for (base, image) in &memory.images {
-                words.extend((*base..).step_by(4).zip(image.iter().copied()));
-            }
+            let contents = Contents::new(memory.images);
             for _ in 0..200 {
                 let flipped = Bits::new(width, 1).shl(random.below(width.into()) as u32);
                 let key = random.one_of(&keys).xor(&flipped);
                 let mut env = Env { packet: None, now_ns: 0, sequence: 0 };
                 let wanted = instance.call(0, std::slice::from_ref(&key), &mut env);
-                assert_eq!(found(&routes, &words, &key, value), wanted, "{seed}: {key:?}");
+                assert_eq!(found(&routes, &contents, &key, value), wanted, "{seed}: {key:?}");
             }
         }
     }
