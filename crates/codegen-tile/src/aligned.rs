@@ -1,18 +1,18 @@
-//! What is known of values modulo 4 when a program is compiled.
+//! Finds values that are the same modulo 4 for all packets.
 //!
-//! Headers begin at bytes that are known when the program runs, such as 14, 18 or 22 behind a link
-//! header with tags. Modulo 4 these are the same, so fields of such headers are read in words.
+//! Offsets of headers are known at run time only: a header begins at byte 14, 18 or 22 after a link
+//! header with tags. These offsets are equal modulo 4, so fields of the header are read in words.
 
 use wireloom_codegen::steps::ops;
 use wireloom_ir::{BinaryOp, Engine, Op, OpKind, Step, Value};
 
-/// The most operations from a value back that are looked at.
+/// The maximum number of operations through which a value is traced back.
 const DEPTH: u32 = 8;
 
-/// What is known of a value modulo 4.
+/// A value modulo 4 over all packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Low {
-    /// Nothing has been written yet.
+    /// No packet has written the value.
     None,
     Known(u32),
     Any,
@@ -36,14 +36,15 @@ impl Low {
     }
 }
 
-/// What is known of the context of an engine modulo 4.
+/// The context variables of an engine modulo 4.
 #[derive(Clone, Debug)]
 pub struct Aligned {
     context: Vec<Low>,
 }
 
 impl Aligned {
-    /// Finds it out; `begins` are the variables that are what they were before the engine began.
+    /// Analyses an engine. `begins` says whether a variable may have a value from before the engine
+    /// began.
     pub fn of(engine: &Engine, begins: impl Fn(usize) -> bool) -> Self {
         let begin = |at| if begins(at) { Low::Any } else { Low::None };
         let mut aligned = Self { context: (0..engine.context.len()).map(begin).collect() };
@@ -64,7 +65,7 @@ impl Aligned {
         }
     }
 
-    /// A value modulo 4, if that is the same for all packets.
+    /// Returns a value modulo 4 if it is the same for all packets.
     pub fn value(&self, step: &Step, ops: &[&Op], value: Value) -> Option<u32> {
         match self.low(step, ops, value, DEPTH) {
             Low::Known(low) => Some(low),

@@ -1,5 +1,5 @@
-//! Gives values registers: linear scan over the lines of a step. Values that find none are in the
-//! frame, and lines load and store them.
+//! Register allocation by linear scan over the lines of a step. Spilled values are in the frame;
+//! the lines that use them load and store them.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -10,9 +10,9 @@ use wireloom_isa::raw::tile::{Op, Slot};
 use super::code::{Code, FRAME, Instruction, Leaves, Line, Register, SCRATCH};
 use super::frame::STATE;
 
-/// Registers that routines change.
+/// The registers that routines change.
 const LOWER: std::ops::RangeInclusive<u8> = 2..=7;
-/// Registers that routines leave.
+/// The registers that routines preserve.
 const UPPER: std::ops::RangeInclusive<u8> = 10..=23;
 
 #[derive(Clone, Copy, Debug)]
@@ -20,22 +20,22 @@ struct Interval {
     value: u32,
     first: usize,
     last: usize,
-    /// A routine is called meanwhile, or prepared.
+    /// Whether a routine is called or prepared within the interval.
     meets_call: bool,
-    /// An engine is called meanwhile.
+    /// Whether an engine is called within the interval.
     meets_engine: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Register(u8),
-    /// A word of the frame's part for values.
+    /// The number of a spill slot in the frame.
     Slot(u32),
-    /// The word of the context that it was loaded from, which does not change.
+    /// The offset of the context word from which the value was loaded, which does not change.
     Home(i32),
 }
 
-/// The loads and stores that values without a register add to lines that do not stand apart.
+/// Returns the numbers of loads and stores that spilled values add to frequently executed lines.
 pub fn moves(code: &Code) -> (u64, u64) {
     let (places, _) = places(&intervals(code), &homes(code), &taken(code));
     let is_away = |register: &Register| matches!(register, Register::Value(value) if !matches!(places[value], Place::Register(_)));
@@ -48,8 +48,8 @@ pub fn moves(code: &Code) -> (u64, u64) {
     (loads, stores)
 }
 
-/// Writes a step. `spills` is the offset in the frame from which values can be; also returns the
-/// words that they take.
+/// Returns the text of a step and the number of its spill slots. `spills` is the offset of the
+/// first slot in the frame.
 pub fn write(code: &Code, spills: u32) -> (String, u32) {
     let intervals = intervals(code);
     let (places, slots) = places(&intervals, &homes(code), &taken(code));
@@ -91,11 +91,11 @@ fn intervals(code: &Code) -> Vec<Interval> {
     intervals
 }
 
-/// The values that one line loads from the context, of words that no line changes: if they get no
-/// register they need no other place either.
+/// Returns the values that a single line loads from a context word that no line changes, with the
+/// offset of that word. If they are spilled, they need no slot.
 fn homes(code: &Code) -> HashMap<u32, i32> {
     let (mut loads, mut changes) = (HashMap::new(), HashSet::new());
-    // A called engine changes a context of its own.
+    // A called engine changes words of the frame, such as its reply.
     if code.calls.iter().any(|call| call.leaves == Leaves::None) {
         return loads;
     }
@@ -118,8 +118,8 @@ fn homes(code: &Code) -> HashMap<u32, i32> {
     loads
 }
 
-/// The registers that a value cannot have because of what stands between a line that gives one of
-/// them a word, for a routine or a called engine, and the jump there.
+/// Returns the registers that each value cannot have, because the value is used between a line that
+/// sets such a register for a routine or a called engine, and the jump there.
 fn taken(code: &Code) -> HashMap<u32, HashSet<u8>> {
     let mut taken: HashMap<u32, HashSet<u8>> = HashMap::new();
     let mut given: HashSet<u8> = HashSet::new();
@@ -169,7 +169,7 @@ fn places(
         let is_free = |register: &u8| active.iter().all(|(_, taken)| taken != register);
         let free = LOWER.chain(UPPER).filter(|register| allows(*register)).find(is_free);
         let register = free.or_else(|| {
-            // Among those that could make room, the one that is needed last does.
+            // Spill the value whose interval ends last among the values with a suitable register.
             let candidates =
                 active.iter().enumerate().filter(|(_, (_, register))| allows(*register));
             let (at, (other, _)) = candidates.max_by_key(|(_, (other, _))| other.last)?;
@@ -188,7 +188,7 @@ fn places(
         }
     }
     in_memory.sort_by_key(|interval| (interval.first, interval.value));
-    // The line to which each word of the frame is taken.
+    // The last line of the interval that uses each slot.
     let mut taken: Vec<usize> = Vec::new();
     for interval in in_memory {
         if let Some(home) = homes.get(&interval.value) {
@@ -240,7 +240,7 @@ fn write_one(
         }
         *field = Some(scratch);
     }
-    // A register that is read and written is one.
+    // A register that is read and written has one place.
     let [rs, rt, rd] = fields;
     write_plain(text, &Instruction { rs, rt, rd, ..instruction.clone() }, &place);
     if let Some((scratch, offset)) = stored {

@@ -1,22 +1,22 @@
 //! Instructions of a tile before their values have registers.
 //!
-//! A step is one list of lines. Its branches go forward only, so a value is needed from its first
-//! line to its last one, whatever way is taken (`allocate`).
+//! A step is one list of lines. All branches go forward, so the live range of a value extends from
+//! the first line that uses it to the last one on all paths (`allocate`).
 
 use wireloom_isa::raw::tile::{Op, Slot};
 
-/// A register: one of the machine, or one that is found later.
+/// A register of the machine, or a value that gets a register later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Register {
-    /// Of the machine.
+    /// The number of a machine register.
     Machine(u8),
-    /// A value.
+    /// The number of a value.
     Value(u32),
 }
 
-/// Always 0.
+/// The register that is always 0.
 pub const ZERO: Register = Register::Machine(0);
-/// The first two results of routines.
+/// The results of routines.
 pub const RESULTS: [Register; 2] = [Register::Machine(2), Register::Machine(3)];
 /// The arguments of routines.
 pub const ARGUMENTS: [Register; 4] =
@@ -25,12 +25,12 @@ pub const ARGUMENTS: [Register; 4] =
 pub const FRONT: Register = Register::Machine(28);
 /// The address of the frame.
 pub const FRAME: Register = Register::Machine(29);
-/// The bytes of the window.
+/// The number of bytes of the window.
 pub const WINDOW: Register = Register::Machine(30);
-/// Where a routine returns to.
+/// The return address of a routine.
 pub const RETURN: Register = Register::Machine(31);
-/// Registers that no value is given: lines with values in memory use them, and the routine `fetch`
-/// its first two.
+/// Registers that no value gets. Lines with spilled values use them, and the routine `fetch` uses
+/// the first two.
 pub const SCRATCH: [u8; 3] = [1, 9, 8];
 
 /// A word of a value.
@@ -51,7 +51,7 @@ impl From<Register> for Operand {
     }
 }
 
-/// An instruction: its registers by the fields of the instruction's word.
+/// An instruction, with its registers by the fields of the instruction word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
     pub op: Op,
@@ -67,7 +67,7 @@ impl Instruction {
         Self { op, rd: None, rs: None, rt: None, immediate: 0, label: String::new() }
     }
 
-    /// The register that it writes.
+    /// Returns the register that it writes.
     pub fn written(&self) -> Option<Register> {
         match self.op.row().writes {
             Some(Slot::Rd | Slot::Clz) => self.rd,
@@ -76,7 +76,8 @@ impl Instruction {
         }
     }
 
-    /// The registers that it reads. A conditional move leaves its result as it was, so it reads it.
+    /// Returns the registers that it reads. A conditional move may keep its result, so it reads
+    /// that register too.
     pub fn read(&self) -> [Option<Register>; 3] {
         let row = self.op.row();
         let rt = self.rt.filter(|_| row.writes != Some(Slot::Rt));
@@ -85,16 +86,16 @@ impl Instruction {
     }
 }
 
-/// What a call leaves of the registers.
+/// The registers that a call preserves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaves {
-    /// Those from 10 to 23: a routine.
+    /// Registers 10 to 23, for a routine.
     Upper,
-    /// None: a called engine.
+    /// No registers, for a called engine.
     None,
 }
 
-/// From the line that prepares a call to that which takes its results.
+/// The lines of a call, from the first one that prepares it to the last one that takes a result.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     pub first: usize,
@@ -103,41 +104,40 @@ pub struct Call {
     pub leaves: Leaves,
 }
 
-/// A line.
+/// A line of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
     Instruction(Instruction),
     Label(String),
     Comment(String),
-    /// An instruction whose result nothing needs.
+    /// A removed instruction, whose result nothing uses.
     Unused,
 }
 
 /// The lines of a step.
 #[derive(Clone, Debug, Default)]
 pub struct Code {
-    /// Each with whether it stands apart, after the others, because it is seldom executed.
+    /// The lines, each with a flag that is set for rarely executed lines, which follow all others.
     pub lines: Vec<(Line, bool)>,
     pub calls: Vec<Call>,
     /// The routines that are called.
     pub routines: Vec<&'static str>,
-    /// The label that all others begin with.
+    /// The prefix of all labels.
     prefix: String,
     labels: u32,
-    /// What is known of each value.
     values: Vec<Known>,
-    /// Whether lines are written that stand apart.
+    /// Whether new lines follow all others.
     pub is_apart: bool,
 }
 
-/// What is known of a value.
+/// Facts about a value.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    /// The line that defines it, if there is one only, so far.
+    /// The line that defines the value, if only one line does so far.
     line: Option<usize>,
-    /// The number of lines that define it.
+    /// The number of lines that define the value.
     lines: u32,
-    /// How many of its lowest bits can be 1.
+    /// The number of low bits that can be 1.
     bits: u32,
 }
 
@@ -176,26 +176,26 @@ impl Code {
         self.lines.push((Line::Instruction(instruction), self.is_apart));
     }
 
-    /// Writes lines that stand after the others.
+    /// Writes rarely executed lines, which follow all others.
     pub fn apart(&mut self, write: impl FnOnce(&mut Self)) {
         self.is_apart = true;
         write(self);
         self.is_apart = false;
     }
 
-    /// `rd = rs op rt`, into a register.
+    /// Writes `rd = rs op rt`.
     pub fn three(&mut self, op: Op, rd: Register, rs: Register, rt: Register) {
         let (rd, rs, rt) = (Some(rd), Some(rs), Some(rt));
         self.push(Instruction { rd, rs, rt, ..Instruction::new(op) });
     }
 
-    /// `rt = rs op constant`.
+    /// Writes `rt = rs op constant`.
     pub fn immediate(&mut self, op: Op, rt: Register, rs: Register, immediate: i32) {
         let (rt, rs) = (Some(rt), Some(rs));
         self.push(Instruction { rt, rs, immediate, ..Instruction::new(op) });
     }
 
-    /// A load or store at an address that a register and a constant make.
+    /// Writes a load or store at the sum of a register and a constant.
     pub fn memory(&mut self, op: Op, rt: Register, base: Register, immediate: i32) {
         let (rt, rs) = (Some(rt), Some(base));
         self.push(Instruction { rt, rs, immediate, ..Instruction::new(op) });
@@ -217,7 +217,7 @@ impl Code {
         }
     }
 
-    /// The word in a register.
+    /// Returns a register with the word.
     pub fn in_register(&mut self, word: impl Into<Operand>) -> Register {
         match word.into() {
             Operand::In(register) => register,
@@ -238,14 +238,14 @@ impl Code {
         }
     }
 
-    /// A register of its own with the word, to be changed.
+    /// Returns a new register with the word, which may be changed.
     pub fn fresh(&mut self, word: impl Into<Operand>) -> Register {
         let register = self.register();
         self.copy(register, word);
         register
     }
 
-    /// How many of the lowest bits of a register can be 1.
+    /// Returns the number of low bits of a register that can be 1.
     pub fn bits(&self, register: Register) -> u32 {
         match register {
             ZERO => 0,
@@ -269,7 +269,7 @@ impl Code {
             Op::Or | Op::Xor => rs.max(rt),
             Op::Srl => rt.saturating_sub(amount),
             Op::Sll => (rt + amount).min(32),
-            // A copy.
+            // This is a copy.
             Op::Addu if instruction.rt == Some(ZERO) => rs,
             Op::Addu => (rs.max(rt) + 1).min(32),
             Op::Addiu if instruction.rs == Some(ZERO) && instruction.immediate >= 0 => constant,
@@ -279,7 +279,7 @@ impl Code {
         }
     }
 
-    /// The instruction that defines a value, if there is one only.
+    /// Returns the instruction that defines a value, if there is exactly one.
     fn definition(&self, register: Register) -> Option<&Instruction> {
         let Register::Value(value) = register else { return None };
         match &self.lines[self.values[value as usize].line?].0 {
@@ -288,13 +288,13 @@ impl Code {
         }
     }
 
-    /// Whether a register is what it was when the only line that defines it was executed.
+    /// Whether a register keeps its content once it is defined.
     fn is_steady(&self, register: Register) -> bool {
         register == ZERO || self.definition(register).is_some()
     }
 
-    /// Branches if two registers are equal (`Beq`) or differ (`Bne`). If only the
-    /// branch uses a comparison, the two become one instruction.
+    /// Branches if two registers are equal (`Beq`) or differ (`Bne`). Uses the operands of a
+    /// comparison instead of its result, so that the comparison can be removed.
     pub fn branch(&mut self, op: Op, a: Register, b: Register, label: &str) {
         let (mut op, mut a, mut b) = (op, a, b);
         while b == ZERO
@@ -330,7 +330,7 @@ impl Code {
         self.push(Instruction { rs: Some(register), ..Instruction::new(Op::Jr) });
     }
 
-    /// A register and a constant that make the address of an offset from a base.
+    /// Returns a register and a constant whose sum is the address of an offset from a base.
     pub fn address(&mut self, offset: Operand, base: u32) -> (Register, i32) {
         let lower = i32::from(base as i16);
         let upper = base.wrapping_sub(lower as u32);
@@ -351,14 +351,14 @@ impl Code {
         self.memory(Op::Sw, word, base, offset);
     }
 
-    /// Calls a routine with arguments; returns as many of its results.
+    /// Calls a routine. Returns its first `results` results.
     pub fn call(
         &mut self,
         routine: &'static str,
         arguments: &[Operand],
         results: usize,
     ) -> Vec<Operand> {
-        // Constants that need a register of their own must not be made in between.
+        // No constants that need a new register may be created between the copies.
         let first = self.lines.len();
         for (to, argument) in ARGUMENTS.into_iter().zip(arguments) {
             self.copy(to, *argument);
@@ -372,14 +372,14 @@ impl Code {
         results
     }
 
-    /// Calls an engine, which leaves no register.
+    /// Calls an engine, which preserves no registers.
     pub fn call_engine(&mut self, label: &str) {
         let at = self.lines.len();
         self.push(Instruction { label: label.to_owned(), ..Instruction::new(Op::Jal) });
         self.calls.push(Call { first: at, at, last: at, leaves: Leaves::None });
     }
 
-    /// Takes out the instructions whose results nothing needs.
+    /// Removes the instructions whose results nothing uses.
     pub fn clean(&mut self) {
         loop {
             let mut needed = vec![false; self.values.len()];
@@ -408,7 +408,7 @@ impl Code {
         }
     }
 
-    /// Notes that a routine is needed.
+    /// Records that the code needs a routine.
     pub fn needs(&mut self, routine: &'static str) {
         if !self.routines.contains(&routine) {
             self.routines.push(routine);

@@ -1,7 +1,7 @@
-//! How a packet leaves a step: to another one, out of the tile, or with a reason.
+//! The exits of a step: to another step, out of the tile, or with a reason.
 //!
-//! A side word says what becomes of a packet: the way in bits 31 and 30, whether it is the last one
-//! of its thread in bit 29, and for a reason its set in bits 28 to 16 and its value in bits 15 to 0.
+//! A side word is the verdict on a packet. Bits 31 and 30 are the way, bit 29 marks the last packet
+//! of a thread, bits 28 to 16 are the set of the reason, and bits 15 to 0 its value.
 
 use wireloom_ir::{Exit, MAX_BACKWARD_JUMPS};
 use wireloom_isa::raw::tile::Op as Do;
@@ -9,48 +9,48 @@ use wireloom_isa::raw::tile::Op as Do;
 use super::code::{ARGUMENTS, FRAME, NOTHING, Operand, RETURN, ZERO};
 use super::lower::Lower;
 
-/// The set in the side word of a packet that was dropped because it jumped back too often.
+/// The set in the side word of a packet that was dropped after too many jumps back.
 pub const RUNAWAY: u32 = 0x1fff;
 
-/// The upper half of a message's first word to a later tile: its lower 12 bits are the step to go
-/// on with, the lower half the packet's length. No side word has these upper bits.
+/// The upper half of the first word of a message to a later tile. Its lower 12 bits are the next
+/// step; the lower half of the word is the packet's length. No side word has these upper bits.
 pub const STEP: u32 = 0xf000;
-/// The most steps of an engine that several tiles execute: the last number is that of [`IDLE`].
+/// The maximum number of steps of an engine on several tiles. [`IDLE`] uses the last number.
 pub const STEPS: usize = 0xfff;
 /// A message without a packet.
 pub const IDLE: u32 = u32::MAX;
 
-/// What becomes of a packet.
+/// The verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// It is sent to a port.
+    /// The packet is sent to a port.
     Port,
-    /// It goes to the control processor.
+    /// The packet goes to the control processor.
     Core,
-    /// It is dropped.
+    /// The packet is dropped.
     Drop,
-    /// It ends without a trace.
+    /// The thread ends without sending, dropping or reporting a packet.
     Done,
 }
 
-/// The bit of the last side word of a thread.
+/// The bit that marks the last side word of a thread.
 pub const LAST: u32 = 1 << 29;
 impl Way {
     const ALL: [Self; 4] = [Self::Port, Self::Core, Self::Drop, Self::Done];
 
-    /// The way of a side word.
+    /// Returns the way of a side word.
     pub fn of(side: u32) -> Self {
         Self::ALL[(side >> 30) as usize]
     }
 
-    /// Set and value of the reason of a side word.
+    /// Returns the set and the value of the reason in a side word.
     pub fn reason(side: u32) -> (u32, u16) {
         (side >> 16 & RUNAWAY, side as u16)
     }
 }
 
 impl Lower<'_> {
-    /// Leaves the step.
+    /// Writes an exit.
     pub fn exit(&mut self, exit: &Exit) {
         if !matches!(exit, Exit::Next(_) | Exit::Emit(_) | Exit::Reply(_)) {
             self.over();
@@ -85,7 +85,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Goes on with a step. If it belongs to another stage, another tile executes it.
+    /// Continues with a step. Another tile executes the step if it belongs to another stage.
     fn go_on(&mut self, to: usize) {
         if self.stages.is_some_and(|stages| stages.of[to] != stages.of[self.number]) {
             self.code.copy(ARGUMENTS[0], Operand::Number(STEP | to as u32));
@@ -102,14 +102,14 @@ impl Lower<'_> {
         self.code.jump_to(RETURN);
     }
 
-    /// Puts the side word where the routines of the runtime take it.
+    /// Puts the side word into the register from which the runtime sends it.
     fn side(&mut self, way: Way, set: u32, reason: Operand, is_last: bool) {
         let word = (way as u32) << 30 | if is_last { LAST } else { 0 } | set << 16;
         let word = self.code.two(Do::Or, reason, Operand::Number(word));
         self.code.copy(ARGUMENTS[0], word);
     }
 
-    /// Counts a jump to this step or one before it, and ends the thread if there were too many.
+    /// Counts a jump to this step or an earlier one, and ends the thread after too many.
     fn count_back(&mut self, to: usize) {
         if to > self.number {
             return;

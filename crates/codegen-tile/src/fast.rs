@@ -1,17 +1,16 @@
-//! The fast way through a step: the one on which no packet is dropped or given to the control
-//! processor.
+//! The fast way through a step, on which no packet is dropped or sent to the control processor.
 //!
 //! ```text
-//! step:     conditions, each with a branch to `step_all` where it is not as on the fast way
-//!           what has effects
+//! step:     conditions, each with a branch to `step_all` unless it is as on the fast way
+//!           operations with effects
 //! step_all: the whole step again
 //! ```
 //!
-//! The step IR has no branches: a packet that is dropped goes through all of a step, whose
-//! operations have guards, and its end has an exit for each reason. [`exits`](wireloom_compile::analysis::conditions::exits) says what the guards
-//! and conditions are if none of those exits is taken. [`ordered`] puts operations with effects
-//! after those that do not depend on them, so that most conditions are known before anything
-//! happens that could not be done again.
+//! Step IR has no branches. A dropped packet passes through all guarded operations of a step, which
+//! ends with an exit for each reason. [`exits`](wireloom_compile::analysis::conditions::exits) says
+//! which values guards and conditions have if none of these exits is taken. [`ordered`] moves operations with effects
+//! after the operations that do not depend on them. So most conditions are known before the first
+//! effect, which cannot be repeated.
 
 use std::collections::{HashMap, HashSet};
 
@@ -43,7 +42,7 @@ pub fn implied(
     results().filter(is_implied).collect()
 }
 
-/// What an operation does besides its result.
+/// Whether an operation does more than compute its result.
 fn has_effect(engine: &Engine, op: &Op) -> bool {
     let OpKind::Call { offload, method, .. } = &op.kind else { return op.kind.has_effect() };
     match &engine.offloads[offload.index()].target {
@@ -68,14 +67,15 @@ fn depends(engine: &Engine, op: &Op, effect: &Op) -> bool {
     reads(&op.kind).is_some_and(|read| changed.iter().any(|change| change.covers(read)))
 }
 
-/// The operands of an operation, with its guard.
+/// Returns the operands of an operation, including its guard.
 fn operands(op: &Op) -> Vec<Value> {
     let mut values = op.kind.operands();
     values.extend(op.guard);
     values
 }
 
-/// The operations with those first that depend on no effect, and the number of these.
+/// Returns the operations in a new order, in which the operations that depend on no effect come
+/// first, and the number of these.
 pub fn ordered<'a>(engine: &Engine, ops: &[&'a Op]) -> (Vec<&'a Op>, usize) {
     let (mut early, mut late): (Vec<&Op>, Vec<&Op>) = (Vec::new(), Vec::new());
     let mut late_values: HashSet<Value> = HashSet::new();
@@ -90,7 +90,7 @@ pub fn ordered<'a>(engine: &Engine, ops: &[&'a Op]) -> (Vec<&'a Op>, usize) {
             early.push(op);
         }
     }
-    // Loads come first: their words take cycles to be there.
+    // Loads come first, since their results arrive some cycles later.
     let is_load =
         |op: &&&Op| matches!(op.kind, OpKind::ReadContext(_) | OpKind::ReadMeta(Meta::Length));
     let (loads, others): (Vec<&Op>, Vec<&Op>) = early.iter().partition(|op| is_load(op));

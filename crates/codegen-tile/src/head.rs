@@ -1,15 +1,15 @@
-//! How far into a packet the steps of an engine can reach: the head that tiles need where the rest of a
-//! packet stays outside of them.
+//! Finds how far into a packet the steps of an engine can reach. This is the head that tiles need
+//! if the tails of packets stay outside.
 //!
 //! ```text
 //! u16 l3 = tagged ? 18 : 14;       l3 <= 18
-//! packet.pop(4);                   4 bytes of the front are gone
-//! Ipv4 ip @ l3; ip.dst             reads up to byte 4 + 18 + 20 of the packet that came
+//! packet.pop(4);                   removes 4 bytes at the front
+//! Ipv4 ip @ l3; ip.dst             reads up to byte 4 + 18 + 20 of the packet on arrival
 //! ```
 //!
-//! The header window of a packet that comes has 128 bytes, and only insertions lengthen it. So steps reach no
-//! later byte but by offloads that take an offset in the packet: those are refused if that may lie
-//! behind the head.
+//! The header window of an arriving packet has 128 bytes, and only insertions make it longer. So
+//! only offloads that take an offset in the packet reach later bytes. They are refused if the
+//! offset may lie past the longest head.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -22,23 +22,23 @@ use wireloom_offloads::registry::{self, Extent};
 
 use super::frame::ALIGN;
 
-/// The most words of a head: those of the window, with the bytes that align.
+/// The maximum number of words of a head: the window and the padding before it.
 pub const MOST: u32 = (ALIGN + WINDOW as u32).div_ceil(4);
 
-/// The bytes of the packet that a head of so many words has.
+/// Returns the bytes of the packet in a head of `words` words.
 pub const fn bytes(words: u32) -> u32 {
     4 * words - ALIGN
 }
 
-/// Rounds after which a variable that still grows may have any value of its width.
+/// The number of rounds after which a variable that still grows is assumed to have any value.
 const ROUNDS: usize = 8;
-/// Operations from a value back that are looked at.
+/// The maximum number of operations through which a value is traced back.
 const DEPTH: u32 = 64;
 
-/// The least words of a head with all bytes that the steps of a program touch.
+/// Returns the words of the shortest head with all bytes that the steps of a program access.
 ///
 /// # Errors
-/// Offloads that may touch bytes behind the longest head.
+/// The refusals of offloads that may access bytes past the longest head.
 pub fn words(program: &Program) -> Result<u32, Vec<Refused>> {
     let engine = &program.engines[program.main.index()];
     let context = context(engine);
@@ -68,7 +68,7 @@ pub fn words(program: &Program) -> Result<u32, Vec<Refused>> {
     if refused.is_empty() { Ok((ALIGN + reach as u32).div_ceil(4).max(1)) } else { Err(refused) }
 }
 
-/// A step that sends a packet and goes on, if there is one.
+/// Returns a step that continues after sending a packet, if there is one.
 pub fn sends_twice(program: &Program) -> Option<&str> {
     let steps = &program.engines[program.main.index()].steps;
     let is_emit = |op: &Op| matches!(op.kind, OpKind::Exit(Exit::Emit(_)));
@@ -90,7 +90,8 @@ fn refuse(engine: &Engine, step: &Step, op: &Op, why: &str) -> Refused {
     Refused { offload, step: Some(step.name.clone()), message }
 }
 
-/// The byte after the last one of the window that an operation touches, from the packet's front.
+/// Returns the offset from the packet's front after the last byte of the window that an operation
+/// accesses.
 fn window_end(values: &Values<'_>, op: &Op) -> Option<u64> {
     let field = |base: Value, bit: u32, width: u32| {
         values.most_if(base, op.guard).saturating_add(u64::from((bit + width).div_ceil(8)))
@@ -110,9 +111,9 @@ fn window_end(values: &Values<'_>, op: &Op) -> Option<u64> {
     }
 }
 
-/// The byte after the last one that an offload touches, if it touches any.
+/// Returns the offset after the last byte that a call of an offload accesses, if it accesses any.
 fn offload_end(engine: &Engine, values: &Values<'_>, op: &Op) -> Result<Option<u64>, &'static str> {
-    // Called engines have no packet, and what is evaluated reads none.
+    // Called engines have no packet, and `Evaluate` reads none.
     let OpKind::Call { offload, method, args } = &op.kind else { return Ok(None) };
     let OffloadTarget::Kind(config) = &engine.offloads[offload.index()].target else {
         return Ok(None);
@@ -131,7 +132,7 @@ fn offload_end(engine: &Engine, values: &Values<'_>, op: &Op) -> Result<Option<u
     }
 }
 
-/// The most bytes that an operation takes away in front of others.
+/// Returns the maximum number of bytes that an operation removes before other bytes.
 fn removed(values: &Values<'_>, op: &Op) -> u64 {
     match &op.kind {
         OpKind::Remove { count, .. } => values.most_if(*count, op.guard),
@@ -139,7 +140,7 @@ fn removed(values: &Values<'_>, op: &Op) -> u64 {
     }
 }
 
-/// The largest value of each variable of the context.
+/// Returns the largest value of each context variable.
 fn context(engine: &Engine) -> Vec<u64> {
     let mut all = vec![0; engine.context.len()];
     for round in 0.. {
@@ -164,9 +165,9 @@ fn context(engine: &Engine) -> Vec<u64> {
     all
 }
 
-/// The most bytes that are gone in front when a packet comes to each step.
+/// Returns, for each step, the maximum number of bytes that earlier steps removed at the front.
 fn gone(engine: &Engine, context: &[u64]) -> Vec<u64> {
-    // More cannot be told from all of the window.
+    // Larger numbers make no difference.
     const ALL: u64 = (WINDOW + HEADROOM) as u64;
     let own: Vec<u64> = engine
         .steps
@@ -191,7 +192,7 @@ fn gone(engine: &Engine, context: &[u64]) -> Vec<u64> {
     }
 }
 
-/// The largest number of a width.
+/// Returns the largest number of a width, at most 64 bits.
 fn mask(width: u32) -> u64 {
     u64::MAX.checked_shr(64u32.saturating_sub(width)).unwrap_or(0)
 }
@@ -216,8 +217,8 @@ impl<'a> Values<'a> {
         self.step.values[value.index()].width
     }
 
-    /// The largest that a value can be where a guard holds. A difference is not below 0 if the guard
-    /// says that it is none of the lesser and the greater.
+    /// Returns the largest number that a value can be if a guard holds. A difference does not wrap
+    /// around if the guard implies that its operands are ordered.
     fn most_if(&self, value: Value, guard: Option<Value>) -> u64 {
         let own = self.most(value, DEPTH);
         match (self.by.get(&value).map(|op| &op.kind), guard) {
@@ -233,7 +234,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Whether a condition says that a value is not above another.
+    /// Whether a condition implies that a value is at most another value.
     fn is_ordered(&self, condition: Value, low: Value, high: Value) -> bool {
         match self.by.get(&condition).map(|op| &op.kind) {
             Some(OpKind::Binary(BinaryOp::Ult | BinaryOp::Ule, a, b)) => {
@@ -246,7 +247,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The value of which another one is a copy, of another width perhaps.
+    /// Returns the value of which this one is a copy, possibly with another width.
     fn plain(&self, value: Value) -> Value {
         match self.by.get(&value).map(|op| &op.kind) {
             Some(OpKind::Extend(inner)) => self.plain(*inner),
@@ -259,7 +260,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The largest that a value can be.
+    /// Returns the largest number that a value can be.
     fn most(&self, value: Value, depth: u32) -> u64 {
         if let Some(known) = self.known.borrow().get(&value) {
             return *known;
@@ -288,14 +289,14 @@ impl<'a> Values<'a> {
             OpKind::Binary(binary, a, b) => self.both(*binary, *b, most(a), most(b)),
             _ => all,
         };
-        // What wraps around may be anything.
+        // A value that wraps around may be any number.
         let own = if own > all { all } else { own };
         self.known.borrow_mut().insert(value, own);
         own
     }
 
-    /// The largest that a result of two operands can be that are at most so large; above its width if
-    /// it may wrap around.
+    /// Returns the largest result of two operands whose largest values are `a` and `b`. A number
+    /// that exceeds the width means that the result may wrap around.
     fn both(&self, binary: BinaryOp, by: Value, a: u64, b: u64) -> u64 {
         let constant = |value| match self.by.get(&value).map(|op| &op.kind) {
             Some(OpKind::Const(bits)) => u32::try_from(bits.low_u64()).ok(),
@@ -305,7 +306,7 @@ impl<'a> Values<'a> {
             BinaryOp::Add => a.saturating_add(b),
             BinaryOp::Mul => a.saturating_mul(b),
             BinaryOp::And => a.min(b),
-            // All bits up to the highest of both.
+            // All bits up to the highest bit of both can be 1.
             BinaryOp::Or | BinaryOp::Xor => mask(64 - (a | b).leading_zeros()),
             BinaryOp::Shl => match constant(by) {
                 Some(by) if by <= a.leading_zeros() => a.checked_shl(by).unwrap_or(0),
@@ -317,9 +318,9 @@ impl<'a> Values<'a> {
             },
             BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Ult | BinaryOp::Ule => 1,
             BinaryOp::Urem => a,
-            // A quotient by 0 is all ones.
             BinaryOp::Umin => a.min(b),
             BinaryOp::Umax => a.max(b),
+            // A difference may wrap around, and the quotient of a division by 0 is all ones.
             BinaryOp::Sub | BinaryOp::Udiv => u64::MAX,
         }
     }

@@ -1,16 +1,16 @@
-//! A home for state that packets change: a tile that calls the offloads with such state for all
-//! others, in the order of packets.
+//! The home of state that packets change. This tile makes the calls of offloads with such state for
+//! all other tiles, in packet order.
 //!
-//! Caches are not coherent, so such an offload is called by one tile only. Another tile asks it by
-//! a message of the general network: the number of the call, that of the packet, when it arrived if
-//! the program needs that, and the arguments. It waits for the answer: the words of the reply. Each
-//! packet ends with call 0. The home makes all calls of a packet before those of the next one, in
-//! the order of their numbers, and keeps requests that come early; so state changes as on golden
-//! (home.s).
+//! The caches of tiles are not coherent, so a single tile makes the calls of such an offload.
+//! Another tile sends a request over the general network: the number of the call, the number of the
+//! packet, its arrival time if the program needs it, and the arguments. The tile then waits for the
+//! reply. Each packet ends with call 0. The home makes all calls of a packet before those of the
+//! next packet, in the order of the packets' numbers, and keeps early requests. So state changes as
+//! on golden (home.s).
 //!
-//! Nothing deadlocks. A tile has one request at a time under way and takes each answer at once, and the
-//! machine proves of its mapping that messages wait for each other in no circle. A packet whose turn
-//! it is needs nothing of later packets: tiles let pass what leaves of earlier ones.
+//! The protocol is free of deadlocks. A tile has one request in flight and takes each reply at
+//! once, and the machine proves that its mapping has no cycle of messages that wait for each other.
+//! A packet whose turn it is depends on no later packet, since tiles pass on earlier packets.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -31,17 +31,17 @@ use super::schedule::{Latencies, schedule};
 use super::words::{self, Words};
 use super::{frame, needs, routines};
 
-/// The registers of the general network.
+/// The register of the general network.
 const GENERAL: Register = Register::Machine(25);
-/// The most words of a message to a home or from it.
+/// The maximum number of words of a request or a reply.
 const MOST_WORDS: usize = 30;
-/// Lists of requests that wait.
+/// The number of lists of waiting requests.
 const LISTS: u32 = 64;
-/// Bytes of a request that is kept.
+/// The bytes of a kept request.
 const SLOT: u32 = 128;
-/// Where the number of the packet whose turn it is stands in the frame of a home.
+/// The offset in the frame of a home of the number of the packet whose turn it is.
 pub const TURN: u32 = frame::SEQUENCE;
-/// In a request that is kept: where the header is, and what follows the number of the packet.
+/// Offsets in a kept request: of the header, and of the words after the packet's number.
 const HEADER: i32 = 4;
 const ARGUMENTS: i32 = 16;
 
@@ -52,14 +52,14 @@ pub struct Home {
     pub header: u32,
 }
 
-/// Bytes that a home needs for the requests of a chip with so many rows.
+/// Returns the bytes that a home needs for requests on a chip with `rows` rows.
 pub fn room(rows: u32) -> u32 {
     4 * LISTS + SLOT * 32 * rows
 }
 
 /// A method of an offload that a home calls.
 struct HomeCall {
-    /// The number of the engine's instance.
+    /// The index of the engine among the instances of the layout.
     instance: usize,
     offload: OffloadId,
     method: usize,
@@ -68,7 +68,7 @@ struct HomeCall {
     reply: u32,
 }
 
-/// Whether calls of an engine change an offload of it that all tiles share.
+/// Whether calls of an engine change its offload, and all tiles share the state.
 fn is_changed(instance: &Instance<'_>, offload: OffloadId) -> bool {
     let OffloadTarget::Kind(config) = &instance.engine.offloads[offload.index()].target else {
         return false;
@@ -81,7 +81,7 @@ fn is_changed(instance: &Instance<'_>, offload: OffloadId) -> bool {
     })
 }
 
-/// The calls that a home makes, in the order of their numbers, from 1 on.
+/// Returns the calls that a home makes. Their numbers begin with 1.
 fn all(layout: &Layout<'_>) -> Vec<HomeCall> {
     let mut all: Vec<HomeCall> = Vec::new();
     for (number, instance) in layout.instances.iter().enumerate() {
@@ -109,7 +109,7 @@ fn all(layout: &Layout<'_>) -> Vec<HomeCall> {
 }
 
 impl Lower<'_> {
-    /// Asks the home for a call, if the offload has its state there; returns the reply.
+    /// Sends a call to the home if the offload has its state there. Returns the reply.
     ///
     /// # Errors
     /// If the call does not fit a message, or if the kind refuses a home.
@@ -157,7 +157,7 @@ impl Lower<'_> {
         Ok(Some((width > 0).then(|| self.load(frame::WORK + 4, replies))))
     }
 
-    /// Tells the home that the packet is over, and waits until it was the packet's turn.
+    /// Tells the home that the packet makes no more calls, and waits for the packet's turn.
     pub fn over(&mut self) {
         let Some(home) = self.home else { return };
         let sequence = self.load(frame::SEQUENCE, 1)[0];
@@ -165,7 +165,7 @@ impl Lower<'_> {
         self.code.memory(Do::Sw, GENERAL, FRAME, frame::WORK as i32);
     }
 
-    /// The words of a request before the arguments.
+    /// Returns the words of a request before the arguments.
     fn request(&mut self, call: u32) -> Words {
         let sequence = self.load(frame::SEQUENCE, 1)[0];
         let main = &self.program.engines[self.program.main.index()];
@@ -188,11 +188,11 @@ impl Code {
     }
 }
 
-/// Writes the program of a home, tile number `tile` of those with frames. Its requests are kept
-/// from an address on ([`room`]), where there are zeros at the start.
+/// Returns the program of a home. `tile` is its number among the tiles with frames, and `kept` the
+/// address of the memory for requests ([`room`]), which is 0 at the start.
 ///
 /// # Errors
-/// What has no place.
+/// The refusals, if calls do not fit.
 pub fn generate_home(
     program: &Program,
     layout: &Layout<'_>,
@@ -228,7 +228,7 @@ pub fn generate_home(
     if refused.is_empty() { Ok(text) } else { Err(refused) }
 }
 
-/// Writes what a home does for a call; also returns the routines that it needs.
+/// Returns the code that makes a call on a home, and the routines that the code needs.
 fn answer(
     program: &Program,
     layout: &Layout<'_>,

@@ -1,5 +1,5 @@
-//! Where an engine's state and tables are in a tile's memory, and what is in it at the start.
-//! Addresses are in bytes.
+//! The places of an engine's state and tables in a tile's memory, and the contents of memory at the
+//! start. Addresses are in bytes.
 
 mod memory;
 mod read_back;
@@ -18,51 +18,54 @@ use super::words;
 pub use memory::{LINE, Memory, stride_of, value_at, words_of};
 pub use read_back::read_back;
 
-/// The memory that a program has.
+/// The memory of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Memories {
-    /// The first address, a multiple of 32, of tables and of arrays of the context.
+    /// The first address of tables and of arrays of the context, a multiple of 32.
     pub first: u32,
-    /// The address after the last.
+    /// The address after the last byte.
     pub end: u32,
-    /// The number of tiles. Each has its own counters, which are added up when they are read back.
+    /// The number of tiles with a frame. Each has its own counters and its own arrays of the
+    /// context.
     pub tiles: u32,
-    /// Whether the rest of long packets stays outside of the tiles.
+    /// Whether the tails of long packets stay outside the tiles.
     pub has_rest: bool,
 }
 
-/// Where an offload is.
+/// The place of an offload.
 #[derive(Clone, Debug)]
 pub enum Place {
     /// An offload of a kind, in memory.
     Kind(Arc<dyn Placed>),
-    /// An engine, by its number among the instances.
+    /// An engine, by its index among the instances.
     Engine(usize),
 }
 
-/// An engine with its places: each offload that an engine is has its own.
+/// An engine with its places. Each offload that is an engine is an instance of its own.
 #[derive(Clone, Debug)]
 pub struct Instance<'a> {
     pub engine: &'a Engine,
-    /// The label that its steps begin with.
+    /// The prefix of the labels of its steps.
     pub label: String,
     /// The offset in the frame of each context variable.
     pub variables: Vec<u32>,
     /// The address of each array of the context, and the bytes of an element.
     pub arrays: Vec<(u32, u32)>,
-    /// The bytes from an array of the context to that of the next tile.
+    /// For each array of the context, the bytes from the array of one tile to that of the next
+    /// tile.
     apart: Vec<u32>,
     pub offloads: Vec<Place>,
-    /// Words of the frame: jumps back, the return of a called engine, and its reply.
+    /// The offset in the frame of the count of jumps back. `link` and `reply` are the offsets of a
+    /// called engine's return address and of its reply.
     pub backward: u32,
     pub link: u32,
     pub reply: u32,
-    /// The width of a called engine's reply.
+    /// The width of a called engine's reply in bits.
     pub reply_width: Option<u32>,
 }
 
 impl Instance<'_> {
-    /// The instance on a tile: each has arrays of its own.
+    /// Returns the instance on a tile, which has its own arrays.
     pub fn of_tile(&self, tile: u32) -> Self {
         let mut own = self.clone();
         for ((base, _), apart) in own.arrays.iter_mut().zip(&self.apart) {
@@ -71,35 +74,35 @@ impl Instance<'_> {
         own
     }
 
-    /// The label of a step.
+    /// Returns the label of a step.
     pub fn step(&self, number: usize) -> String {
         format!("{}_step{number}", self.label)
     }
 }
 
-/// The places of everything.
+/// The places of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Layout<'a> {
-    /// The engine that takes packets, and then those that it calls.
+    /// The packet engine, followed by the engines that it calls.
     pub instances: Vec<Instance<'a>>,
     tables: Vec<(Arc<[Bits]>, u32, u32)>,
-    /// What is in memory at the start: addresses and words.
+    /// The contents of memory at the start: addresses and words.
     pub images: Vec<(u32, Vec<u32>)>,
     /// The first byte of the frame after the engines' state.
     pub end: u32,
-    /// Whether parked packets are taken: then a packet may have come at another time and port than
-    /// that which began the thread.
+    /// Whether packets are replaced by parked ones. The current packet may then have arrived at
+    /// another time on another port than the packet that began the thread.
     pub takes: bool,
-    /// Whether the rest of long packets stays outside of the tiles.
+    /// Whether the tails of long packets stay outside the tiles.
     pub has_rest: bool,
 }
 
 impl Layout<'_> {
-    /// Which instances the steps of the first one that are chosen use.
+    /// Returns, for each instance, whether the chosen steps of the packet engine use it.
     pub fn used(&self, chosen: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut used = vec![false; self.instances.len()];
         used[0] = true;
-        // Instances come after those that call them.
+        // Instances follow the instances that call them.
         for (number, instance) in self.instances.iter().enumerate() {
             let steps = instance.engine.steps.iter().enumerate();
             let steps = steps.filter(|(at, _)| used[number] && (number > 0 || chosen(*at)));
@@ -115,12 +118,12 @@ impl Layout<'_> {
         used
     }
 
-    /// Where the offloads of each instance are.
+    /// Returns the places of the offloads of each instance.
     pub fn places(&self) -> Vec<Vec<Place>> {
         self.instances.iter().map(|instance| instance.offloads.clone()).collect()
     }
 
-    /// The address of a constant array, and the bytes of an element.
+    /// Returns the address of a constant array, and the bytes of an element.
     pub fn table(&self, elements: &[Bits]) -> (u32, u32) {
         let found = self.tables.iter().find(|(table, ..)| **table == *elements);
         found.map(|(_, base, stride)| (*base, *stride)).expect("all constant arrays have places")
@@ -138,7 +141,7 @@ struct Placing<'a, 'b> {
 /// Places a program with the contents of its tables.
 ///
 /// # Errors
-/// What has no place.
+/// The refusals: offloads, arrays and context that do not fit, and kinds that are not supported.
 pub fn place<'a>(
     program: &'a Program,
     store: &Store,
@@ -175,7 +178,7 @@ pub fn place<'a>(
     Ok(Layout { images: placing.memory.images, ..placing.layout })
 }
 
-/// Returns whether an engine replaces packets by others.
+/// Returns whether an engine replaces packets by other packets.
 fn takes(engine: &Engine) -> bool {
     engine.steps.iter().flat_map(ops).any(|op| match op.kind {
         OpKind::Call { offload, method, .. } => match &engine.offloads[offload.index()].target {

@@ -1,22 +1,22 @@
-//! Step IR to programs of the tiles of a tiled processor: MIPS-like instructions whose networks are
-//! registers, and the schedules of switches.
+//! Translates step IR to programs of the tiles of a tiled processor, and to schedules of its
+//! switches. Instructions of a tile are MIPS-like, and its networks are registers.
 //!
-//! A tile takes a packet from its first static network into a buffer in memory, executes the steps
-//! of an engine, and sends the packet by the same network (runtime.s). [`layout`] places tables in
-//! memory; `lower` writes the steps, with `words` for values of any width and `packet` for fields;
-//! `schedule` orders instructions and `allocate` gives values registers. The result is text for the
-//! assembler.
+//! A tile reads a packet from its first static network into a buffer in memory, executes the steps
+//! of an engine, and sends the packet over the same network (runtime.s). [`layout`] places tables
+//! in memory. `lower` writes the steps: `words` values of any width, `packet` fields of the packet,
+//! and `kinds` calls of offloads. `schedule` orders the instructions, and `allocate` assigns
+//! registers. The result is text for the assembler.
 //!
-//! A message on a static network is the number of its words but one, and these, two at least. A packet
-//! that comes is a first word, `port << 16 | length in bytes`, the words that the program asks for
-//! ([`Needs`]), and [`ALIGN`] bytes and its own, four in a word from the highest on. What leaves is a
-//! side word that says what becomes of the packet ([`Way`]), and if it is sent its first word and bytes.
-//! A 0 before a message says that more leaves of the same packet after it. [`IDLE`] is a message
-//! without a packet.
+//! A message on a static network begins with the number of its words minus one. At least two words
+//! follow. A packet arrives as a first word, `port << 16 | length in bytes`, the words that the
+//! program asks for ([`Needs`]), [`ALIGN`] bytes that align, and its own bytes. A word has four
+//! bytes, the first in its highest bits. Each packet leaves as a side word with its verdict
+//! ([`Way`]), followed by its first word and its bytes if it is sent. A 0 before a message says
+//! that the tile sends another message for the same packet. [`IDLE`] is a message without a packet.
 //!
-//! If the rest of long packets stays outside of the tiles ([`head`]), a packet that comes has the bytes of
-//! its head only, whose number the first word then says, and a word by which the rest is known, whose
-//! lower half is how many bytes that has. The word goes beside the side word when the packet leaves.
+//! If the tails of long packets stay outside the tiles ([`head`]), a packet arrives with the bytes
+//! of its head, which its first word counts, and with a word that identifies the tail. The lower
+//! half of that word is the number of bytes of the tail. The word leaves next to the side word.
 
 mod aligned;
 mod allocate;
@@ -65,30 +65,30 @@ pub use stages::Stages;
 pub use switches::{RestWay, Switch, Turn, hand_on};
 pub use wireloom_codegen::refused::Refused;
 
-/// What a program needs to be told about a packet besides its port and length. The words follow the
-/// first one, each pair with its upper word first.
+/// The words about a packet that a program needs besides port and length. They follow the first
+/// word. Values of 64 bits have their upper word first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// When it arrived, in nanoseconds.
+    /// The arrival time in nanoseconds.
     pub arrival: bool,
-    /// Its number.
+    /// The sequence number.
     pub sequence: bool,
-    /// Parked packets are taken: what leaves has the port on which its packet came after the side
-    /// word.
+    /// Whether packets are replaced by parked ones. The ingress port of a packet then leaves after
+    /// its side word.
     pub takes: bool,
-    /// The rest of long packets stays outside: a packet that comes and what leaves have the word by
-    /// which it is known.
+    /// Whether the tails of long packets stay outside the tiles. The word that identifies the tail
+    /// then arrives and leaves with each packet.
     pub rest: bool,
 }
 
 impl Needs {
-    /// The word of the frame that goes beside the side word of what leaves.
+    /// The word of the frame that leaves next to the side word.
     fn beside(self) -> Option<u32> {
         let ingress = self.takes.then_some(frame::INGRESS);
         if self.rest { Some(frame::REST) } else { ingress }
     }
 
-    /// Whether what leaves has a word beside its side word.
+    /// Whether a word leaves next to the side word.
     pub fn has_beside(self) -> bool {
         self.beside().is_some()
     }
@@ -97,45 +97,48 @@ impl Needs {
 /// A program of a tile.
 #[derive(Clone, Debug)]
 pub struct TileCode {
-    /// The text of its processor.
+    /// The assembly of the tile processor.
     pub text: String,
-    /// What it needs to be told about packets.
+    /// The words about packets that it needs.
     pub needs: Needs,
-    /// The instructions of each of its steps of the engine that takes packets, by their numbers.
+    /// The steps of the packet engine that the tile executes: the index of the step, and the number
+    /// of its instructions.
     pub steps: Vec<(usize, usize)>,
 }
 
-/// What a tile reaches over the general network.
+/// The destinations of a tile's messages over the general network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// Where packets leave, if that is at the port of their egress.
+    /// The ports, if packets leave at the port of their egress.
     pub ports: Option<Ports>,
-    /// The tile that calls the offloads that packets change.
+    /// The tile that makes the calls of offloads that packets change.
     pub home: Option<Home>,
-    /// The header of messages to the next tile of the chain, if messages of the chain go over the general network.
+    /// The header of messages to the next tile of the chain, if messages of the chain go over the
+    /// general network.
     pub hop: Option<u32>,
 }
 
-/// How programs are written.
+/// Options of the generated code.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
-    /// With fast ways, which take more instructions, packets that are not dropped take fewer cycles.
+    /// Whether steps have fast ways. These need more instructions, and packets that are not dropped
+    /// need fewer cycles.
     pub has_fast_ways: bool,
-    /// The times of the processor, after which instructions are ordered.
+    /// The latencies of the processor, for which instructions are ordered.
     pub latencies: Latencies,
 }
 
-/// The most words of a message of a dynamic network.
+/// The maximum number of words of a message on a dynamic network.
 const MESSAGE_WORDS: usize = 31;
-/// Bytes of memory from one tile's frame to the next.
+/// The bytes from the frame of one tile to the frame of the next.
 pub const FRAME_BYTES: u32 = frame::BYTES.next_multiple_of(0x1000);
 
-/// Writes the program of a tile that executes the steps of a stage. The frames of all tiles are at
+/// Returns the program of a tile that executes the steps of a stage. The frames of all tiles are at
 /// the beginning of memory, in the order of the tiles' numbers. If `reach` has ports, the last tile
 /// sends packets there instead of to its switch.
 ///
 /// # Errors
-/// What has no place.
+/// The refusals, if steps or messages do not fit.
 pub fn generate(
     program: &Program,
     layout: &Layout<'_>,
@@ -148,8 +151,8 @@ pub fn generate(
     let frame = tile * FRAME_BYTES;
     let mut refused = Vec::new();
     let (mut bodies, mut sizes, mut needed) = (Vec::new(), Vec::new(), Vec::new());
-    // The part of the frame that steps need for values lies after that of all engines that they may
-    // call: these come after their callers.
+    // Callers precede the engines that they call. Going backwards gives each engine spill slots
+    // after the slots of all engines that it may call.
     let mut end = layout.end;
     let used = layout.used(|step| stages.of[step] == stage);
     let instances: Vec<_> = layout.instances.iter().map(|one| one.of_tile(tile)).collect();
@@ -227,7 +230,7 @@ pub fn generate(
                         ),
                     ));
                 }
-                // The first way is that of most packets.
+                // Most packets take the first way.
                 if number == 0 && way == 0 {
                     sizes.push((at, routines::instructions(&text)));
                 }
@@ -242,9 +245,10 @@ pub fn generate(
     }
     let main = &instances[0];
     let needs = Needs { takes: layout.takes, rest: layout.has_rest, ..needs(program, main.engine) };
-    // A home calls offloads in the order of packets.
+    // A home makes calls in the order of the packets' numbers.
     let needs = Needs { sequence: needs.sequence || reach.home.is_some(), ..needs };
-    // A packet comes where a word begins, and steps of this stage move it by whole words only, if at all.
+    // Packets arrive at the beginning of a word. They are still there if the steps of this stage
+    // move them by whole words only.
     let own_steps = || (0..main.engine.steps.len()).filter(|step| stages.of[*step] == stage);
     let unwritten = unwritten(main.engine);
     let aligned = Aligned::of(main.engine, |variable| begins(main.engine, &unwritten, variable));
@@ -285,7 +289,7 @@ pub fn generate(
         return Err(vec![Refused { offload: None, step: None, message }]);
     }
     text += &routines::runtime(&passage);
-    // The first step here may follow, rather than be jumped to.
+    // The runtime runs into the first step instead of jumping to it.
     let first = bodies.pop().unwrap_or_default();
     let label = first.lines().find_map(|line| line.strip_suffix(':')).unwrap_or_default();
     if let Some(rest) = text.strip_suffix(&format!("        j {label}\n")) {
@@ -297,7 +301,8 @@ pub fn generate(
     Ok(TileCode { text, needs, steps: sizes })
 }
 
-/// The entry of a called engine: it keeps its return, and clears its context but for parameters.
+/// Returns the entry of a called engine. It saves the return address and clears the context except
+/// for the parameters.
 fn enter(instance: &layout::Instance<'_>) -> String {
     let mut code = Code::new(&instance.label);
     code.place(&instance.label);
@@ -307,14 +312,16 @@ fn enter(instance: &layout::Instance<'_>) -> String {
     text + &clear_variables(instance) + &arrays + &format!("        j {}\n", instance.step(0))
 }
 
-/// Clears what the steps of a stage may read before they have written it. Messages carry variables,
-/// which the first stage clears. They carry no arrays: a single stage uses each, and clears it.
+/// Returns the code that clears the context that the steps of a stage may read before they write
+/// it. The first stage clears the variables, which messages carry on. Messages carry no arrays:
+/// each array is used by a single stage, which clears it.
 fn clear(instance: &layout::Instance<'_>, stages: &Stages, stage: usize) -> String {
     let variables = if stage == 0 { clear_variables(instance) } else { String::new() };
     variables + &clear_arrays(instance, |array| stages.uses(instance.engine, stage, array))
 }
 
-/// Clears the variables of the context that an engine may read before it has written them.
+/// Returns the code that clears the context variables that an engine may read before it writes
+/// them.
 fn clear_variables(instance: &layout::Instance<'_>) -> String {
     let engine = instance.engine;
     let params = match &engine.kind {
@@ -337,7 +344,7 @@ fn clear_variables(instance: &layout::Instance<'_>) -> String {
     allocate::write(&code, 0).0
 }
 
-/// Clears the arrays of the context that are used.
+/// Returns the code that clears the used arrays of the context.
 fn clear_arrays(instance: &layout::Instance<'_>, is_used: impl Fn(usize) -> bool) -> String {
     let mut text = String::new();
     let arrays = instance.engine.arrays.iter().zip(&instance.arrays).enumerate();
@@ -353,7 +360,7 @@ fn clear_arrays(instance: &layout::Instance<'_>, is_used: impl Fn(usize) -> bool
     text
 }
 
-/// Whether a context variable is not 0, or what the engine wrote, when a step reads it.
+/// Whether a step may read a context variable that the engine has not written.
 fn begins(engine: &Engine, unwritten: &BTreeSet<usize>, variable: usize) -> bool {
     let is_param = match &engine.kind {
         EngineKind::Packet => false,
@@ -362,14 +369,14 @@ fn begins(engine: &Engine, unwritten: &BTreeSet<usize>, variable: usize) -> bool
     is_param || unwritten.contains(&variable)
 }
 
-/// The context variables that a step may read before one has written them. Packets that are dropped
-/// go on to no step.
+/// Returns the context variables that a step may read before another step writes them. Dropped
+/// packets reach no further step.
 fn unwritten(engine: &Engine) -> BTreeSet<usize> {
     let facts: Vec<_> = engine.steps.iter().map(forwarded).collect();
     context::read_unwritten_if(engine, &|step, _, guard| facts[step].get(&guard) == Some(&true))
 }
 
-/// What a program and the engines that it calls need to be told.
+/// Returns the words about packets that an engine and the engines that it calls need.
 fn needs(program: &Program, engine: &Engine) -> Needs {
     let mut needs = Needs {
         arrival: context::uses_arrival(engine),
@@ -392,10 +399,11 @@ fn uses_sequence(engine: &Engine) -> bool {
     methods.any(|method| method.reads_sequence)
 }
 
-/// The address of the window's first byte modulo 4 when a packet comes to each step, if that is the
-/// same for all packets.
+/// Returns, for each step, the address modulo 4 of the window's first byte when a packet reaches
+/// the step, if it is the same for all packets.
 fn fronts(engine: &Engine, stages: Option<&Stages>, aligned: &Aligned) -> Vec<Option<u32>> {
-    // Packets arrive at the same place on each tile. The front stays if whole words go or come.
+    // Packets arrive at the same place on each tile. Inserting and removing whole words keeps the
+    // front's address modulo 4.
     let is_passed = |from: usize, to: usize| stages.is_some_and(|all| all.of[from] != all.of[to]);
     let mut is_known = vec![true; engine.steps.len()];
     loop {
@@ -421,13 +429,13 @@ fn fronts(engine: &Engine, stages: Option<&Stages>, aligned: &Aligned) -> Vec<Op
     }
 }
 
-/// Whether jumps back to a step are counted.
+/// Whether an engine has jumps to the same or an earlier step, which are counted.
 fn goes_back(engine: &Engine) -> bool {
     let mut steps = engine.steps.iter().enumerate();
     steps.any(|(number, step)| stages::next_steps(step).any(|to| to <= number))
 }
 
-/// Whether an operation moves the front of the packet by whole words, if at all.
+/// Whether an operation moves the front of the packet by whole words or not at all.
 fn keeps_front(step: &Step, ops: &[&Op], op: &Op, aligned: &Aligned) -> bool {
     match &op.kind {
         OpKind::Insert { count, .. } | OpKind::Remove { count, .. } | OpKind::Reset { count } => {

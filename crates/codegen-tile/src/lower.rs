@@ -1,4 +1,4 @@
-//! Steps to instructions: each operation after the other.
+//! Translates the operations of steps to instructions.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,60 +17,60 @@ use super::packet::{Origin, View};
 use super::stages::Stages;
 use super::words::{self, Words};
 
-/// Writes a step.
+/// The translation of a step.
 pub struct Lower<'a> {
     pub program: &'a Program,
     pub layout: &'a Layout<'a>,
-    /// The number of the tile among all that have counters.
+    /// The number of the tile among the tiles with frames.
     pub tile: u32,
-    /// The engine with its places.
+    /// The engine of the step.
     pub instance: &'a Instance<'a>,
-    /// The stages, of the engine that takes packets.
+    /// The stages, for the packet engine.
     pub stages: Option<&'a Stages>,
-    /// The tile that calls the offloads that packets change, if it is not this one.
+    /// The tile that makes the calls of offloads that packets change, if it is another tile.
     pub home: Option<Home>,
     pub step: &'a Step,
-    /// The step's number.
+    /// The index of the step.
     pub number: usize,
     pub code: Code,
     pub values: HashMap<Value, Words>,
-    /// The operations, in order, and the place of that which is written.
+    /// The operations in order. `at` is the index of the current one.
     pub ops: Vec<&'a Op>,
     pub at: usize,
-    /// What is known of the context modulo 4.
+    /// The context variables modulo 4.
     pub aligned: &'a Aligned,
-    /// On the fast way: what conditions are there.
+    /// The values of conditions on the fast way.
     pub facts: HashMap<Value, bool>,
-    /// Those that others imply.
+    /// The conditions that other conditions imply.
     pub implied: HashSet<Value>,
-    /// Whether any of them was tested.
+    /// Whether a condition was tested.
     pub has_tests: bool,
-    /// The front's address modulo 4, if it is known.
+    /// The address of the front modulo 4, if it is the same for all packets.
     pub front: Option<u32>,
-    /// The last bytes of the packet that were found to be there.
+    /// The bytes of the packet that were made readable last.
     pub view: Option<View>,
-    /// How many bytes from an origin on are in the window for sure.
+    /// For each origin, a number of bytes from there that are always in the window.
     pub window: HashMap<Origin, u32>,
-    /// On the fast way, where the whole step begins, as long as nothing had an effect.
+    /// The label of the whole step, on the fast way before the first effect.
     pub leave: Option<String>,
-    /// The first byte of the frame for copies of packets, and then for values; and the bytes of
-    /// copies.
+    /// The offset in the frame of copies of packets, which spill slots follow. `views` is the
+    /// number of bytes of the copies.
     pub base: u32,
     pub views: u32,
 }
 
 impl Lower<'_> {
-    /// Writes the step from a label on. `early` is the number of operations that come before all
-    /// that have effects: until then the fast way can be left for the label `all`.
+    /// Writes the step, which begins with a label. `early` is the number of operations before the
+    /// first effect. Before that, the fast way can be left for the label `all`.
     ///
     /// # Errors
-    /// What has no place.
+    /// The refusal of a call.
     pub fn step(&mut self, label: &str, early: usize, all: &str) -> Result<(), Refused> {
         self.code.comment(&format!("step `{}` of `{}`", self.step.name, self.instance.engine.name));
         self.code.place(label);
         let ops = self.ops.clone();
         let mut place = (0, 0);
-        // The operations before this one have been written.
+        // Operations before this index have been written.
         let mut grouped = 0;
         self.leave = (!all.is_empty()).then(|| all.to_owned());
         for (at, op) in ops.iter().enumerate() {
@@ -88,7 +88,7 @@ impl Lower<'_> {
                 place.iter().for_each(|place| self.code.comment(place));
             }
             if let (OpKind::Exit(exit), true) = (&op.kind, at + 1 == ops.len()) {
-                // Exactly one exit is taken: the last one, if none before it was.
+                // Exactly one exit is taken, so the last one is taken if no other was.
                 self.exit(exit);
                 return Ok(());
             }
@@ -108,7 +108,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Leaves the fast way if a condition is not as it is there; from here on it is.
+    /// Leaves the fast way if a condition differs from its value there. After the test, the
+    /// condition is a constant.
     fn test(&mut self, condition: Value, is: bool, all: &str) {
         match self.word(condition) {
             Operand::Number(number) if (number != 0) == is => return,
@@ -123,22 +124,22 @@ impl Lower<'_> {
         self.values.insert(condition, vec![Operand::Number(u32::from(is))]);
     }
 
-    /// Refuses something of this step.
+    /// Returns a refusal that names this step.
     pub fn refuse(&self, offload: Option<&str>, message: String) -> Refused {
         Refused { offload: offload.map(str::to_owned), step: Some(self.step.name.clone()), message }
     }
 
-    /// The width of a value.
+    /// Returns the width of a value in bits.
     pub fn width(&self, value: Value) -> u32 {
         self.step.values[value.index()].width
     }
 
-    /// The words of a value.
+    /// Returns the words of a value.
     pub fn get(&self, value: Value) -> Words {
         self.values[&value].clone()
     }
 
-    /// The only word of a value.
+    /// Returns the lowest word of a value.
     pub fn word(&self, value: Value) -> Operand {
         self.values[&value][0]
     }
@@ -156,7 +157,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Operations without results that have a guard in common.
+    /// Writes operations without results that have the same guard.
     fn group(&mut self, ops: &[&Op]) -> Result<(), Refused> {
         let guard = ops[0].guard.map(|guard| self.word(guard)).unwrap_or(NOTHING);
         let guard = self.code.in_register(guard);
@@ -172,9 +173,9 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Whether an operation that has a guard stands apart from the others: few packets are dropped,
-    /// and few change their length other than all do. None of these operations writes lines that
-    /// stand apart by itself.
+    /// Whether a guarded operation is rarely executed, so that its lines follow all others. Few
+    /// packets are dropped, and few change their length differently from the others. None of these
+    /// operations writes such lines itself.
     fn is_seldom(&self, op: &Op) -> bool {
         match &op.kind {
             OpKind::Exit(exit) => matches!(exit, Exit::Drop(..) | Exit::ToCpu(..)),
@@ -186,7 +187,7 @@ impl Lower<'_> {
         }
     }
 
-    /// An operation that happens if its guard is 1.
+    /// Writes an operation that is executed if its guard is 1.
     fn guarded(&mut self, op: &Op) -> Result<(), Refused> {
         let guard = op.guard.map(|guard| self.word(guard));
         let result = op.results.first().copied();
@@ -198,7 +199,8 @@ impl Lower<'_> {
                 return Ok(());
             }
             Some(Operand::In(guard)) => {
-                // What the operation finds out is not known after it, since it may not happen.
+                // Facts that the operation establishes do not hold after it, since it may be
+                // skipped.
                 let known = self.known();
                 let kept = result.map(|result| {
                     let zeros = words::zeros(self.width(result));
@@ -317,7 +319,7 @@ impl Lower<'_> {
                 Meta::Ingress => self.load(frame::INGRESS, 1),
                 Meta::Egress => self.load(frame::EGRESS, 1),
                 Meta::Length => self.load(frame::LENGTH, 1),
-                // The window may change while its length is still needed.
+                // The window may change while its old length is still needed.
                 Meta::Window => vec![self.code.fresh(WINDOW).into()],
                 Meta::Arrival if self.layout.takes => self.load(frame::HAND, 2),
                 Meta::Arrival => self.load(frame::ARRIVAL, 2),
@@ -384,7 +386,7 @@ impl Lower<'_> {
         let is_quotient = binary == BinaryOp::Udiv;
         if width <= 32 {
             let [quotient, rest] = self.code.divide(a[0], b[0]);
-            // A division by 0 gives all ones, of 32 bits.
+            // The processor returns 32 ones as the quotient of a division by 0.
             let words = vec![if is_quotient { quotient } else { rest }];
             return if is_quotient { self.code.cut(words, width) } else { words };
         }
@@ -398,7 +400,7 @@ impl Lower<'_> {
         if is_quotient { self.code.cut(words, width) } else { words }
     }
 
-    /// A shift by a constant.
+    /// Returns a value shifted by a constant.
     fn shift(&mut self, a: &[Operand], width: u32, by: u32, is_left: bool) -> Words {
         if by >= width {
             return words::zeros(width);
@@ -416,7 +418,7 @@ impl Lower<'_> {
         words
     }
 
-    /// A shift by a value.
+    /// Returns a value shifted by another value.
     fn shift_by(&mut self, a: &[Operand], by: &[Operand], width: u32, is_left: bool) -> Words {
         let outside = self.code.is_at_least(by, width);
         let inside = self.code.two(Do::Xor, outside, Operand::Number(1));
@@ -426,8 +428,8 @@ impl Lower<'_> {
             let word = self.code.only_if(inside, word);
             return self.code.cut(vec![word], width);
         }
-        // The value is in memory with zeros after it (left: before it), and the result is read from
-        // a number of words away.
+        // The value is stored with zeros after it (before it for a left shift), and the result is
+        // loaded from an address that is some words away.
         let count = a.len() as u32;
         let zeros = vec![NOTHING; a.len() + 1];
         let at = if is_left { frame::WORK + 4 * (count + 1) } else { frame::WORK };
@@ -462,8 +464,8 @@ impl Lower<'_> {
         self.code.cut(words, width)
     }
 
-    /// The address of an element, in a register; branches if there is none at the index. Returns
-    /// nothing if there is none whatever the packet.
+    /// Returns a register with the address of an element. The code branches to `otherwise` if the
+    /// index is out of range. Returns `None` if a constant index is out of range.
     pub fn inside(
         &mut self,
         base: u32,
@@ -486,7 +488,8 @@ impl Lower<'_> {
         Some(self.code.in_register(address))
     }
 
-    /// A result that is 0 unless the code before a label is executed to its end.
+    /// Returns a result that is 0 unless the code that `write` writes is executed to its end. The
+    /// code may branch to the label that `write` gets.
     pub fn or_zero(
         &mut self,
         count: usize,
@@ -503,13 +506,13 @@ impl Lower<'_> {
         result.into_iter().map(Operand::from).collect()
     }
 
-    /// Branches if a condition, which is 0 or 1, is 0.
+    /// Branches if a condition is 0.
     pub fn unless(&mut self, condition: Operand, label: &str) {
         let condition = self.code.in_register(condition);
         self.code.branch(Do::Beq, condition, super::code::ZERO, label);
     }
 
-    /// An element, or 0 if there is none.
+    /// Returns an element, or 0 if the index is out of range.
     pub fn element(
         &mut self,
         base: u32,
@@ -522,7 +525,7 @@ impl Lower<'_> {
             && self.code.bits(register) < 32
             && size >= 1 << self.code.bits(register)
         {
-            // There is one at each index.
+            // Every possible index is in range.
             let offset = self.code.two(Do::Mul, index, Operand::Number(stride));
             let (at, lower) = self.code.address(offset, base);
             return (0..count)
@@ -541,13 +544,14 @@ impl Lower<'_> {
     }
 }
 
-/// Whether an operation can be in a group with another one before it.
+/// Whether an operation can be in the same group as an earlier one.
 fn is_grouped(first: &Op, op: &Op) -> bool {
     let is_plain = !matches!(op.kind, OpKind::Exit(_)) && op.results.is_empty();
     is_plain && op.guard.is_some() && op.guard == first.guard
 }
 
-/// A value that is a constant; one of more than 32 bits that is larger counts as the largest.
+/// Returns a constant value. Returns the largest word if the value has more than 32 significant
+/// bits.
 fn known(words: &[Operand]) -> Option<u32> {
     let numbers = words.iter().map(|word| match word {
         Operand::Number(number) => Some(*number),

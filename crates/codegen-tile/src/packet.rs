@@ -1,7 +1,8 @@
 //! Fields of the header window, and bytes of the payload.
 //!
-//! Several reads of a step use one check that their bytes are in the packet. If some are not, the
-//! routine `fetch` makes a copy in the frame with zeros in place of those, and the reads go there.
+//! Several reads of a step share one check that their bytes are in the packet. If some bytes are
+//! missing, the routine `fetch` makes a copy in the frame with zeros in their place, and the reads
+//! use the copy.
 
 use std::collections::HashMap;
 
@@ -14,41 +15,41 @@ use super::frame;
 use super::lower::Lower;
 use super::words::{self, Words};
 
-/// The most bytes that one check is for.
+/// The maximum number of bytes for which one check is used.
 const SPAN: u32 = 160;
 
-/// Up to how many bytes after a header's begin the fast way is left if they are not in the window:
-/// each packet of IPv6, or of TCP over IPv4, has them.
+/// A read of up to this many bytes after the beginning of a header leaves the fast way if they are
+/// not in the window. All packets of IPv6, and of TCP over IPv4, have them.
 const USUAL: u32 = 40;
 
-/// What an offset is counted from.
+/// The origin of an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The packet's first byte.
     First,
-    /// A byte that is known when the program runs.
+    /// The byte at a run-time offset.
     Value(Value),
 }
 
-/// Bytes of the packet that can be loaded.
+/// Bytes of the packet that are readable.
 #[derive(Clone, Debug)]
 pub struct View {
     origin: Origin,
-    /// Whether the payload is part of it.
+    /// Whether it includes the payload.
     is_whole: bool,
-    /// Its bytes from the origin.
+    /// The offset of its first byte from the origin. `end` is the offset after its last byte.
     first: u32,
     end: u32,
     /// The address of the first byte.
     address: Register,
-    /// That address modulo 4, if it is known.
+    /// The address modulo 4, if it is the same for all packets.
     align: Option<u32>,
-    /// What has been loaded, by offset and size.
+    /// The loaded pieces, by offset and size in bytes.
     loaded: HashMap<(i32, u32), Operand>,
 }
 
 impl Lower<'_> {
-    /// Splits an offset into what it is counted from and a constant.
+    /// Splits an offset into an origin, a constant, and the word of a run-time origin.
     fn origin(&self, base: Value) -> (Origin, u32, Operand) {
         match self.word(base) {
             Operand::Number(base) => (Origin::First, base, NOTHING),
@@ -71,12 +72,13 @@ impl Lower<'_> {
         self.extract(bit, width)
     }
 
-    /// The bytes that this read and those after it need, up to one that changes the packet.
+    /// Returns the range of bytes that this read and later ones need, up to the next change of the
+    /// packet.
     fn extent(&self, origin: Origin, mut first: u32, mut end: u32) -> (u32, u32) {
         for op in &self.ops[self.at + 1..] {
             match &op.kind {
                 OpKind::ReadPacket { base, bit } => {
-                    // Later offsets may not have been computed.
+                    // Offsets of later reads may not be computed yet.
                     if !self.values.contains_key(base) {
                         continue;
                     }
@@ -126,7 +128,7 @@ impl Lower<'_> {
         let start = code.two(Do::Addu, word, Operand::Number(first));
         let address = code.two(Do::Addu, FRONT.into(), start);
         let address = match address {
-            // It is a new one, so it can be changed.
+            // This register is new, so it may be changed.
             Operand::In(own @ Register::Value(_)) => own,
             other => code.fresh(other),
         };
@@ -140,7 +142,7 @@ impl Lower<'_> {
             for (at, argument) in arguments.into_iter().enumerate() {
                 code.store(argument, FRAME, frame::FETCH as i32 + 4 * at as i32);
             }
-            // It keeps all registers.
+            // The routine preserves all registers.
             code.push(Instruction { label: "fetch".into(), ..Instruction::new(Do::Jal) });
             code.needs("fetch");
             code.jump(&go_on);
@@ -150,13 +152,13 @@ impl Lower<'_> {
         self.view = Some(View { origin, is_whole, first, end, address, align, loaded });
     }
 
-    /// Whether bytes up to an offset are in the window for sure. On the fast way, as long as nothing
-    /// had an effect, they are because it is left otherwise.
+    /// Whether the bytes up to an offset are always in the window. Before the first effect of the
+    /// fast way, the code leaves the fast way if they are not.
     fn has_window(&mut self, origin: Origin, word: Operand, end: u32) -> bool {
         if self.window.get(&origin).is_some_and(|known| *known >= end) {
             return true;
         }
-        // What the bytes are loaded from is in the frame even if they are not in the window.
+        // Loads of bytes that are not in the window must still have addresses in the buffer.
         let is_near = match origin {
             Origin::First => true,
             Origin::Value(base) => self.width(base) <= 16,
@@ -172,7 +174,7 @@ impl Lower<'_> {
         true
     }
 
-    /// Reads bits of the view, counted from its origin.
+    /// Returns bits of the view, counted from its origin.
     pub fn extract(&mut self, bit: u32, width: u32) -> Words {
         let Some(view) = &mut self.view else { unreachable!("the bytes were looked for") };
         let end = bit - 8 * view.first + width;
@@ -183,7 +185,7 @@ impl Lower<'_> {
         (0..words::count(width)).map(part).collect()
     }
 
-    /// Writes a field of the window, if all of it is there.
+    /// Writes a field of the window if the whole field is in the window.
     pub fn write_packet(&mut self, base: Value, bit: u32, value: Value) {
         let (origin, constant, word) = self.origin(base);
         let (width, value) = (self.width(value), self.get(value));
@@ -202,7 +204,7 @@ impl Lower<'_> {
             Origin::First => self.front,
             Origin::Value(base) => self.base_align(base),
         };
-        // What ends past the window is not written, so a constant offset is small or unused.
+        // Fields past the window are not written, so constant offsets in written code are small.
         if end <= 256 {
             put(&mut self.code, address, align, 8 * constant + bit, &value, width);
         }
@@ -210,38 +212,39 @@ impl Lower<'_> {
         self.view = None;
     }
 
-    /// The packet's bytes or its length have changed.
+    /// Discards all facts about the packet, since its bytes or its length have changed.
     pub fn forget(&mut self) {
         self.view = None;
         self.window.clear();
     }
 
-    /// What is known of the packet, to be [taken back](Self::rejoin).
+    /// Returns the facts about the packet, for [`Self::rejoin`].
     pub fn known(&self) -> (Option<View>, HashMap<Origin, u32>) {
         (self.view.clone(), self.window.clone())
     }
 
-    /// Code that not all packets pass ends: of what was known before, that is known which still is.
+    /// Keeps the earlier facts that still hold, at the end of code that some packets skip.
     pub fn rejoin(&mut self, (view, mut window): (Option<View>, HashMap<Origin, u32>)) {
         self.view = self.view.take().and(view);
         window.retain(|origin, known| self.window.get(origin).is_some_and(|now| now >= known));
         self.window = window;
     }
 
-    /// The address modulo 4 of the byte that is counted from the front by a value.
+    /// Returns the address modulo 4 of the byte at a run-time offset from the front.
     fn base_align(&self, base: Value) -> Option<u32> {
         let base = self.aligned.value(self.step, &self.ops, base)?;
         self.front.map(|front| (front + base) % 4)
     }
 
-    /// Inserts, removes or replaces; returns whether that was possible.
+    /// Inserts or removes bytes or replaces the packet, by a routine. Returns whether that was
+    /// possible.
     pub fn resize(&mut self, routine: &'static str, arguments: &[Value]) -> Words {
         let words: Words = arguments.iter().map(|value| self.word(*value)).collect();
         self.forget();
         let is_whole = arguments
             .last()
             .is_some_and(|count| self.aligned.value(self.step, &self.ops, *count) == Some(0));
-        // What may have happened or not leaves the front where it was, modulo 4.
+        // The front stays the same modulo 4 only if success and failure leave it the same.
         self.front = match routine {
             "replace" if self.front != Some(frame::ALIGN) => None,
             _ => self.front.filter(|_| is_whole),
@@ -253,8 +256,8 @@ impl Lower<'_> {
         done
     }
 
-    /// Takes bytes off the rest of the packet that stays outside of the tiles, as many as it has at the most.
-    /// The word by which it is known stays, as what keeps it must be told in the end.
+    /// Removes bytes from the end of the packet's tail outside the tiles, at most all of them. The
+    /// word that identifies the tail remains, since the keeper of the tail must be told in the end.
     pub fn cut_rest(&mut self, count: impl FnOnce(&mut Self) -> Operand) {
         if !self.layout.has_rest {
             return;
@@ -270,13 +273,13 @@ impl Lower<'_> {
 }
 
 impl View {
-    /// Bits from a bit after its first byte, at most 32.
+    /// Returns at most 32 bits from a bit after the view's first byte.
     fn part(&mut self, code: &mut Code, bit: u32, width: u32) -> Operand {
         let (first, end) = (bit / 8, (bit + width).div_ceil(8));
         let trailing = 8 * end - (bit + width);
         let into = self.align.map(|align| (align + first) % 4);
         let pieces = match into {
-            // One aligned word has all of it.
+            // One aligned word contains all bits.
             Some(into) if into + (end - first) <= 4 && !is_piece(into, end - first) => {
                 vec![(first as i32 - into as i32, 4)]
             }
@@ -302,12 +305,12 @@ impl View {
     }
 }
 
-/// Whether bytes at an address modulo 4 are one load.
+/// Whether bytes at an address modulo 4 can be loaded at once.
 fn is_piece(into: u32, size: u32) -> bool {
     size == 1 || size == 2 && into.is_multiple_of(2)
 }
 
-/// Cuts bytes into what loads and stores can take at a time: offset and size.
+/// Cuts bytes into pieces that loads and stores can access at once: offset and size.
 fn pieces(first: u32, end: u32, align: Option<u32>) -> Vec<(i32, u32)> {
     let mut pieces = Vec::new();
     let mut at = first;
@@ -323,7 +326,7 @@ fn pieces(first: u32, end: u32, align: Option<u32>) -> Vec<(i32, u32)> {
     pieces
 }
 
-/// Stores a value at a bit after an address, which modulo 4 is `align`.
+/// Stores a value at a bit after an address, which is `align` modulo 4 if that is known.
 pub fn put(
     code: &mut Code,
     address: Register,
@@ -334,7 +337,7 @@ pub fn put(
 ) {
     let end = bit + width;
     let (first, last) = (bit.div_ceil(8), end / 8);
-    // Bits of a byte that has others too.
+    // Stores some bits of a byte and keeps the others.
     let mut partial = |from: u32, to: u32| {
         let byte = from / 8;
         let (up, count) = (8 * (byte + 1) - to, to - from);
@@ -360,7 +363,7 @@ pub fn put(
     for (offset, size) in pieces(first, last, align) {
         let to = 8 * (offset as u32 + size);
         let low = end - to;
-        // A store takes the lower bits of its register: nothing above them needs to be cleared.
+        // A store uses the low bits of its register, so the bits above them need not be cleared.
         let (skip, by) = ((low / 32) as usize, low % 32);
         let word = match by {
             0 => value[skip],

@@ -1,28 +1,29 @@
-//! Packets that leave at the port of their egress, whatever chain executed them.
+//! Sends packets to the port of their egress, whichever chain executed them.
 //!
-//! The last tile of a chain sends what leaves in messages of the general network to the devices at
-//! the ports (ports.s): one with all of a short packet ([`WHOLE`]); or a message with what belongs to a
-//! packet, then its words, at most 31 in each. The device puts those of each sender together.
+//! The last tile of a chain sends messages over the general network to the devices at the ports
+//! (ports.s). A short packet is one message ([`WHOLE`]). Longer packets begin with a message with
+//! their side word and first word; messages with at most 31 of their words follow. The device puts
+//! the messages of each sender together.
 
 use wireloom_isa::raw::Network;
 use wireloom_isa::raw::tile::decode;
 
-/// The bit of the header of a message that has a whole packet, among the user's.
+/// The user bit in the header of a message with a whole packet.
 pub const WHOLE: u32 = 1 << 20;
 
-/// Where packets leave.
+/// The ports at which packets leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
-    /// The number of ports. The port of an egress is its remainder.
+    /// The number of ports. An egress is taken modulo this number.
     pub count: u32,
-    /// The address of the headers of messages to each, without a length.
+    /// The address of the headers of messages to each port, without a length.
     pub table: u32,
-    /// The header of messages to the chain's own port, for what has no egress.
+    /// The header of messages to the chain's own port, for verdicts without an egress.
     pub own: u32,
 }
 
 impl Ports {
-    /// Puts the numbers in place of their names.
+    /// Replaces the names of numbers in a text.
     pub(super) fn put_in(self, text: &str, has_beside: bool) -> String {
         let Self { count, table, own } = self;
         let modulo = if count.is_power_of_two() {
@@ -43,7 +44,8 @@ impl Ports {
     }
 }
 
-/// Whether the program of a tile reads words of the general network, and whether it writes some.
+/// Returns whether the program of a tile reads from the general network, and whether it writes to
+/// it.
 pub fn uses_general(words: &[u32]) -> [bool; 2] {
     let is_general = |register: &wireloom_isa::raw::Register| {
         register.network().is_some_and(|network| network == Network::General)

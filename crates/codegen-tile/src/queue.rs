@@ -1,18 +1,19 @@
-//! Queues at outputs, the paper's fourth stage: a tile at a port takes the packets that leave there,
-//! whoever sends them, keeps them in a ring in memory, and gives them to the line card at the port one
-//! by one, when that can take the next (queue.s).
+//! Output queues, the fourth stage of the paper. A tile at a port receives the packets that leave
+//! there from all senders, keeps them in a ring in memory, and passes them one by one to the line
+//! card at the port (queue.s).
 //!
-//! The tile takes messages whenever some wait, and gives the card a packet only when the card has said
-//! that it has room for one. So senders wait for the tile, never for the line: a packet that finds no
-//! room in the ring is dropped, and the device at the port is told.
+//! The tile takes messages as soon as they arrive. It passes a packet to the card only after the
+//! card has signalled that it has room. So senders wait for the tile and never for the line. If the
+//! ring is full, the tile drops the packet and tells the device at the port.
 
 use super::ports::WHOLE;
 use super::routines;
 
-/// The user bits of messages that give a line card a packet over the general network.
+/// The user bits of messages that pass a packet to a line card over the general network.
 pub const QUEUED: u8 = 2;
 
-/// Stores the header and the number of a first message where the ring ends before them, between them, or not.
+/// Stores the header and the number of a first message, whether the ring ends before them, between
+/// them, or not.
 const TWO_AROUND: &str = "        xor $t5, $a3, $s5
         movz $a3, $s6, $t5
         sw $t0, 0($a3)
@@ -23,19 +24,19 @@ const TWO_AROUND: &str = "        xor $t5, $a3, $s5
         addiu $a3, $a3, 4
 ";
 
-/// How a tile learns that the line card takes a packet.
+/// The signal that the line card has room for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ready {
-    /// It looks for a word that the card sends on the first static network.
+    /// The card sends a word on the first static network, for which the tile polls.
     Polling,
-    /// The card interrupts it, and the handler sets a flag, as in the paper.
+    /// The card interrupts the tile, whose handler sets a flag, as in the paper.
     Interrupts,
 }
 
 /// The network over which two neighbours exchange messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Link {
-    /// The first static network, by switches.
+    /// The first static network, through the switches.
     #[default]
     Static,
     /// The general dynamic network, in messages of at most 31 words.
@@ -45,29 +46,29 @@ pub enum Link {
 /// A queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
-    /// The address of its memory, which begins with zeros: so many bytes ([`Queue::memory`]).
+    /// The address of the queue's memory of [`Queue::memory`] bytes, which are 0 at the start.
     pub base: u32,
-    /// Rows of the chip.
+    /// The number of rows of the chip.
     pub rows: u32,
-    /// Bytes of the ring, a multiple of 4.
+    /// The bytes of the ring, a multiple of 4.
     pub bytes: u32,
     /// The header of messages to the device at the port, without a length.
     pub port: u32,
-    /// Whether what leaves has a word beside its side word.
+    /// Whether a word leaves next to the side word.
     pub has_beside: bool,
-    /// How the line is known to be ready.
+    /// The signal that the line card has room.
     pub ready: Ready,
     /// The network over which packets go to the line card.
     pub network: Link,
 }
 
 impl Queue {
-    /// Words of the first message of a packet that are in memory besides its bytes: the number of
-    /// words, the header, number, side word, and first word.
+    /// The words of a packet's first message in memory other than its bytes: the number of words,
+    /// the header, the number, the side word and the first word.
     pub const HEAD: u32 = 5;
 
-    /// Bytes of memory of a queue of so many bytes, on a chip of so many rows: the senders, each in
-    /// the place that its row and column say, come before the ring.
+    /// Returns the bytes of memory of a queue with a ring of `bytes` bytes on a chip with `rows`
+    /// rows. The state of the senders, indexed by row and column, precedes the ring.
     pub fn memory(rows: u32, bytes: u32) -> u32 {
         Self::senders(rows) + bytes
     }
@@ -76,11 +77,11 @@ impl Queue {
         32 * rows * 16
     }
 
-    /// Writes the program of the tile.
+    /// Returns the program of the tile.
     pub fn program(&self) -> String {
         let Self { base, rows, bytes, port, has_beside, ready, network } = *self;
         let ring = base + Self::senders(rows);
-        // Side word, first word, and between them what goes beside.
+        // The side word, the word next to it if there is one, and the first word.
         let words = 2 + u32::from(has_beside);
         let mut store: String =
             (0..words).map(|word| format!("        sw $cgni, {}($a3)\n", 8 + 4 * word)).collect();
@@ -138,9 +139,9 @@ impl Queue {
         routines::with_shared(text)
     }
 
-    /// Writes the schedule of the switch of a tile whose line card is at a side (`N`, `E`, `S` or
-    /// `W`), if it has something to do: a word of the card that it takes a packet, if that does not come as an
-    /// interrupt, and the packet, if that goes over the static network.
+    /// Returns the schedule of the switch of a tile whose line card is at a side (`N`, `E`, `S` or
+    /// `W`), if the switch is needed. The switch routes the card's signal unless it is an
+    /// interrupt, and the packet if it goes over the static network.
     pub fn schedule(side: char, ready: Ready, network: Link) -> Option<String> {
         let word = match ready {
             Ready::Polling => format!("        route $c{side}i->$csti\n"),
@@ -159,7 +160,7 @@ send:   bnezd $1, $1, send route $csto->$c{side}o
     }
 }
 
-/// A part of queue_line.s, of a network.
+/// Returns a part of queue_line.s for a network.
 fn part(line: &str, name: &str) -> &'static str {
     let begin = format!(".part {line}_{name}\n");
     let (_, rest) = include_str!("queue_line.s").split_once(&begin).expect("a part of queues");

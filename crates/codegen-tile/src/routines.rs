@@ -1,4 +1,5 @@
-//! What programs have besides their steps: the way in and out of packets, and routines.
+//! The parts of programs other than steps: the runtime, which receives and sends packets, and
+//! routines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -12,7 +13,7 @@ use super::ports::Ports;
 /// The bytes of a value of the routine `divide`.
 const OWN: u32 = 4 * (frame::WORK_WORDS / 4);
 
-/// Puts numbers in place of names.
+/// Replaces names of numbers by the numbers.
 fn with_numbers(text: &str, base: u32) -> String {
     let names = [
         ("INGRESS", frame::INGRESS),
@@ -36,7 +37,7 @@ fn with_numbers(text: &str, base: u32) -> String {
     ];
     let mut names = names.to_vec();
     for name in KINDS.iter().flat_map(|kind| kind.names()) {
-        // Kinds share routines.
+        // Kinds that share routines have the same names.
         if !names.contains(name) {
             names.push(*name);
         }
@@ -48,7 +49,7 @@ fn with_numbers(text: &str, base: u32) -> String {
         for (name, value) in &names {
             while let Some(at) = code.find(name) {
                 let end = at + name.len();
-                // `NAME+4` is one number.
+                // `NAME+4` becomes a single number.
                 let rest = &code[end..];
                 let digits = rest.strip_prefix('+').map_or(0, |rest| {
                     rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())
@@ -67,42 +68,43 @@ fn with_numbers(text: &str, base: u32) -> String {
     lines
 }
 
-/// What the way in and out of a tile depends on.
+/// The parameters of a tile's runtime.
 pub struct Passage<'a> {
     /// The address of the frame.
     pub base: u32,
-    /// What packets bring with them.
+    /// The words that accompany packets.
     pub needs: Needs,
-    /// The lines that clear the context, and its arrays, as far as this tile has to.
+    /// The code that clears the variables and arrays of the context on this tile.
     pub clear: &'a str,
-    /// The steps, with their labels, that messages from earlier tiles begin at.
+    /// The steps at which messages from earlier tiles begin, with their labels.
     pub entries: Vec<(usize, String)>,
-    /// Words of the frame that messages carry: the offset of each.
+    /// The offsets of the words of the frame that messages carry.
     pub carried: Vec<u32>,
     pub is_first: bool,
-    /// Whether a later tile can go on with a packet.
+    /// Whether no later tile continues with packets.
     pub is_last: bool,
-    /// Whether messages without a packet come.
+    /// Whether messages without a packet arrive.
     pub idles: bool,
-    /// Whether a packet can be sent and its thread go on.
+    /// Whether a thread can continue after sending a packet.
     pub emits: bool,
-    /// Whether all packets that leave begin where a word does, but for the bytes that align.
+    /// Whether all packets that leave begin at the same place in a word as on arrival.
     pub is_aligned: bool,
-    /// Where packets leave, if this is the last tile and they do so at the port of their egress.
+    /// The ports, if this is the last tile and packets leave at the port of their egress.
     pub ports: Option<Ports>,
-    /// The header of messages to the next tile without a length, if messages come and go over the general
+    /// The header of messages to the next tile without a length, if messages go over the general
     /// network.
     pub hop: Option<u32>,
 }
 
-/// The lines that more than one part has.
+/// The names of lines that several parts contain.
 const SHARED: [&str; 4] = ["first_word", "finish_core", "odd_begin", "odd_word"];
-/// Instructions of a row that moves the last words of a packet.
+/// The number of instructions of a row that moves the last words of a packet.
 const ROW: usize = 32;
 
-/// Puts in what more than one part of the runtime has. `TIMES N` stands before an instruction that is
-/// written N times, for successive words, and `ROW N` before one that is written [`ROW`] times: `@` is the
-/// offset of each, from 0 or from `N` on. The last instruction of `ROW NAME N` has the label `NAME_last`.
+/// Inserts the lines that several parts contain, and repeats instructions. `TIMES N` repeats the
+/// instruction after it N times for successive words, and `ROW N` repeats it [`ROW`] times. `@` is
+/// the offset of each word, from 0 for `TIMES` and from `N` for `ROW`. The last instruction of `ROW
+/// NAME N` has the label `NAME_last`.
 pub fn with_shared(mut text: String) -> String {
     for name in SHARED {
         text = text.replace(&format!("{}\n", name.to_uppercase()), part(name));
@@ -126,7 +128,7 @@ pub fn with_shared(mut text: String) -> String {
     lines
 }
 
-/// The same instruction for each of some words in a row. The last one may have a label.
+/// Returns an instruction repeated for successive words. The last one may have a label.
 fn repeated(count: usize, name: Option<&str>, first: i32, one: &str) -> String {
     let line = |word: usize| {
         let name = name.filter(|_| word + 1 == count);
@@ -137,7 +139,7 @@ fn repeated(count: usize, name: Option<&str>, first: i32, one: &str) -> String {
     (0..count).map(line).collect()
 }
 
-/// A part of the runtime.
+/// Returns a part of the runtime.
 fn part(name: &str) -> &'static str {
     let begin = format!(".part {name}\n");
     let texts = [include_str!("runtime.s"), include_str!("ports.s"), include_str!("hops.s")];
@@ -146,8 +148,9 @@ fn part(name: &str) -> &'static str {
     rest.split(".part ").next().unwrap_or_default()
 }
 
-/// The lines that test which step a message is for, and go where it is taken or on to what others
-/// need. Most messages are for the last of the steps here, if there are several.
+/// Returns the lines that test whether a message is for a step of this tile. They jump to the code
+/// that receives it or to the code that passes it on. If there are several steps, most messages are
+/// for the last one.
 fn entry_tests(entries: &[(usize, String)]) -> String {
     let Some(((last, _), others)) = entries.split_last() else {
         return "        j other\n".to_owned();
@@ -158,10 +161,10 @@ fn entry_tests(entries: &[(usize, String)]) -> String {
     others + &load(last) + "        bne $v1, $a2, other\n"
 }
 
-/// The lines that go to the step of a message that has been taken.
+/// Returns the lines that jump to the step of a received message.
 fn entry_jumps(entries: &[(usize, String)]) -> String {
     let Some(((_, last), others)) = entries.split_last() else { return String::new() };
-    // The label may be too far for a branch.
+    // The label may be too far away for a branch.
     let other = |(step, label): &(usize, String)| {
         let step = STEP as usize | step;
         format!(
@@ -172,7 +175,7 @@ fn entry_jumps(entries: &[(usize, String)]) -> String {
     others.iter().map(other).collect::<String>() + &format!("        j {last}\n")
 }
 
-/// Words of the frame that the first tile is told about a packet: the offset of each.
+/// Returns the offsets of the words of the frame that the first tile receives with a packet.
 fn told(needs: Needs) -> Vec<u32> {
     let mut words = Vec::new();
     for (is_needed, first) in [(needs.arrival, frame::ARRIVAL), (needs.sequence, frame::SEQUENCE)] {
@@ -184,7 +187,8 @@ fn told(needs: Needs) -> Vec<u32> {
     words
 }
 
-/// Words of the frame that go to a later tile: ports, what the first tile was told, and the context.
+/// Returns the offsets of the words of the frame that go to a later tile: the ports, the words that
+/// the first tile received, and the context.
 fn state(passage: &Passage<'_>) -> Vec<u32> {
     let hand = [frame::HAND, frame::HAND + 4];
     let hand = if passage.needs.takes { &hand[..] } else { &[] };
@@ -192,8 +196,8 @@ fn state(passage: &Passage<'_>) -> Vec<u32> {
     [&[frame::INGRESS, frame::EGRESS], &told[..], hand, &passage.carried].concat()
 }
 
-/// The words of a message that come before the bytes of a packet: the first one, what the first tile is told, or the
-/// window and the state.
+/// Returns the number of words of a message before the bytes of the packet: the first word, and
+/// either the words that the first tile receives, or the window and the state.
 pub fn before_count(passage: &Passage<'_>) -> usize {
     match passage.is_first {
         true => 1 + told(passage.needs).len(),
@@ -201,7 +205,7 @@ pub fn before_count(passage: &Passage<'_>) -> usize {
     }
 }
 
-/// The way in and out. It ends with a jump to a step.
+/// Returns the runtime, which ends with a jump to a step.
 pub fn runtime(passage: &Passage<'_>) -> String {
     let Passage { base, needs, is_first, is_last, idles, emits, is_aligned, ports, hop, .. } =
         *passage;
@@ -216,10 +220,11 @@ pub fn runtime(passage: &Passage<'_>) -> String {
         true => take(&words) + if needs.takes { part("hand") } else { "" },
         false => format!("        move $fp, $csti\n{}", take(&state)),
     };
-    // The rows of what leaves, each with how it ends. What follows the last one is where most packets end.
+    // The rows that send words, each with its end. The code after the last row is the end of most
+    // packets.
     let of_ports = |with: &'static str, without| part(if ports.is_some() { with } else { without });
     let row = if is_general { part("port_row") } else { of_ports("port_row", "send_row") };
-    // Over the general network what an earlier tile has sent is copied word by word.
+    // Over the general network, messages of earlier tiles are copied word by word.
     let relay = if is_general { "" } else { part("relay_row") };
     let rows = [
         ("send", row, "        jr $ra\n", emits),
@@ -256,7 +261,7 @@ pub fn runtime(passage: &Passage<'_>) -> String {
     let shifted = if is_aligned { "" } else { part("shifted_lines") };
     let odd_test = if is_aligned { "" } else { part("odd_test") };
     for (name, _, end, _) in rows() {
-        // Parts have others in them.
+        // Parts contain other parts.
         for (lines, own) in [
             ("HOP_LEFT", part("hop_left")),
             ("HEAD_LINES", part("port_head")),
@@ -278,7 +283,7 @@ pub fn runtime(passage: &Passage<'_>) -> String {
     if let Some(ports) = ports {
         text = ports.put_in(&text, needs.beside().is_some());
     }
-    // What leaves without a packet has two words in any case.
+    // Verdicts without a packet always have two words.
     let beside = needs.beside();
     for (name, with, without) in [
         ("READ", "left_read", ""),
@@ -299,7 +304,7 @@ pub fn runtime(passage: &Passage<'_>) -> String {
         let lines = if needs.rest { part(with) } else { "" };
         text = text.replace(&format!("REST_{name}\n"), lines);
     }
-    // On the first tile a message without a packet is taken for a long one.
+    // The first tile treats a message without a packet like one with a long packet.
     let [is_many, is_other] = [idles && is_first, idles && !is_first];
     let text = text
         .replace("BESIDE", &beside.unwrap_or_default().to_string())
@@ -319,7 +324,7 @@ pub fn runtime(passage: &Passage<'_>) -> String {
     if is_general { text.replace("$csti", "$cgni").replace("$csto", "$cgno") } else { text }
 }
 
-/// Puts in what only messages of the general network to the next tile have.
+/// Inserts the lines for messages over the general network to the next tile.
 fn hop_lines(text: &str, next: u32) -> String {
     let line = |line: &str| match line.strip_prefix("HOP_HEAD ") {
         Some(besides) => part("hop_head").replace("HOP_BESIDES", besides),
@@ -329,7 +334,7 @@ fn hop_lines(text: &str, next: u32) -> String {
     text.replace("HOP_SAME\n", part("hop_same")).replace("NEXT_TILE", &next.to_string())
 }
 
-/// The texts of the routines: their names, each with the comment before it and its lines.
+/// Returns the text of each routine by name, including the comment before it.
 fn texts() -> BTreeMap<&'static str, String> {
     let mut texts: BTreeMap<&str, String> = BTreeMap::new();
     let (mut comment, mut name) = (String::new(), "");
@@ -347,7 +352,7 @@ fn texts() -> BTreeMap<&'static str, String> {
     texts
 }
 
-/// The routines of these names, and those that they go on to.
+/// Returns the routines with these names, and the routines that they jump to.
 pub fn needed(base: u32, names: &[&'static str]) -> String {
     let texts = texts();
     let mut open: Vec<&str> = names.to_vec();
@@ -364,7 +369,8 @@ pub fn needed(base: u32, names: &[&'static str]) -> String {
     with_numbers(&wanted.map(|(_, text)| text.as_str()).collect::<String>(), base)
 }
 
-/// The instructions of a text; those that load long constants are written as two already.
+/// Returns the number of instructions of a text. Loads of long constants are already two
+/// instructions.
 pub fn instructions(text: &str) -> usize {
     let is_one = |line: &&str| line.starts_with(' ') && !line.trim_start().starts_with('#');
     text.lines().filter(is_one).count()

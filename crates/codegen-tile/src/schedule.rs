@@ -1,4 +1,4 @@
-//! Orders the lines of a step so that other instructions are executed while a result is awaited.
+//! Orders the lines of a step so that other instructions execute while a result is pending.
 //!
 //! ```text
 //! lhu $v0, 0($gp)         lhu $v0, 0($gp)
@@ -8,15 +8,15 @@
 //! sltiu $a0, $fp, 20      or $v0, $v0, $v1
 //! ```
 //!
-//! What stays in its order: words of networks; loads and stores that may meet, and all of them
-//! around words of networks; HI and LO. Lines stay within their run, from one label or branch to the
-//! next: calls with their arguments are in none. The branches by which the fast way is left are
-//! part of runs: code there begins the step again, so only what has an effect must stay after them.
-//! A load that comes before such a branch has an address that is valid all the same, as what
-//! bounds addresses is a branch of another kind.
+//! Accesses to networks stay in order, as do loads and stores that may overlap, all loads and
+//! stores relative to network accesses, and uses of HI and LO. Lines stay within their run, which
+//! extends from one label or branch to the next. Calls and their arguments belong to no run. The
+//! branches that leave the fast way are part of runs: their target begins the step again, so only
+//! instructions with effects must stay after them. A load before such a branch has a valid address,
+//! since branches of another kind check the bounds of addresses.
 //!
-//! More values at a time need more registers. If some find none, runs are ordered again with fewer,
-//! and the cheapest order counts, which may be the one that was there.
+//! More live values need more registers. If values are spilled, the runs are ordered again with
+//! lower limits. The cheapest order wins, which may be the original one.
 
 mod order;
 #[cfg(test)]
@@ -33,9 +33,9 @@ use super::code::{Code, Instruction, Line, Register};
 pub use order::Latencies;
 use order::{Clock, Live, is_movable, is_test, order, values};
 
-/// The most lines of a run: longer ones are cut, as the time grows with their square.
+/// The maximum number of lines of a run. Longer runs are cut, since the time is quadratic.
 const LONGEST: usize = 256;
-/// How many values at a time are tried.
+/// The limits of live values that are tried.
 const LIMITS: [usize; 3] = [18, 12, 8];
 
 /// Orders the lines of a step. Branches to `restart` leave the fast way.
@@ -49,7 +49,7 @@ pub fn schedule(code: &mut Code, restart: &str, latencies: &Latencies) {
         if cycles < best {
             (best, ordered) = (cycles, Some(other));
         }
-        // Fewer values at a time help only if some have no register.
+        // A lower limit helps only if values are spilled.
         if moves == 0 {
             break;
         }
@@ -59,8 +59,8 @@ pub fn schedule(code: &mut Code, restart: &str, latencies: &Latencies) {
     }
 }
 
-/// Orders instructions of the machine's own registers as those of a step. A branch or jump among them
-/// stays where it is; none may jump in between.
+/// Orders instructions with machine registers in the same way. Branches and jumps stay where they
+/// are, and none may jump in between.
 pub fn ordered(
     instructions: &[tile::Instruction],
     latencies: &Latencies,
@@ -93,27 +93,27 @@ impl From<&tile::Instruction> for Instruction {
 }
 
 impl Instruction {
-    /// The instruction, if all its registers are of the machine.
+    /// Returns the instruction with its machine registers.
     fn machine(&self) -> tile::Instruction {
         let number = |register| match register {
             Some(Register::Machine(number)) => Name(number),
             _ => Name(0),
         };
         let (rd, rs, rt) = (number(self.rd), number(self.rs), number(self.rt));
-        // The word has the register twice.
+        // The instruction word contains the register twice.
         let rt = if self.op == Op::Clz { rd } else { rt };
         tile::Instruction { op: self.op, rd, rs, rt, immediate: self.immediate as u32 }
     }
 }
 
-/// What an order of lines costs, of those that are executed by most packets: cycles, and the loads
-/// and stores of values without a register among them.
+/// Returns the cycles that frequently executed lines wait or spend on spilled values, and the
+/// number of loads and stores of spilled values.
 fn cost(code: &Code, latencies: &Latencies) -> (u64, u64) {
     let mut clock = Clock::default();
     let main = code.lines.iter().filter(|(_, is_apart)| !is_apart);
     let waits: u64 = main.map(|(line, _)| execute(line, &mut clock, latencies)).sum();
     let (loads, stores) = allocate::moves(code);
-    // A value is used at once when it comes back.
+    // A spilled value is used right after its load.
     (waits + loads * u64::from(latencies.load) + stores, loads + stores)
 }
 
@@ -124,7 +124,7 @@ fn execute(line: &Line, clock: &mut Clock, latencies: &Latencies) -> u64 {
     }
 }
 
-/// Orders each run for itself, with so many values at a time.
+/// Orders each run separately, with a limit of live values.
 fn all_runs(code: &mut Code, restart: &str, latencies: &Latencies, limit: usize) {
     let spans = Spans::new(code);
     let mut clocks = [Clock::default(), Clock::default()];
@@ -147,11 +147,11 @@ fn all_runs(code: &mut Code, restart: &str, latencies: &Latencies, limit: usize)
     }
 }
 
-/// Where values are needed.
+/// The live ranges of values.
 struct Spans {
-    /// The first and last line of each.
+    /// The first and the last line of each value.
     of: HashMap<u32, (usize, usize)>,
-    /// How many there are before each line.
+    /// The number of live values before each line.
     before: Vec<usize>,
 }
 
@@ -194,7 +194,7 @@ impl Spans {
     }
 }
 
-/// The lines from one on that can change their places, and the branch at their end.
+/// Returns the run that begins at a line, including the branch at its end.
 fn run_from(code: &Code, first: usize, restart: &str) -> Range<usize> {
     let is_call = |at: usize| code.calls.iter().any(|call| (call.first..=call.last).contains(&at));
     let mut end = first;
@@ -207,7 +207,7 @@ fn run_from(code: &Code, first: usize, restart: &str) -> Range<usize> {
             Line::Comment(_) | Line::Unused => {}
             Line::Instruction(one) if is_movable(one) || is_test(one, restart) => {}
             Line::Instruction(one) => {
-                // A run ends with a branch or jump; what else cannot be moved is in none.
+                // A run includes the branch or jump at its end, and no other immovable instruction.
                 let slots = one.op.row().slots;
                 let is_end = one.op == Op::Jr
                     || slots.iter().any(|slot| matches!(slot, Slot::Branch | Slot::Jump));
@@ -220,7 +220,7 @@ fn run_from(code: &Code, first: usize, restart: &str) -> Range<usize> {
     first..end
 }
 
-/// Orders lines. A comment comes before the first instruction of those that it is about.
+/// Returns the lines of a run in a new order. A comment precedes the first of its instructions.
 fn one_run(
     lines: &[(Line, bool)],
     restart: &str,
@@ -229,7 +229,7 @@ fn one_run(
     live: &mut Live,
 ) -> Vec<Line> {
     let mut instructions: Vec<&Instruction> = Vec::new();
-    // Comments in groups, and the group of each instruction.
+    // The comments in groups, and the group of each instruction.
     let mut groups: Vec<Vec<Line>> = vec![Vec::new()];
     let mut about: Vec<usize> = Vec::new();
     for (line, _) in lines {
@@ -252,7 +252,7 @@ fn one_run(
         ordered.append(&mut groups[about[at]]);
         ordered.push(Line::Instruction(instructions[at].clone()));
     }
-    // Those about no instruction.
+    // The remaining comments belong to no instruction.
     ordered.extend(groups.into_iter().flatten());
     ordered.resize(lines.len(), Line::Unused);
     ordered

@@ -1,9 +1,9 @@
 //! Stages: the steps of an engine on several tiles, which packets pass in order.
 //!
-//! A step can go on to one of its own stage or of a later one. What a packet takes with it to the
-//! next tile is a message on the static network: a first word, step and length; state of the
-//! packet; the context that later stages read; its bytes. What becomes of a packet goes through the
-//! later stages likewise, so packets keep their order.
+//! A step continues with a step of the same stage or of a later one. A packet goes to the next tile
+//! as a message on the static network: a first word with step and length, the state of the packet,
+//! the context that later stages read, and its bytes. Verdicts also pass through the later stages,
+//! so packets keep their order.
 
 use std::collections::BTreeSet;
 
@@ -16,20 +16,20 @@ use super::kinds;
 /// The stage of each step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stages {
-    /// By the step's number.
+    /// The stage of each step, by the step's index.
     pub of: Vec<usize>,
     /// The number of stages.
     pub count: usize,
-    /// The number of tiles of each stage, which take messages in turn.
+    /// The number of tiles of each stage. The tiles of a stage take messages in turn.
     pub tiles: Vec<usize>,
 }
 
-/// The steps that a step can go on to.
+/// Returns the steps with which a step can continue.
 pub(super) fn next_steps(step: &Step) -> impl Iterator<Item = usize> + '_ {
     ops(step).into_iter().filter_map(next_step)
 }
 
-/// The offloads with state that all tiles share and that calls of this engine change.
+/// Returns the offloads whose state calls of this engine change, and all tiles share.
 fn changed(program: &Program, engine: &Engine) -> BTreeSet<usize> {
     let changes = |op: &&wireloom_ir::Op| match &op.kind {
         OpKind::Call { offload, method, .. } => match &engine.offloads[offload.index()].target {
@@ -45,7 +45,7 @@ fn changed(program: &Program, engine: &Engine) -> BTreeSet<usize> {
     engine.steps.iter().flat_map(ops).filter_map(|op| changes(&op)).collect()
 }
 
-/// The offloads that a step calls.
+/// Returns the offloads that a step calls.
 fn called(step: &Step) -> impl Iterator<Item = usize> + '_ {
     ops(step).into_iter().filter_map(|op| match &op.kind {
         OpKind::Call { offload, .. } | OpKind::Evaluate { offload, .. } => Some(offload.index()),
@@ -53,7 +53,7 @@ fn called(step: &Step) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// The arrays of the context that a step uses.
+/// Returns the arrays of the context that a step uses.
 fn arrays(step: &Step) -> impl Iterator<Item = usize> + '_ {
     ops(step).into_iter().filter_map(|op| match &op.kind {
         OpKind::ReadElement { array, .. } | OpKind::WriteElement { array, .. } => {
@@ -64,7 +64,7 @@ fn arrays(step: &Step) -> impl Iterator<Item = usize> + '_ {
 }
 
 impl Stages {
-    /// All steps on one tile.
+    /// Returns a single stage with all steps, on one tile.
     pub fn one(engine: &Engine) -> Self {
         Self { of: vec![0; engine.steps.len()], count: 1, tiles: vec![1] }
     }
@@ -74,14 +74,16 @@ impl Stages {
         self.tiles.iter().any(|tiles| *tiles > 1)
     }
 
-    /// Cuts the steps, in their order, into as many stages as there can be up to those of `tiles`,
-    /// the number of tiles of each, so that the largest has the fewest instructions a tile. `sizes`
-    /// are those of the steps. With a home, any tile can call what packets change.
+    /// Cuts the steps, in their order, into stages so that the largest number of instructions per
+    /// tile is as small as possible. `sizes` are the instructions of each step, and `tiles` the
+    /// number of tiles of each stage. There are fewer stages if there are not enough possible cuts.
+    /// With a home, any tile can call offloads that packets change.
     pub fn cut(program: &Program, sizes: &[usize], tiles: &[usize], has_home: bool) -> Self {
         let engine = &program.engines[program.main.index()];
         let steps = engine.steps.len();
         let changed = if has_home { BTreeSet::new() } else { changed(program, engine) };
-        // A cut before a step is possible if nothing goes back over it or is used on both sides.
+        // A cut before a step is possible if no jump goes back over it, and no array and no changed
+        // offload is used on both sides.
         let is_possible = |at: &usize| {
             let (before, after) = engine.steps.split_at(*at);
             let goes_back = after.iter().flat_map(next_steps).any(|to| to < *at);
@@ -101,12 +103,13 @@ impl Stages {
             .map(|step| called(step).any(|one| changed.contains(&one)))
             .collect();
         let size = |stage: usize, from: usize, to: usize| {
-            // Tiles that take turns cannot share what packets change.
+            // Tiles that take turns cannot share state that packets change.
             let has_place = tiles[stage] == 1 || !changes[from..to].contains(&true);
             let size = sizes[from..to].iter().sum::<usize>().div_ceil(tiles[stage]);
             if has_place { size } else { usize::MAX }
         };
-        // For each number of stages and each end: the largest stage, and where the last begins.
+        // For each number of stages and each end: the size of the largest stage, and the cut before
+        // the last stage.
         let mut best: Vec<Vec<(usize, usize)>> =
             vec![ends.iter().map(|end| (size(0, 0, *end), 0)).collect()];
         for stage in 1..count {
@@ -129,10 +132,10 @@ impl Stages {
         Self { of, count: tiles.len(), tiles: tiles.to_vec() }
     }
 
-    /// Checks stages. With a home, any tile can call what packets change.
+    /// Checks stages. With a home, any tile can call offloads that packets change.
     ///
     /// # Errors
-    /// What cannot be on several tiles, or goes back to an earlier one.
+    /// The refusals: state that cannot be on several tiles, and jumps back to an earlier tile.
     pub fn check(&self, program: &Program, has_home: bool) -> Result<(), Vec<Refused>> {
         let engine = &program.engines[program.main.index()];
         let changed = if has_home { BTreeSet::new() } else { changed(program, engine) };
@@ -206,7 +209,7 @@ impl Stages {
         own.flat_map(|(step, _)| arrays(step)).any(|one| one == array)
     }
 
-    /// The context variables that messages carry: those that a stage after the first reads.
+    /// Returns the context variables that messages carry, since a stage after the first reads them.
     pub fn carried(&self, engine: &Engine) -> Vec<usize> {
         let later = engine.steps.iter().zip(&self.of).filter(|(_, stage)| **stage > 0);
         let read = later.flat_map(|(step, _)| ops(step)).filter_map(|op| match &op.kind {
@@ -216,7 +219,7 @@ impl Stages {
         read.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// The steps of a stage that earlier stages go on to.
+    /// Returns the steps of a stage with which earlier stages continue.
     pub fn entries(&self, engine: &Engine, stage: usize) -> Vec<usize> {
         let steps = engine.steps.iter().zip(&self.of);
         let earlier = steps.filter(|(_, of)| **of < stage).flat_map(|(step, _)| next_steps(step));
@@ -224,8 +227,8 @@ impl Stages {
         own.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// An offload that an engine changes, and the first step that calls it: such an engine has one
-    /// chain, or a home.
+    /// Returns an offload that the packet engine changes, and the first step that calls it. Such an
+    /// engine needs a single chain or a home.
     pub fn changes(program: &Program) -> Option<(String, String)> {
         let engine = &program.engines[program.main.index()];
         let first = changed(program, engine).into_iter().next()?;

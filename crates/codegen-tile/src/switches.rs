@@ -1,7 +1,8 @@
 //! Schedules of the switches of a chain.
 //!
-//! A message's number of words but one goes to the switch itself. A loop routes a word in each round:
-//! backward branches are predicted taken. A 0, which comes with no packet, is rare.
+//! The first word of a message, its number of words minus one, goes to the switch itself. A loop
+//! routes one word in each iteration, since backward branches are predicted as taken. A 0, which is
+//! no message, is rare.
 
 use std::fmt::Write;
 
@@ -10,48 +11,49 @@ use std::fmt::Write;
 pub struct Switch<'a> {
     /// The side from which messages come.
     pub from: char,
-    /// That to which they go; none if the processor sends nothing to its switch.
+    /// The side to which messages go; `None` if the processor sends nothing to its switch.
     pub to: Option<char>,
-    /// The number of the tile among those of its stage.
+    /// The index of the tile within its stage.
     pub own: usize,
-    /// The tiles that execute the stage in turn.
+    /// The number of tiles that execute the stage in turn.
     pub tiles: usize,
-    /// Whether packets come, rather than what leaves of a stage before.
+    /// Whether the tile belongs to the first stage, which receives packets and no 0 before them.
     pub is_first: bool,
-    /// Where the rests of packets go. A stage with several tiles lets none pass.
+    /// The destination of packet tails. No tails pass a stage with several tiles.
     pub rest: Option<RestWay>,
-    /// Messages from that side, with their rests, that the switch hands on to other chains after its own.
+    /// The messages and tails from the side `from` that the switch passes on to other chains after
+    /// its own.
     pub handed_on: &'a [Turn],
-    /// What leaves of other chains, which the switch takes in after its own.
+    /// The messages of other chains that the switch merges in after its own.
     pub taken_in: &'a [Turn],
 }
 
-/// Messages of other chains, which share a line card.
+/// The messages of another chain that shares a line card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// The side to which they go, or from which they come.
     pub side: char,
-    /// How many after each message of the own chain.
+    /// The number of messages after each message of this chain.
     pub messages: usize,
 }
 
-/// Where a switch sends the rest of a packet, which comes before its message: a number of words but one, or 0
-/// if there is none, and these.
+/// The route of packet tails through a switch. A tail precedes the message of its packet: the
+/// number of its words minus one, or 0 if there is no tail, and then the words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestWay {
-    /// The side.
+    /// The side to which the words go.
     pub to: char,
-    /// Whether the number goes there as well: the next switch counts too.
+    /// Whether the number goes there as well, because the next switch counts too.
     pub is_counted: bool,
 }
 
 impl Switch<'_> {
-    /// Writes the schedule. In each round the tile takes a message, lets those for the tiles of its stage after
-    /// it go by, then what leaves of those before it, and sends what its processor has made of its own. Then it is the
-    /// turn of other chains. So the order stays.
+    /// Returns the schedule. In each round the switch passes a message to its processor, then the
+    /// messages for later tiles of the stage, then the results of earlier tiles of the stage, and
+    /// then the result of its processor. Other chains follow. So packets keep their order.
     pub fn schedule(&self) -> String {
         let Self { from, to, own, tiles, is_first, rest, .. } = *self;
-        // What is rare comes after all, where no branch that is not taken leads past it.
+        // Rare code comes last, so that frequent code needs no branches around it.
         let mut rare = String::new();
         let mut text = rest.map(|way| way.passes(from, &mut rare)).unwrap_or_default();
         let begin = if rest.is_some() { "rest" } else { "take" };
@@ -118,7 +120,7 @@ more:   bnezd $1, $1, more route $csto->$c{to}o
         text
     }
 
-    /// The part of a schedule in which it is the turn of other chains.
+    /// Returns the part of a schedule that routes the messages of other chains.
     fn others(&self, rare: &mut String) -> String {
         let Self { from, to, rest, handed_on, taken_in, .. } = *self;
         let mut text = String::new();
@@ -167,7 +169,7 @@ joins{number}: bnezd $1, $1, joins{number} route {by}
 }
 
 impl RestWay {
-    /// The part of a schedule that lets a rest pass.
+    /// Returns the part of a schedule that routes the tail of a packet.
     fn passes(self, from: char, rare: &mut String) -> String {
         let Self { to, is_counted } = self;
         let count = if is_counted { format!(", $c{from}i->$c{to}o") } else { String::new() };
@@ -186,7 +188,7 @@ rest:   recv $2 route $c{from}i->$swi{count}
     }
 }
 
-/// Writes the schedule of the switch of a tile that only hands on the words that come from a side.
+/// Returns the schedule of a switch that passes on all words from one side to another.
 pub fn hand_on(from: char, to: char) -> String {
     format!("again:  j again route $c{from}i->$c{to}o\n")
 }

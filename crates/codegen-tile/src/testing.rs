@@ -1,4 +1,4 @@
-//! What unit tests share: random numbers, random code with the memory that it must leave, and an
+//! Helpers of unit tests: random numbers, random code with the memory that it must leave, and an
 //! interpreter that executes lines.
 
 use std::collections::{BTreeMap, HashMap};
@@ -238,12 +238,12 @@ pub struct RandomCode {
     pub after: BTreeMap<u32, u32>,
     /// The label to which it jumps: [`RESTART`] or the end.
     pub end: &'static str,
-    /// What is known when it is written: registers and their numbers.
+    /// The registers that have a known number at the end.
     pub known: Vec<(Register, u32)>,
 }
 
 impl RandomCode {
-    /// Writes code of about so many operations. If it can restart, it begins with tests.
+    /// Writes code with a number of operations. If it can restart, it begins with tests.
     pub fn new(seed: u64, operations: usize, can_restart: bool) -> Self {
         let mut writer = Writer::new(seed);
         let before = writer.memory.clone();
@@ -274,8 +274,8 @@ impl RandomCode {
         Self { code, before, after, end, known }
     }
 
-    /// Checks that lines, which may be those of the code in another form, leave the memory that the
-    /// code must leave. Memory for spilled values may have anything.
+    /// Checks that lines, which are another form of the code, leave the memory that the code must
+    /// leave. Spill slots may contain anything.
     pub fn check(&self, lines: &[(Line, bool)]) {
         let mut processor = Processor::new(self.before.clone());
         let end = processor.run(lines);

@@ -5,32 +5,32 @@ use wireloom_isa::raw::tile::{Op, compute};
 
 use super::code::{Code, Instruction, NOTHING, Operand, Register, ZERO};
 
-/// The words of a value.
+/// The words of a value, the lowest first.
 pub type Words = Vec<Operand>;
 
-/// The number of words of a width.
+/// Returns the number of words of a width.
 pub fn count(width: u32) -> usize {
     width.div_ceil(32) as usize
 }
 
-/// A constant.
+/// Returns the words of a constant.
 pub fn constant(bits: &Bits) -> Words {
     let halves = bits.words().flat_map(|word| [word as u32, (word >> 32) as u32]);
     halves.take(count(bits.width())).map(Operand::Number).collect()
 }
 
-/// Words of zeros.
+/// Returns the words of 0.
 pub fn zeros(width: u32) -> Words {
     vec![NOTHING; count(width)]
 }
 
-/// The bits of the top word of a width that can be 1.
+/// Returns the mask of the top word of a width.
 pub fn top(width: u32) -> u32 {
     u32::MAX >> (31 - (width - 1) % 32)
 }
 
 impl Code {
-    /// A result of two operands, with as few instructions as constants allow.
+    /// Returns the result of an operation on two operands. Constant operands save instructions.
     pub fn two(&mut self, op: Op, a: Operand, b: Operand) -> Operand {
         use Operand::{In, Number};
         if let (Number(a), Number(b)) = (a, b) {
@@ -51,7 +51,7 @@ impl Code {
             (Op::Addu | Op::Subu | Op::Or | Op::Xor, In(_), Number(0)) => return a,
             (Op::And, _, Number(0)) | (Op::Sltu, _, Number(0)) => return NOTHING,
             (Op::And, _, Number(u32::MAX)) => return a,
-            // Nothing is there that the mask would take away.
+            // The mask clears no bit that can be 1.
             (Op::And, In(own), Number(b)) if self.bits(own) <= b.trailing_ones() => return a,
             (Op::Addu, In(a), Number(b)) if signed(b) => return self.small(Op::Addiu, a, b),
             (Op::Subu, In(a), Number(b)) if signed(b.wrapping_neg()) => {
@@ -64,7 +64,7 @@ impl Code {
             }
             (Op::Sltu, In(a), Number(b)) if signed(b) => return self.small(Op::Sltiu, a, b),
             (Op::And, In(a), Number(b)) if b < 1 << 16 => return self.small(Op::Andi, a, b),
-            // A mask of the lower bits is two shifts.
+            // Two shifts clear the upper bits.
             (Op::And, In(_), Number(b)) if (b.wrapping_add(1)).is_power_of_two() => {
                 let by = b.leading_zeros();
                 let up = self.shift(Op::Sll, a, by);
@@ -85,7 +85,7 @@ impl Code {
         to.into()
     }
 
-    /// A word shifted (`Sll`, `Srl`) by less than 32.
+    /// Returns a word shifted (`Sll`, `Srl`) by less than 32.
     pub fn shift(&mut self, op: Op, a: Operand, by: u32) -> Operand {
         match a {
             Operand::Number(number) => Operand::Number(compute(op, 0, number, by)),
@@ -103,7 +103,7 @@ impl Code {
         }
     }
 
-    /// A word shifted (`Sllv`, `Srlv`) by another modulo 32.
+    /// Returns a word shifted (`Sllv`, `Srlv`) by another word modulo 32.
     pub fn shift_by(&mut self, op: Op, a: Operand, by: Operand) -> Operand {
         let (plain, rt) = (if op == Op::Sllv { Op::Sll } else { Op::Srl }, a);
         if let Operand::Number(by) = by {
@@ -117,17 +117,17 @@ impl Code {
         rd.into()
     }
 
-    /// 1 if the word is 0.
+    /// Returns 1 if the word is 0, and 0 otherwise.
     pub fn is_zero(&mut self, a: Operand) -> Operand {
         self.two(Op::Sltu, a, Operand::Number(1))
     }
 
-    /// 1 if the word is not 0.
+    /// Returns 1 if the word is not 0, and 0 otherwise.
     pub fn is_set(&mut self, a: Operand) -> Operand {
         self.two(Op::Sltu, NOTHING, a)
     }
 
-    /// The first if the condition, which is 0 or 1, is 1, else the second.
+    /// Returns `then` if the condition, which is 0 or 1, is 1, and `otherwise` if it is 0.
     pub fn choose(&mut self, condition: Operand, then: Operand, otherwise: Operand) -> Operand {
         match condition {
             Operand::Number(0) => otherwise,
@@ -142,12 +142,12 @@ impl Code {
         }
     }
 
-    /// All words or-ed.
+    /// Returns the bitwise or of all words.
     pub fn any(&mut self, words: &[Operand]) -> Operand {
         words.iter().fold(NOTHING, |all, word| self.two(Op::Or, all, *word))
     }
 
-    /// Clears what is above the width.
+    /// Clears the bits above the width.
     pub fn cut(&mut self, mut words: Words, width: u32) -> Words {
         words.truncate(count(width));
         if let Some(last) = words.last_mut() {
@@ -156,14 +156,14 @@ impl Code {
         words
     }
 
-    /// `width` bits from bit `lo` of a value of `whole` bits; bits that are not there are 0.
+    /// Returns `width` bits from bit `lo` of a value of `whole` bits. Bits above the value are 0.
     pub fn slice(&mut self, a: &[Operand], whole: u32, lo: u32, width: u32) -> Words {
         let (skip, by) = ((lo / 32) as usize, lo % 32);
         let word = |at: usize| a.get(at).copied().unwrap_or(NOTHING);
         let mut words = Words::new();
         for at in 0..count(width) {
             let low = self.shift(Op::Srl, word(skip + at), by);
-            // A word above is needed only if its bits are.
+            // The next word is needed only if the slice extends into it.
             let has = 32 - by;
             let wanted = (width - 32 * at as u32).min(32);
             let high = if by > 0 && wanted > has {
@@ -173,11 +173,11 @@ impl Code {
             };
             words.push(self.two(Op::Or, low, high));
         }
-        // Where the operand ends at the slice's end, nothing is above it.
+        // If the slice reaches the end of the value, there are no bits above it.
         if lo + width >= whole { words } else { self.cut(words, width) }
     }
 
-    /// Concatenates values with their widths, the first most significant.
+    /// Concatenates values with their widths. The first value is the most significant one.
     pub fn concat(&mut self, parts: &[(Words, u32)]) -> Words {
         let width = parts.iter().map(|(_, width)| width).sum();
         let mut words = zeros(width);
@@ -198,7 +198,7 @@ impl Code {
         words
     }
 
-    /// The sum of two values of a width, and 1 more if `carry` is 1.
+    /// Returns the sum of two values and a carry, modulo the width.
     pub fn sum(&mut self, a: &[Operand], b: &[Operand], width: u32, mut carry: Operand) -> Words {
         let mut words = Words::new();
         let last = count(width) - 1;
@@ -216,7 +216,7 @@ impl Code {
         self.cut(words, width)
     }
 
-    /// The complement.
+    /// Returns the complement of a value.
     pub fn not(&mut self, a: &[Operand], width: u32) -> Words {
         let mut words = Words::new();
         let last = a.len() - 1;
@@ -227,7 +227,7 @@ impl Code {
         words
     }
 
-    /// The difference of two values of a width.
+    /// Returns the difference of two values modulo the width.
     pub fn difference(&mut self, a: &[Operand], b: &[Operand], width: u32) -> Words {
         if a.len() == 1 {
             let word = self.two(Op::Subu, a[0], b[0]);
@@ -238,7 +238,7 @@ impl Code {
         self.sum(a, &b, width, Operand::Number(1))
     }
 
-    /// 1 if `a < b`.
+    /// Returns 1 if `a < b`, and 0 otherwise.
     pub fn is_less(&mut self, a: &[Operand], b: &[Operand]) -> Operand {
         let mut less = self.two(Op::Sltu, a[0], b[0]);
         for (a, b) in a.iter().zip(b).skip(1) {
@@ -250,14 +250,14 @@ impl Code {
         less
     }
 
-    /// 1 if the values are equal.
+    /// Returns 1 if the values are equal, and 0 otherwise.
     pub fn is_equal(&mut self, a: &[Operand], b: &[Operand]) -> Operand {
         let differ: Words = a.iter().zip(b).map(|(a, b)| self.two(Op::Xor, *a, *b)).collect();
         let any = self.any(&differ);
         self.is_zero(any)
     }
 
-    /// The lower and upper word of a product.
+    /// Returns the lower and the upper word of a product.
     fn product_of(&mut self, a: Operand, b: Operand) -> [Operand; 2] {
         if let (Operand::Number(a), Operand::Number(b)) = (a, b) {
             let product = u64::from(a) * u64::from(b);
@@ -276,7 +276,7 @@ impl Code {
         })
     }
 
-    /// The product of two values of a width, modulo that.
+    /// Returns the product of two values modulo the width.
     pub fn product(&mut self, a: &[Operand], b: &[Operand], width: u32) -> Words {
         let count = count(width);
         let mut words = vec![NOTHING; count];
@@ -306,7 +306,7 @@ impl Code {
         self.cut(words, width)
     }
 
-    /// Quotient and remainder of one word.
+    /// Returns the quotient and the remainder of two words.
     pub fn divide(&mut self, a: Operand, b: Operand) -> [Operand; 2] {
         let (rs, rt) = (Some(self.in_register(a)), Some(self.in_register(b)));
         self.push(Instruction { rs, rt, ..Instruction::new(Op::Divu) });
@@ -317,7 +317,7 @@ impl Code {
         })
     }
 
-    /// Whether a value is not below a number that has one word; the value's other words count.
+    /// Returns 1 if a value of any width is at least `number`, and 0 otherwise.
     pub fn is_at_least(&mut self, a: &[Operand], number: u32) -> Operand {
         let above = self.any(&a[1..]);
         let below = self.two(Op::Sltu, a[0], Operand::Number(number));
@@ -329,7 +329,7 @@ impl Code {
         self.two(Op::Or, above, low)
     }
 
-    /// A word of a register that is `value` where the condition is 1, else 0.
+    /// Returns `value` if the condition, which is 0 or 1, is 1, and 0 otherwise.
     pub fn only_if(&mut self, condition: Operand, value: Operand) -> Operand {
         match condition {
             Operand::Number(0) => NOTHING,
@@ -349,7 +349,7 @@ mod tests {
     use crate::code::FRAME;
     use crate::testing::{FRAME_AT, Processor, Random};
 
-    /// Code with operands of known values, which are constants, words of memory and bytes of it.
+    /// Code whose operands have known values: constants, and words and bytes in memory.
     struct Bench {
         random: Random,
         code: Code,
@@ -389,13 +389,13 @@ mod tests {
             self.words += 1;
             self.processor.memory.insert(FRAME_AT + at, word);
             let register = self.code.register();
-            // The lowest byte is the last one: what it leaves unknown are eight bits.
+            // The last byte of a word has its lowest bits. The code knows that others are 0.
             let (op, at) = if word < 256 { (Op::Lbu, at + 3) } else { (Op::Lw, at) };
             self.code.memory(op, register, FRAME, at as i32);
             register.into()
         }
 
-        /// Executes the code, and checks that words have a value without any bits above its width.
+        /// Executes the code and checks that words have a value, without bits above its width.
         #[track_caller]
         fn check(&mut self, words: &[Operand], width: u32, wanted: u128) {
             let mut processor = self.processor.clone();
@@ -408,7 +408,7 @@ mod tests {
         }
     }
 
-    /// The lowest bits of a value.
+    /// Returns the lowest bits of a value.
     fn low(value: u128, width: u32) -> u128 {
         value & (u128::MAX >> (128 - width))
     }
@@ -459,7 +459,7 @@ mod tests {
             let width = bench.width();
             let (a, a_words) = bench.value(width);
             let (b, b_words) = match bench.random.below(3) {
-                // Values that are equal, or differ in one bit.
+                // The values are equal or differ in one bit.
                 0 => (a, bench.operands(a, width)),
                 1 => {
                     let b = a ^ 1 << bench.random.below(width.into());

@@ -46,7 +46,7 @@ impl KindOnTiles for Counter {
 struct Counters {
     /// The counters of the first tile.
     elements: Elements,
-    /// Bytes from the counters of one tile to those of the next.
+    /// The bytes from the counters of one tile to the counters of the next tile.
     apart: u32,
     tiles: u32,
 }

@@ -6,27 +6,27 @@
 //!                                        second[0][7] = 2, the others = 1
 //! ```
 //!
-//! An entry with bit 15 has the number of a segment, another one that of a value.
+//! An entry with bit 15 set is the number of a segment; other entries are numbers of values.
 
 use wireloom_codegen::trie::Route;
 
-/// The bit of an entry that has the number of a segment.
+/// The bit of entries that are numbers of segments.
 const SEGMENT: u16 = 1 << 15;
 
-/// The tables.
+/// The two tables.
 pub struct Direct {
     first: Vec<u16>,
     second: Vec<u16>,
 }
 
 impl Direct {
-    /// Bytes of the first table.
+    /// The bytes of the first table.
     pub const FIRST_BYTES: u32 = 2 << 24;
-    /// The least bytes of memory for which the tables are made.
+    /// The bytes of free memory from which on the tables are built.
     pub const LEAST: u32 = Self::FIRST_BYTES + (1 << 20);
 
-    /// Makes the tables of routes, which are sorted by length. `None`: there are too many values or
-    /// long prefixes for entries of 16 bits.
+    /// Builds the tables of routes, which are sorted by length. Returns `None` if there are too
+    /// many values or long prefixes for entries of 16 bits.
     pub fn new(routes: &[Route]) -> Option<Self> {
         let mut tables = Self { first: vec![0; 1 << 24], second: Vec::new() };
         for route in routes {
@@ -52,12 +52,12 @@ impl Direct {
         Some(tables)
     }
 
-    /// Bytes of the second table.
+    /// Returns the bytes of the second table.
     pub fn second_bytes(&self) -> u64 {
         2 * self.second.len() as u64
     }
 
-    /// The words of both tables at their addresses, without those parts that are 0.
+    /// Returns the words of both tables with their addresses, without parts that are all 0.
     pub fn images(&self, first: u32, second: u32) -> Vec<(u32, Vec<u32>)> {
         const PART: usize = 2048;
         let mut images = Vec::new();

@@ -11,14 +11,14 @@ use crate::words;
 pub struct Elements {
     /// The address of the first element.
     pub base: u32,
-    /// Bytes from one element to the next.
+    /// The bytes from one element to the next.
     pub stride: u32,
     /// The number of elements.
     pub size: u32,
 }
 
 impl Elements {
-    /// Takes memory for elements of this width and writes those of the instance there.
+    /// Takes memory for elements of this width and writes the instance's elements there.
     ///
     /// # Errors
     /// If the memory is too small.
@@ -41,7 +41,7 @@ impl Elements {
         Ok(Self { base, stride, size })
     }
 
-    /// Loads all elements into the instance. `value` returns the value of the element at an address.
+    /// Loads all elements into the instance. `value` returns the element at an address.
     pub fn read_back(&self, instance: &mut dyn Instance, mut value: impl FnMut(u32) -> Bits) {
         for index in 0..self.size {
             let value = value(self.base + index * self.stride);

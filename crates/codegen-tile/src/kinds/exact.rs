@@ -149,8 +149,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns whether there is an entry, and its value. The routine `find` looks for the entry, and
-    /// `then` changes it.
+    /// Returns whether there is an entry, and its value. The routine `find` searches the entry, and
+    /// the routine `then` changes it.
     fn value(
         &self,
         lower: &mut Lower<'_>,
@@ -195,8 +195,9 @@ impl<'a> Search<'a> {
         vec![lower.code.is_set(entry)]
     }
 
-    /// Makes an entry if there is none. An entry that there is gets the value that `change` returns
-    /// and stores. Returns whether there is an entry now, whether there was one, and its value.
+    /// Creates an entry if there is none. For an existing entry, `change` returns the new value
+    /// after storing it. Returns whether there is an entry now, whether there was one, and its
+    /// value.
     fn insert(
         &self,
         lower: &mut Lower<'_>,

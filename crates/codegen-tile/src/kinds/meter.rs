@@ -7,10 +7,10 @@
 //!
 //! A bucket's word in memory is the number of tokens that are missing in it.
 //!
-//! A rate of `r` bytes a second adds `floor(b r / 10^9) - floor(a r / 10^9)` tokens from time `a` to
-//! time `b`. Times are split into seconds and nanoseconds: the tokens are `r` times the seconds
-//! between the times, and the same difference for the nanoseconds. A division by 10^9 is a shift and
-//! a product with a reciprocal that is exact for the operands.
+//! A rate of `r` bytes a second adds `floor(b r / 10^9) - floor(a r / 10^9)` tokens from time `a`
+//! to time `b`. Times are split into seconds and nanoseconds: the tokens are `r` times the seconds
+//! between the times, plus the same difference for the nanoseconds. A division by 10^9 is a shift
+//! and a product with a reciprocal that is exact for the operands.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -40,9 +40,9 @@ const OTHER_SIZE: u32 = 56;
 
 /// 10^9 is 2^9 times this.
 const ODD: u128 = 1_953_125;
-/// Bits of the least power of two that is more than [`ODD`].
+/// The exponent of the smallest power of two above [`ODD`].
 const ODD_BITS: u32 = 21;
-/// Nanoseconds of a second.
+/// The nanoseconds of a second.
 const SECOND: u32 = 1_000_000_000;
 
 const RED: Operand = Operand::Number(2);
@@ -151,10 +151,10 @@ fn is_not(code: &mut Code, condition: Operand) -> Operand {
     code.two(Do::Xor, condition, YELLOW)
 }
 
-/// The quotient of a value of so many bits and 10^9.
+/// Returns the quotient of a value with `bits` bits and 10^9.
 fn by_second(code: &mut Code, value: &[Operand], bits: u32) -> Words {
-    // With a value of n bits after the shift, and a reciprocal that is rounded up from 2^(n + 21) /
-    // 1,953,125, the error of the product stays below 2^(n + 21): the quotient is exact.
+    // The value has n bits after the shift, and the reciprocal is 2^(n + 21) / 1,953,125 rounded
+    // up. The error of the product is below 2^(n + 21), so the quotient is exact.
     let odd_bits = bits - 9;
     let shift = odd_bits + ODD_BITS;
     let reciprocal = (1u128 << shift).div_ceil(ODD);
@@ -166,7 +166,7 @@ fn by_second(code: &mut Code, value: &[Operand], bits: u32) -> Words {
     code.slice(&product, 128, shift, 128 - shift)
 }
 
-/// Seconds, and the nanoseconds after them, of a time.
+/// Returns the seconds of a time, and the remaining nanoseconds.
 fn split(code: &mut Code, time: &[Operand]) -> (Words, Operand) {
     let seconds = by_second(code, time, 64);
     let whole = code.two(Do::Mul, seconds[0], Operand::Number(SECOND));
@@ -174,7 +174,7 @@ fn split(code: &mut Code, time: &[Operand]) -> (Words, Operand) {
     (vec![seconds[0], seconds.get(1).copied().unwrap_or(NOTHING)], rest)
 }
 
-/// The interval from the last packet of a meter to this one.
+/// The interval from the previous packet of a meter to this one.
 struct Interval {
     seconds: Words,
     from: Operand,
@@ -182,7 +182,7 @@ struct Interval {
 }
 
 impl Interval {
-    /// Advances the meter's time.
+    /// Advances the meter's time and returns the interval.
     fn of(code: &mut Code, meter: Register, now: &[Operand]) -> Self {
         let last = read(code, meter, LAST);
         let is_earlier = code.is_less(now, &last);
@@ -193,7 +193,8 @@ impl Interval {
         Self { seconds: code.difference(&to_seconds, &from_seconds, 64), from, to }
     }
 
-    /// The tokens of a rate, or a number that is more than any bucket lacks.
+    /// Returns the tokens that a rate adds in the interval, or a number above the size of all
+    /// buckets.
     fn tokens(&self, code: &mut Code, meter: Register, rate: u32) -> Words {
         let mut rate = read(code, meter, rate);
         // Rates have 41 bits, so the products of nanoseconds have 71.
@@ -216,13 +217,14 @@ impl Interval {
     }
 }
 
-/// The lesser of two values.
+/// Returns the smaller one of two values.
 fn least(code: &mut Code, a: &[Operand], b: &[Operand]) -> Words {
     let is_less = code.is_less(a, b);
     choose(code, is_less, a, b)
 }
 
-/// What is missing in a bucket with the tokens of a packet, and whether it has them.
+/// Returns the tokens that are missing after a packet takes its tokens, and whether the bucket has
+/// enough tokens for the packet.
 fn with_packet(
     code: &mut Code,
     meter: Register,
@@ -237,7 +239,7 @@ fn with_packet(
     (missing, fits)
 }
 
-/// RFC 2697: tokens are added to C; when that is full, to E.
+/// Marks a packet by RFC 2697. Tokens go to bucket C, and to bucket E once C is full.
 fn single_rate(
     code: &mut Code,
     meter: Register,
@@ -268,7 +270,8 @@ fn single_rate(
     code.choose(is_green, NOTHING, marked)
 }
 
-/// RFC 2698: each bucket has its rate, and a green packet takes tokens from both.
+/// Marks a packet by RFC 2698. Each bucket has its own rate, and a green packet takes tokens from
+/// both.
 fn two_rates(
     code: &mut Code,
     meter: Register,

@@ -22,7 +22,7 @@ use crate::layout::{Memory, value_at};
 use crate::lower::Lower;
 use crate::words::Words;
 
-/// Bytes of a value before those of its packet. The last two align the packet.
+/// The bytes of a value before its packet. The last two align the packet.
 const PACKET: u32 = 26;
 
 pub struct Park;
@@ -140,7 +140,7 @@ fn entry(parked: &Parked) -> Entry {
         packet.arrival_ns as u32,
         (packet.arrival_ns >> 32) as u32,
     ];
-    // Two bytes that align.
+    // Two bytes align the packet.
     let bytes = [&[0; 2], packet.bytes()].concat();
     let word = |chunk: &[u8]| {
         let mut word = [0; 4];

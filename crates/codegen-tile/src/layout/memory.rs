@@ -10,42 +10,42 @@ use crate::words;
 /// Bytes of a line of the cache.
 pub const LINE: u32 = 32;
 
-/// The memory of tables: what is taken, and the contents of that.
+/// The memory of tables: the free part, and the contents of the rest.
 #[derive(Debug)]
 pub struct Memory {
-    /// The first address that is not taken.
+    /// The first free address.
     next: u32,
     end: u32,
     /// The number of tiles with copies of counters.
     pub tiles: u32,
     /// The contents of memory at the start: addresses and words.
     pub images: Vec<(u32, Vec<u32>)>,
-    /// The contents that several offloads use, and their addresses.
+    /// The contents that several offloads share, with their addresses.
     shared: Vec<(Vec<u32>, u32)>,
 }
 
 impl Memory {
-    /// Returns memory of which nothing is taken.
+    /// Returns memory that is all free.
     pub fn new(memories: Memories) -> Self {
         let Memories { first, end, tiles, .. } = memories;
         let (images, shared) = (Vec::new(), Vec::new());
         Self { next: first, end: end.max(first), tiles, images, shared }
     }
 
-    /// Returns the first address that is not taken.
+    /// Returns the first free address.
     pub fn next(&self) -> u32 {
         self.next
     }
 
-    /// Returns the bytes that are not taken.
+    /// Returns the number of free bytes.
     pub fn left(&self) -> u32 {
         self.end.saturating_sub(self.next)
     }
 
-    /// Takes bytes and returns their address, which begins a line of the cache.
+    /// Takes bytes and returns their address, which is the beginning of a cache line.
     ///
     /// # Errors
-    /// If there are fewer bytes.
+    /// If fewer bytes are free.
     pub fn take(&mut self, bytes: u64) -> Result<u32, String> {
         let first = self.next;
         let last = u64::from(first) + bytes;
@@ -67,7 +67,7 @@ impl Memory {
         Ok(base)
     }
 
-    /// Does the same for words that nothing changes. Equal words are there once.
+    /// Does the same for words that nothing changes. Equal words are placed once.
     ///
     /// # Errors
     /// If there is too little memory.

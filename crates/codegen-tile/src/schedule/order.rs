@@ -1,7 +1,7 @@
-//! The order of the instructions of a run: those between which nothing jumps in.
+//! Orders the instructions of a run, between which nothing jumps in.
 //!
-//! List scheduling: of the instructions whose operands are there, the one with the longest way of
-//! latencies to the run's end comes first.
+//! This is list scheduling: of the instructions whose operands are ready, the one with the longest
+//! path of latencies to the end of the run comes first.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,14 +10,14 @@ use wireloom_isa::raw::tile::{Op, Slot, Timing};
 
 use super::super::code::{Instruction, Register, ZERO};
 
-/// Cycles from an instruction to the first one that can use its result, by the class of its timing.
+/// The cycles from an instruction to the first one that can use its result, by latency class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latencies {
-    /// Of a load.
+    /// The cycles of a load.
     pub load: u32,
-    /// Of a multiplication.
+    /// The cycles of a multiplication.
     pub multiply: u32,
-    /// Of a division.
+    /// The cycles of a division.
     pub divide: u32,
 }
 
@@ -32,7 +32,7 @@ impl Latencies {
     }
 }
 
-/// What an instruction needs to be there, or makes.
+/// An operand or result of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Datum {
     Of(Register),
@@ -44,7 +44,7 @@ fn is_network(register: Register) -> bool {
     matches!(register, Register::Machine(number) if Name(number).network().is_some())
 }
 
-/// The data that an instruction reads, networks apart.
+/// Returns the data that an instruction reads, except words of networks.
 fn read(instruction: &Instruction) -> Vec<Datum> {
     let own = instruction.read().into_iter().flatten();
     let own = own.filter(|register| *register != ZERO && !is_network(*register));
@@ -52,7 +52,7 @@ fn read(instruction: &Instruction) -> Vec<Datum> {
     own.map(Datum::Of).chain(uses.then_some(Datum::Product)).collect()
 }
 
-/// The datum that an instruction writes.
+/// Returns the datum that an instruction writes.
 fn written(instruction: &Instruction) -> Option<Datum> {
     let product = [Op::Mult, Op::Multu, Op::Div, Op::Divu, Op::Mthi, Op::Mtlo];
     if product.contains(&instruction.op) {
@@ -67,8 +67,7 @@ fn uses_network(instruction: &Instruction) -> bool {
     all.flatten().any(is_network)
 }
 
-/// Whether an instruction leaves the fast way for the label `restart`, if a condition is not as it is
-/// there.
+/// Whether an instruction is a test that leaves the fast way for the label `restart`.
 pub fn is_test(instruction: &Instruction, restart: &str) -> bool {
     !restart.is_empty()
         && instruction.label == restart
@@ -86,7 +85,7 @@ pub fn is_movable(instruction: &Instruction) -> bool {
     !leaves && !is_special
 }
 
-/// When data are there, in the cycles of the code so far.
+/// The cycle in which each datum is ready.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
     now: u64,
@@ -96,13 +95,13 @@ pub struct Clock {
 impl Clock {
     fn operands(&self, instruction: &Instruction) -> u64 {
         let ready = read(instruction).into_iter().filter_map(|datum| self.ready.get(&datum));
-        // The unit of HI and LO takes one operation at a time.
+        // The unit of HI and LO executes one operation at a time.
         let unit = written(instruction).filter(|datum| *datum == Datum::Product);
         let unit = unit.and_then(|datum| self.ready.get(&datum));
         ready.chain(unit).copied().max().unwrap_or(0)
     }
 
-    /// Executes an instruction; returns the cycles that it waits for operands.
+    /// Executes an instruction. Returns the cycles that it waits for operands.
     pub fn execute(&mut self, instruction: &Instruction, latencies: &Latencies) -> u64 {
         let at = self.now.max(self.operands(instruction));
         let waits = at - self.now;
@@ -114,20 +113,20 @@ impl Clock {
     }
 }
 
-/// The values that have a register while a run is executed.
+/// The live values during a run.
 #[derive(Clone, Debug, Default)]
 pub struct Live {
-    /// How many there are at the moment, and the most that there should be.
+    /// The current number of live values, and its limit.
     pub count: usize,
     pub limit: usize,
-    /// Those that there are already, and that are needed after the run.
+    /// The values that are live already, and the values that are used after the run.
     pub open: HashSet<u32>,
     pub after: HashSet<u32>,
-    /// The instructions of the run that have each.
+    /// The number of remaining instructions of the run that use each value.
     pub left: HashMap<u32, usize>,
 }
 
-/// The values of an instruction.
+/// Returns the values that an instruction reads or writes.
 pub fn values(instruction: &Instruction) -> HashSet<u32> {
     let all = instruction.read().into_iter().chain([instruction.written()]).flatten();
     let value = |register| match register {
@@ -142,7 +141,7 @@ impl Live {
         !self.after.contains(&value) && self.left.get(&value) == Some(&1)
     }
 
-    /// By how many more values an instruction makes registers scarce.
+    /// Returns the change in the number of live values by an instruction.
     fn change(&self, instruction: &Instruction) -> isize {
         let change = |value: &u32| {
             isize::from(!self.open.contains(value)) - isize::from(self.is_last(*value))
@@ -180,8 +179,8 @@ impl Access {
         Some(Self { at, is_store, base, bytes: first..first + size })
     }
 
-    /// Whether two of them must stay in their order. If their base changes in between, they do so
-    /// because of it.
+    /// Whether two accesses must stay in order. If their base changes in between, the change keeps
+    /// them in order.
     fn meets(&self, other: &Self) -> bool {
         let is_apart = self.base == other.base
             && (self.bytes.end <= other.bytes.start || other.bytes.end <= self.bytes.start);
@@ -189,11 +188,11 @@ impl Access {
     }
 }
 
-/// What must come before what.
+/// The dependences between the instructions of a run.
 struct Graph {
-    /// For each instruction those that wait for it, with the cycles.
+    /// For each instruction, the instructions that wait for it, and the cycles.
     after: Vec<Vec<(usize, u64)>>,
-    /// How many each waits for.
+    /// The number of instructions for which each instruction waits.
     waits: Vec<usize>,
 }
 
@@ -203,8 +202,8 @@ impl Graph {
         self.waits[second] += 1;
     }
 
-    /// Branches to the label `restart` are tests: code there begins again with what is in memory, so
-    /// only what has an effect stays on its side of them. Other branches are at the end.
+    /// Branches to the label `restart` are tests. Their target begins again from memory, so only
+    /// instructions with effects keep their side of a test. Other branches end the run.
     fn new(run: &[&Instruction], restart: &str, latencies: &Latencies) -> Self {
         let count = run.len();
         let mut graph = Self { after: vec![Vec::new(); count], waits: vec![0; count] };
@@ -221,7 +220,7 @@ impl Graph {
                 used.entry(datum).or_default().push(at);
             }
             if let Some(datum) = written(instruction) {
-                // A second operation of the unit of HI and LO waits for the first.
+                // A second operation of the unit of HI and LO waits for the first one.
                 let cycles = |from: usize| match datum {
                     Datum::Product => latencies.of(run[from].op),
                     Datum::Of(_) => 0,
@@ -271,7 +270,7 @@ impl Graph {
         graph
     }
 
-    /// The cycles from each instruction to the end of all that wait for it.
+    /// Returns the longest path in cycles from each instruction to the end of the run.
     fn heights(&self) -> Vec<u64> {
         let mut heights = vec![0; self.after.len()];
         for at in (0..heights.len()).rev() {
@@ -282,7 +281,8 @@ impl Graph {
     }
 }
 
-/// The order in which the instructions of a run take the fewest cycles, as far as registers allow it.
+/// Returns the order of the instructions of a run, chosen for few cycles within the limit of live
+/// values.
 pub fn order(
     run: &[&Instruction],
     restart: &str,

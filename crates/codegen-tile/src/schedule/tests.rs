@@ -7,7 +7,7 @@ use super::{LIMITS, Latencies, all_runs, cost, schedule};
 
 const LATENCIES: Latencies = Latencies { load: 3, multiply: 2, divide: 42 };
 
-/// The instructions of a step after the others are ordered, without what stands apart.
+/// Returns the lines of a step after ordering.
 fn text(code: &mut Code, restart: &str) -> Vec<String> {
     schedule(code, restart, &LATENCIES);
     let (text, _) = allocate::write(code, 0);
