@@ -282,7 +282,8 @@ fn write_plain(text: &mut String, instruction: &Instruction, place: &impl Fn(Reg
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{RandomCode, SPILLS, parsed};
+    use crate::code::{FRONT, ZERO};
+    use crate::testing::{FRAME_AT, FRONT_AT, Processor, RandomCode, SPILLS, parsed};
 
     #[test]
     fn allocated_code_leaves_the_same_memory() {
@@ -296,6 +297,29 @@ mod tests {
             with_calls += u32::from(!random.code.calls.is_empty());
         }
         assert!(with_spills > 50 && with_calls > 50, "{with_spills} {with_calls}");
+    }
+
+    #[test]
+    fn spilled_values_need_no_slot_only_if_nothing_changes_the_words_that_they_come_from() {
+        const WORDS: u32 = 30;
+        for is_changed in [false, true] {
+            let mut code = Code::new("l");
+            let words = (STATE as i32..).step_by(4).take(WORDS as usize);
+            let values: Vec<_> = words.clone().map(|at| code.load(FRAME, at)).collect();
+            if is_changed {
+                words.for_each(|at| code.memory(Op::Sw, ZERO, FRAME, at));
+            }
+            for (value, at) in values.into_iter().zip((0..).step_by(4)) {
+                code.memory(Op::Sw, value, FRONT, at);
+            }
+            let (text, slots) = write(&code, STATE + 4 * WORDS);
+            assert_eq!(slots > 0, is_changed);
+            let given = (0..WORDS).map(|word| (FRAME_AT + STATE + 4 * word, 1 + word));
+            let mut processor = Processor::new(given.collect());
+            assert_eq!(processor.run(&parsed(&text)), None);
+            let stored = (0..WORDS).map(|word| processor.memory[&(FRONT_AT + 4 * word)]);
+            assert!(stored.eq(1..=WORDS), "{text}");
+        }
     }
 
     #[test]

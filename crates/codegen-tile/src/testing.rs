@@ -247,7 +247,7 @@ impl RandomCode {
     pub fn new(seed: u64, operations: usize, can_restart: bool) -> Self {
         let mut writer = Writer::new(seed);
         let before = writer.memory.clone();
-        let mut leaves = false;
+        let mut left = None;
         for _ in 0..if can_restart { 3 } else { 0 } {
             writer.load();
             writer.compute();
@@ -263,14 +263,19 @@ impl RandomCode {
                     _ => op,
                 };
             writer.code.branch(op, register, ZERO, RESTART);
-            leaves |= (value == 0) == (op == Op::Beq);
+            if left.is_none() && (value == 0) == (op == Op::Beq) {
+                left = Some(writer.memory.clone());
+            }
+            if writer.random.below(4) == 0 {
+                writer.store();
+            }
         }
         for _ in 0..operations {
             writer.operation();
         }
         writer.finish();
         let Writer { code, memory, known, .. } = writer;
-        let (after, end) = if leaves { (before.clone(), RESTART) } else { (memory, "end") };
+        let (after, end) = left.map_or((memory, "end"), |memory| (memory, RESTART));
         Self { code, before, after, end, known }
     }
 

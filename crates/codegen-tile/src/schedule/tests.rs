@@ -1,7 +1,7 @@
 use wireloom_isa::raw::tile::Op;
 
 use super::super::allocate;
-use super::super::code::{ARGUMENTS, Code, FRAME, FRONT, NOTHING, ZERO};
+use super::super::code::{ARGUMENTS, Code, FRAME, FRONT, NOTHING, Register, ZERO};
 use super::super::testing::{RESTART, RandomCode, SPILLS, parsed};
 use super::{LIMITS, Latencies, all_runs, cost, schedule};
 
@@ -132,4 +132,23 @@ fn each_limit_of_values_at_a_time_leaves_the_same_memory() {
             random.check(&parsed(&text));
         }
     }
+}
+
+#[test]
+fn words_of_networks_keep_their_order_and_that_of_memory() {
+    let network = Register::Machine(25);
+    let mut code = Code::new("l");
+    let first = code.load(FRONT, 0);
+    code.three(Op::Addu, network, first, ZERO);
+    code.three(Op::Addu, network, FRAME, ZERO);
+    let last = code.load(FRONT, 4);
+    code.memory(Op::Sw, last, FRAME, 600);
+    let wanted = [
+        "lw $v0, 0($gp)",
+        "addu $cgno, $v0, $zero",
+        "addu $cgno, $sp, $zero",
+        "lw $v0, 4($gp)",
+        "sw $v0, 600($sp)",
+    ];
+    assert_eq!(text(&mut code, "all"), wanted);
 }
