@@ -8,10 +8,10 @@ use super::RUNAWAY;
 use super::facts::Facts;
 use super::graph::{Graph, Input, Node};
 use super::layout::{self, Layout};
-use super::lower::{ExitKind, StepLogic, Writes};
-use super::offload::OffloadPort;
 use super::packet::{ReadWord, is_early};
+use super::port::OffloadPort;
 use super::select::{Case, case, choose};
+use super::step_logic::{ExitKind, StepLogic, Writes};
 
 /// `wl_pkg::EXIT_*`.
 pub mod exit_code {

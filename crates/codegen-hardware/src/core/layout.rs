@@ -4,7 +4,8 @@ use wireloom_compile::analysis::loops::Loops;
 use wireloom_compile::analysis::storage::Storage;
 use wireloom_ir::{Engine, EngineKind, Program, StepId};
 
-use super::offload::{OffloadPort, PLACE_BITS, TICKET_BITS, TimeUse, bits_for};
+use super::calls::TimeUse;
+use super::port::{OffloadPort, PLACE_BITS, TICKET_BITS, bits_for};
 
 /// The lowest bit of the window's front, the first field of the packet's part of the state
 /// (`wl_pkg::packet_state_t`).

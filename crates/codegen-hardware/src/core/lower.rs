@@ -4,105 +4,21 @@
 //! collects their effects: requests, exits, the next state, words to read and to write. The steps
 //! are combined afterwards.
 
-mod body;
-
-use std::collections::HashMap;
-
 use wireloom_bits::Bits;
-use wireloom_compile::analysis::conditions::{Guards, Literals};
-use wireloom_compile::analysis::liveness::{self, ContextSet};
-use wireloom_compile::analysis::ports::{self, Group, StepPorts};
+use wireloom_compile::analysis::ports::{Group, StepPorts};
 use wireloom_compile::analysis::{Definitions, is_pure};
-use wireloom_ir::{
-    BinaryOp, ContextId, Engine, Exit, Loc, Meta, OffloadTarget, Op, OpKind, Program, Step,
-    UnaryOp, Value,
-};
+use wireloom_ir::{ContextId, Exit, Meta, OffloadTarget, Op, OpKind, Value};
 use wireloom_offloads::registry;
 
+use super::calls::looks_at_packet;
 use super::graph::{Graph, Input, Node};
-use super::kinds::{self, Call};
-use super::layout::{self, Layout};
-use super::offload::{self, OffloadPort};
+use super::kinds::{self, Call, InBody};
+use super::layout;
+use super::lowering::{Lowering, Parts, Surroundings};
 use super::packet::Hand;
+use super::port::{OffloadPort, TICKET_BITS};
 use super::refusal::Refusal;
-
-/// Writes in program order: condition and value.
-pub type Writes = Vec<(Node, Node)>;
-
-/// The logic of a step.
-pub struct StepLogic {
-    /// The calls, at most one for each port: port, condition and data.
-    pub requests: Vec<(usize, Node, Node)>,
-    /// The exits of the step. Their conditions exclude each other.
-    pub exits: Vec<ExitLogic>,
-    /// Writes of context variables.
-    pub context: HashMap<ContextId, Writes>,
-    /// Writes of the egress port.
-    pub egress: Writes,
-    /// The packet.
-    pub hand: Hand,
-}
-
-/// An exit.
-pub struct ExitLogic {
-    /// The condition under which it is taken.
-    pub condition: Node,
-    /// Its kind.
-    pub kind: ExitKind,
-}
-
-/// The kind of an exit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExitKind {
-    /// Continues at a step.
-    Next(usize),
-    /// Sends a copy and continues.
-    Emit(usize),
-    /// Sends the packet.
-    Finish,
-    /// Drops the packet, for a reason of 24 bits.
-    Drop(Node),
-    /// Hands the packet to the control processor, for a reason of 24 bits.
-    ToCpu(Node),
-    /// Ends the thread.
-    Done,
-    /// Returns a value from a called engine.
-    Reply(Node),
-}
-
-/// The properties of the engine that lowering a step needs.
-pub struct Surroundings<'a> {
-    program: &'a Program,
-    engine: &'a Engine,
-    layout: &'a Layout,
-    ports: &'a [OffloadPort],
-    /// The accesses of each step to the header.
-    groups: Vec<StepPorts>,
-    /// The context variables that may have been written before each step.
-    written: Vec<ContextSet>,
-    /// For each step and offload, whether no later step calls it ([`offload::last_calls`]).
-    last: Vec<Vec<bool>>,
-}
-
-impl<'a> Surroundings<'a> {
-    /// Returns the surroundings for an engine with this layout and these offload ports.
-    pub fn new(
-        program: &'a Program,
-        engine: &'a Engine,
-        layout: &'a Layout,
-        ports: &'a [OffloadPort],
-    ) -> Self {
-        Self {
-            program,
-            engine,
-            layout,
-            ports,
-            groups: ports::ports(engine, layout.header_bytes),
-            written: liveness::written(engine),
-            last: offload::last_calls(engine),
-        }
-    }
-}
+use super::step_logic::{ExitKind, ExitLogic, StepLogic};
 
 /// Lowers a step.
 ///
@@ -148,66 +64,12 @@ pub fn step(
     lowering.finish()
 }
 
-#[derive(Default)]
-struct Parts {
-    requests: Vec<(usize, Node, Node)>,
-    exits: Vec<ExitLogic>,
-    context: HashMap<ContextId, Writes>,
-    egress: Writes,
-}
-
-/// A step that is being lowered.
-pub(super) struct Lowering<'a> {
-    /// The logic so far.
-    pub(super) graph: &'a mut Graph,
-    around: &'a Surroundings<'a>,
-    index: usize,
-    step: &'a Step,
-    definitions: &'a Definitions<'a>,
-    values: Vec<Option<Node>>,
-    /// The current value of each context variable.
-    context: Vec<Node>,
-    /// The packet.
-    pub(super) hand: Hand,
-    logic: Parts,
-    /// The source location of the current operation.
-    loc: Loc,
-}
-
 impl Lowering<'_> {
     fn finish(mut self) -> Result<StepLogic, Refusal> {
         self.hand.seal(self.graph).map_err(|reason| self.refuse(reason))?;
         let Parts { requests, exits, context, egress } = self.logic;
         self.graph.set_place(None);
         Ok(StepLogic { requests, exits, context, egress, hand: self.hand })
-    }
-
-    fn refuse(&self, reason: impl Into<String>) -> Refusal {
-        Refusal::at(self.around.program, self.around.engine, self.step, self.loc, reason)
-    }
-
-    fn node(&self, value: Value) -> Node {
-        self.values[value.index()].expect("verified code defines before it uses")
-    }
-
-    fn width(&self, value: Value) -> u32 {
-        self.step.values[value.index()].width
-    }
-
-    /// Defines the result of an operation, if it has one.
-    pub(super) fn define(&mut self, op: &Op, node: Node) {
-        let Some(result) = op.results.first() else { return };
-        if let Some(name) = &self.step.values[result.index()].name {
-            self.graph.set_name(node, name);
-        }
-        self.values[result.index()] = Some(node);
-    }
-
-    fn guard(&mut self, op: &Op) -> Node {
-        match op.guard {
-            Some(guard) => self.node(guard),
-            None => self.graph.bit(true),
-        }
     }
 
     fn op(&mut self, op: &Op, at: (usize, usize), groups: &StepPorts) -> Result<(), Refusal> {
@@ -362,20 +224,6 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns the packet's arrival time.
-    pub(super) fn arrival(&mut self) -> Node {
-        let low = self.around.layout.arrival.expect("the layout has what the engine uses");
-        let info = self.graph.input(Input::Info, self.around.layout.info_bits);
-        self.graph.slice(info, low, 64)
-    }
-
-    /// Returns the lowest `bits` bits of the packet's number.
-    fn sequence(&mut self, bits: u32) -> Node {
-        let low = self.around.layout.sequence.expect("the layout has what the engine uses");
-        let info = self.graph.input(Input::Info, self.around.layout.info_bits);
-        self.graph.slice(info, low, bits)
-    }
-
     fn exit(&mut self, exit: &Exit) -> ExitKind {
         let mut reason = |value: Value, set: u32| {
             let value = self.node(value);
@@ -409,13 +257,13 @@ impl Lowering<'_> {
             let kind =
                 registry::kind(&config.kind).expect("verified programs use kinds of the registry");
             let method = kind.methods[method].name;
-            if let Some(reason) = offload::missing(kind.name) {
+            if let Some(reason) = kinds::missing(kind.name) {
                 return Err(self.refuse(reason));
             }
             let special = kinds::find(kind.name);
             let body = special.and_then(|special| special.body);
             let call = Call { op, config, method, arguments: &arguments, guard };
-            if !self.around.layout.has_packet && offload::looks_at_packet(&declared.target) {
+            if !self.around.layout.has_packet && looks_at_packet(&declared.target) {
                 self.bodiless_call(&call, body);
                 return Ok(());
             }
@@ -443,32 +291,15 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Defines the result of a call, if it has one, as its port's reply.
-    pub(super) fn define_reply(&mut self, op: &Op, number: usize, guard: Node) {
-        let Some(result) = op.results.first() else { return };
-        let width = self.width(*result);
-        let reply = self.reply(number, width);
-        let reply = self.masked_reply(op, guard, reply);
-        self.define(op, reply);
-    }
-
-    /// Returns the lowest `width` bits of a port's reply.
-    fn reply(&mut self, number: usize, width: u32) -> Node {
-        let bits = self.around.ports[number].reply_bits;
-        let reply = self.graph.input(Input::Reply(number as u32), bits);
-        self.graph.slice(reply, 0, width)
-    }
-
-    /// Adds a request at a port, under a condition. Calls of one offload share the request: in a step
-    /// with regions, at most one of them happens (docs/ir.md).
-    pub(super) fn ask(&mut self, number: usize, guard: Node, data: Node) {
-        let Some(at) = self.logic.requests.iter().position(|(port, ..)| *port == number) else {
-            return self.logic.requests.push((number, guard, data));
-        };
-        let (_, other, request) = self.logic.requests[at];
-        let condition = self.graph.or(other, guard);
-        let request = self.graph.select(guard, data, request);
-        self.logic.requests[at] = (number, condition, request);
+    /// Lowers a call in an engine without a packet: it behaves as for an empty packet.
+    fn bodiless_call(&mut self, call: &Call<'_>, body: Option<&InBody>) {
+        let Some(result) = call.op.results.first() else { return };
+        let reply = body.and_then(|body| (body.without_packet)(call)).unwrap_or_else(|| {
+            let width = self.width(*result);
+            self.graph.constant(Bits::zero(width))
+        });
+        let reply = self.masked_reply(call.op, call.guard, reply);
+        self.define(call.op, reply);
     }
 
     /// Returns the data of a request in the format of [`OffloadPort`].
@@ -481,7 +312,7 @@ impl Lowering<'_> {
         let mut parts = Vec::new();
         if port.ordered {
             parts.push(self.graph.bit(self.around.last[self.index][port.offload.index()]));
-            parts.push(self.sequence(offload::TICKET_BITS));
+            parts.push(self.sequence(TICKET_BITS));
         }
         if port.method_bits() > 0 {
             parts.push(self.graph.number(port.method_bits(), position as u64));
@@ -498,87 +329,6 @@ impl Lowering<'_> {
             parts.push(self.sequence(64));
         }
         self.graph.concat(parts)
-    }
-
-    /// Returns a reply that is zero if the call does not happen. If nothing can observe the
-    /// difference, the reply is not masked.
-    pub(super) fn masked_reply(&mut self, op: &Op, guard: Node, reply: Node) -> Node {
-        let Some(result) = op.results.first() else { return reply };
-        match op.guard {
-            Some(value) if !self.is_unseen_without(*result, value) => self.graph.mask(guard, reply),
-            _ => reply,
-        }
-    }
-
-    /// Whether a one-bit value certainly has the given polarity, given the known literals.
-    fn follows(&self, known: &Literals, value: Value, polarity: bool) -> bool {
-        if let Some(is) = known.get(&value) {
-            return *is == polarity;
-        }
-        match (self.definitions.kind(value), polarity) {
-            (Some(OpKind::Unary(UnaryOp::Not, a)), _) => self.follows(known, *a, !polarity),
-            (Some(OpKind::Binary(BinaryOp::And, a, b)), true)
-            | (Some(OpKind::Binary(BinaryOp::Or, a, b)), false) => {
-                self.follows(known, *a, polarity) && self.follows(known, *b, polarity)
-            }
-            (Some(OpKind::Binary(BinaryOp::Or, a, b)), true)
-            | (Some(OpKind::Binary(BinaryOp::And, a, b)), false) => {
-                self.follows(known, *a, polarity) || self.follows(known, *b, polarity)
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether nothing depends on a value while a guard does not hold.
-    fn is_unseen_without(&self, value: Value, guard: Value) -> bool {
-        let guards = Guards::new(self.definitions);
-        let implies = |condition: Value, polarity: bool| {
-            self.follows(&guards.literals(condition, polarity), guard, true)
-        };
-        let mut work = vec![value];
-        let mut seen = vec![false; self.step.values.len()];
-        while let Some(value) = work.pop() {
-            if std::mem::replace(&mut seen[value.index()], true) {
-                continue;
-            }
-            let mut is_seen = false;
-            self.step.for_each_op(|op| {
-                let mut uses = op.guard == Some(value);
-                op.kind.for_each_operand(|v| uses |= v == value);
-                if !uses {
-                    return;
-                }
-                if !is_pure(&op.kind) {
-                    // An effect that the value itself guards depends on it.
-                    is_seen |=
-                        op.guard == Some(value) || !op.guard.is_some_and(|g| implies(g, true));
-                    return;
-                }
-                let hidden = match &op.kind {
-                    OpKind::Binary(BinaryOp::And, a, b) => {
-                        let other = if *a == value { *b } else { *a };
-                        self.width(other) == 1 && a != b && implies(other, true)
-                    }
-                    OpKind::Binary(BinaryOp::Or, a, b) => {
-                        let other = if *a == value { *b } else { *a };
-                        self.width(other) == 1 && a != b && implies(other, false)
-                    }
-                    OpKind::Select(c, a, b) => {
-                        *c != value
-                            && (*a != value || implies(*c, true))
-                            && (*b != value || implies(*c, false))
-                    }
-                    _ => false,
-                };
-                if !hidden {
-                    work.extend(op.results.iter().copied());
-                }
-            });
-            if is_seen {
-                return false;
-            }
-        }
-        true
     }
 }
 

@@ -5,9 +5,10 @@
 //! determines the header words that a step reads, and `ENGINE_core`, which computes everything
 //! else: requests, the next state, writes to the packet, and the exit of the step.
 //!
-//! - [`lower`] builds the logic of each step, [`packet`] that of the current packet, and
-//!   [`offload`] that of offloads which need no memory; all logic is in one [`graph`], so that
-//!   steps share common parts;
+//! - [`lower`] builds the logic of each step ([`step_logic`]), [`packet`] that of the current
+//!   packet, and [`kinds`] that of offloads which need no service; all logic is in one [`graph`],
+//!   so that steps share common parts;
+//! - [`offload`] finds the ports ([`port`]) through which the engine calls all other offloads;
 //! - [`assemble`] combines the steps; [`select`] selects between their values, and [`facts`]
 //!   determines where no selection is needed;
 //! - [`balance`] shortens the logic; [`schedule`] divides the graph into stages; [`emit`] prints
@@ -18,18 +19,22 @@
 
 pub mod assemble;
 pub mod balance;
+pub mod calls;
 pub mod emit;
 pub mod facts;
 pub mod graph;
-mod kinds;
+pub mod kinds;
 pub mod layout;
 pub mod lower;
+mod lowering;
 pub mod offload;
 pub mod packet;
+pub mod port;
 pub mod refusal;
 pub mod schedule;
 mod searches;
 pub mod select;
+pub mod step_logic;
 #[cfg(test)]
 mod tests;
 
@@ -43,8 +48,8 @@ use assemble::{Assembly, Outputs};
 use emit::{Emitter, Naming};
 use graph::{Graph, Input, Node};
 use layout::Layout;
-use lower::Surroundings;
-pub use offload::{OffloadPort, PortMethod};
+pub use lowering::Surroundings;
+pub use port::{OffloadPort, PortMethod};
 pub use refusal::Refusal;
 use schedule::{Root, Schedule, schedule};
 use wireloom_codegen::files::short_place;
@@ -148,7 +153,7 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
     let emits = steps
         .iter()
         .flat_map(|step| &step.exits)
-        .any(|exit| matches!(exit.kind, lower::ExitKind::Emit(_)));
+        .any(|exit| matches!(exit.kind, step_logic::ExitKind::Emit(_)));
     let clears = steps.iter().any(|step| step.hand.clear().is_some());
     let assembly = Assembly::new(&mut graph, body, &layout, &ports, &steps);
     let mut outputs =

@@ -7,7 +7,8 @@ use wireloom_ir::{
 use wireloom_offloads::{Delay, registry};
 
 use crate::core::Refusal;
-use crate::core::offload::{self, TimeUse};
+use crate::core::calls::TimeUse;
+use crate::core::kinds;
 
 /// Returns the order of the steps. Each follows all steps that jump to it.
 ///
@@ -77,7 +78,7 @@ fn unsuitable(body: &Engine, offload: usize, method: usize) -> Option<String> {
     };
     let kind = registry::kind(&config.kind).expect("verified programs use kinds of the registry");
     let name = kind.methods[method].name;
-    if offload::in_pipeline(kind.name, name) {
+    if kinds::in_pipeline(kind.name, name) {
         return None;
     }
     let call = format!("`{}.{name}`", called.name);

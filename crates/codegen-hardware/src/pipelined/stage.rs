@@ -8,9 +8,8 @@ use wireloom_offloads::Config;
 
 use crate::core::graph::{Graph, Input, Kind, Node};
 use crate::core::layout::Layout;
-use crate::core::lower::{self, ExitKind, StepLogic, Surroundings};
-use crate::core::offload::{self, OffloadPort};
-use crate::core::{ROW_BYTES, Refusal};
+use crate::core::step_logic::{ExitKind, StepLogic};
+use crate::core::{OffloadPort, ROW_BYTES, Refusal, Surroundings, lower, offload};
 
 /// The data common to all stages of an engine.
 pub struct Frame<'a> {

@@ -2,7 +2,7 @@
 
 use super::plan::{Plan, Service};
 use super::wires::vector;
-use wireloom_codegen_hardware::core::offload::Body;
+use wireloom_codegen_hardware::core::port::Body;
 use wireloom_codegen_hardware::sv::short::{clocked, int, name};
 use wireloom_codegen_hardware::sv::{Expr, Instance, Item, Type};
 

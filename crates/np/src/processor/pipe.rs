@@ -8,7 +8,7 @@ use super::services;
 use super::ways::Way;
 use super::wires::{array, bit, bit_in, bit_out, bits, element, input, output, typed, vector};
 use crate::description::{Place, Policy};
-use wireloom_codegen_hardware::core::offload::{PLACE_BITS, TICKET_BITS};
+use wireloom_codegen_hardware::core::port::{PLACE_BITS, TICKET_BITS};
 use wireloom_codegen_hardware::sv::short::{clocked, int, name};
 use wireloom_codegen_hardware::sv::{Binary, Expr, Item, Module, Port, Type};
 

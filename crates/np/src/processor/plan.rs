@@ -8,7 +8,7 @@ use super::reasons::Counted;
 use super::wires::bits;
 use crate::description::{LANE_BYTES, Machine, Place, Rule, Scheduler, ShellKind, Storage};
 use crate::realisation::{self, Called};
-use wireloom_codegen_hardware::core::offload::{Body, PLACE_BITS};
+use wireloom_codegen_hardware::core::port::{Body, PLACE_BITS};
 use wireloom_codegen_hardware::core::{OffloadPort, WINDOW_LOADED};
 use wireloom_codegen_hardware::engine::EngineModule;
 use wireloom_codegen_hardware::pipelined::Lookup;

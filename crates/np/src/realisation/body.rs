@@ -1,7 +1,7 @@
 //! `body`: reads, writes and sums packet bodies in the body buffer of the pipe.
 
 use wireloom_codegen_hardware::core::OffloadPort;
-use wireloom_codegen_hardware::core::offload::{Body as Access, PLACE_BITS};
+use wireloom_codegen_hardware::core::port::{Body as Access, PLACE_BITS};
 use wireloom_codegen_hardware::sv::short::{clocked, int, name};
 use wireloom_codegen_hardware::sv::{Expr, Instance, Item};
 

@@ -1,6 +1,6 @@
 //! `array`: lookup pipelines read arrays as memories.
 
-use super::KindInHardware;
+use super::kind::KindInHardware;
 
 pub(super) const KIND: KindInHardware = KindInHardware {
     name: "array",

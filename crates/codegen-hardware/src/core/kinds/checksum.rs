@@ -2,9 +2,9 @@
 
 use wireloom_ir::BinaryOp;
 
-use super::{Call, InBody, KindInHardware};
-use crate::core::lower::Lowering;
-use crate::core::offload::{BEGIN_BITS, Body};
+use super::kind::{Call, InBody, KindInHardware};
+use crate::core::lowering::Lowering;
+use crate::core::port::{BEGIN_BITS, Body};
 
 pub(super) const KIND: KindInHardware = KindInHardware {
     name: "checksum",

@@ -1,6 +1,6 @@
 //! `clock`: the core has the packet's arrival time.
 
-use super::KindInHardware;
+use super::kind::KindInHardware;
 
 pub(super) const KIND: KindInHardware = KindInHardware {
     name: "clock",

@@ -4,7 +4,7 @@ use wireloom_bits::Bits;
 use wireloom_offloads::Config;
 use wireloom_offloads::kinds::hash;
 
-use super::KindInHardware;
+use super::kind::KindInHardware;
 use crate::core::graph::{Graph, Node};
 
 pub(super) const KIND: KindInHardware = KindInHardware {

@@ -1,8 +1,8 @@
 //! `match`: packets are searched as they arrived, by `wl_body_match`.
 
-use super::{Call, InBody, KindInHardware};
-use crate::core::lower::Lowering;
-use crate::core::offload::Body;
+use super::kind::{Call, InBody, KindInHardware};
+use crate::core::lowering::Lowering;
+use crate::core::port::Body;
 
 pub(super) const KIND: KindInHardware = KindInHardware {
     name: "match",

@@ -9,16 +9,12 @@ mod array;
 mod checksum;
 mod clock;
 mod hash;
+mod kind;
 mod matching;
 mod park;
 mod payload;
 
-use wireloom_ir::Op;
-use wireloom_offloads::Config;
-
-use super::graph::Node;
-use super::lower::Lowering;
-use super::offload::{Body, PortMethod};
+pub(super) use self::kind::{Call, InBody, KindInHardware};
 
 /// All kinds that are treated in a way of their own.
 const KINDS: &[&KindInHardware] = &[
@@ -31,57 +27,6 @@ const KINDS: &[&KindInHardware] = &[
     &payload::KIND,
 ];
 
-/// What hardware does with an offload kind.
-pub(super) struct KindInHardware {
-    /// The kind's name.
-    pub name: &'static str,
-    /// The reason why no hardware can provide the kind.
-    pub missing: Option<&'static str>,
-    /// Returns how the core computes a method itself, or `None` if a service executes it.
-    pub inside: fn(method: &str) -> Option<Inside>,
-    /// How its service accesses the bodies of packets, if it does.
-    pub body: Option<&'static InBody>,
-    /// Whether a lookup pipeline can call a method: the method only reads a memory, or the core
-    /// computes it without looking at the packet.
-    pub in_pipeline: fn(method: &str) -> bool,
-}
-
-impl KindInHardware {
-    /// A kind whose calls are requests to a service.
-    const PLAIN: Self =
-        Self { name: "", missing: None, inside: |_| None, body: None, in_pipeline: |_| false };
-}
-
-/// Builds the reply of a call that the core computes itself.
-pub(super) type Inside = fn(&mut Lowering<'_>, &Call<'_>) -> Node;
-
-/// How a service accesses the bodies of packets.
-pub(super) struct InBody {
-    /// Returns the access, for the methods that an engine uses.
-    pub access: fn(&Config, &[PortMethod]) -> Body,
-    /// Whether the service sees the packet as it arrived, without changes of earlier steps.
-    pub as_arrived: bool,
-    /// Lowers a call to a request at this port.
-    pub call: fn(&mut Lowering<'_>, &Call<'_>, port: usize),
-    /// Returns the reply in an engine without a packet, which is that for an empty packet; `None`
-    /// if it is zero.
-    pub without_packet: fn(&Call<'_>) -> Option<Node>,
-}
-
-/// A call.
-pub(super) struct Call<'a> {
-    /// The operation.
-    pub op: &'a Op,
-    /// The offload.
-    pub config: &'a Config,
-    /// The method's name.
-    pub method: &'static str,
-    /// The arguments.
-    pub arguments: &'a [Node],
-    /// The condition under which the call happens.
-    pub guard: Node,
-}
-
 /// Returns what hardware does with a kind, if it is treated in a way of its own.
 pub(super) fn find(name: &str) -> Option<&'static KindInHardware> {
     KINDS.iter().find(|kind| kind.name == name).copied()
@@ -90,6 +35,22 @@ pub(super) fn find(name: &str) -> Option<&'static KindInHardware> {
 /// Returns how the service of a kind accesses the bodies of packets, if it does.
 pub(super) fn body(name: &str) -> Option<&'static InBody> {
     find(name)?.body
+}
+
+/// Whether the core computes a method of a kind itself.
+pub fn is_inside(kind: &str, method: &str) -> bool {
+    find(kind).is_some_and(|kind| (kind.inside)(method).is_some())
+}
+
+/// Returns the reason why no hardware can provide a kind, or `None` if some can. The description of
+/// a machine says whether that machine does.
+pub fn missing(kind: &str) -> Option<&'static str> {
+    find(kind)?.missing
+}
+
+/// Whether a lookup pipeline can call a method of a kind.
+pub fn in_pipeline(kind: &str, method: &str) -> bool {
+    find(kind).is_some_and(|kind| (kind.in_pipeline)(method))
 }
 
 #[cfg(test)]

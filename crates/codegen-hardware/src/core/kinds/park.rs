@@ -1,6 +1,6 @@
 //! `park`: network processors do not have it.
 
-use super::KindInHardware;
+use super::kind::KindInHardware;
 
 pub(super) const KIND: KindInHardware = KindInHardware {
     name: "park",

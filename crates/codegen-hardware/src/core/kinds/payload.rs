@@ -4,10 +4,10 @@ use wireloom_bits::Bits;
 use wireloom_ir::BinaryOp;
 use wireloom_offloads::{Config, ValueType};
 
-use super::{Call, InBody, KindInHardware};
+use super::kind::{Call, InBody, KindInHardware};
 use crate::core::MAX_LENGTH;
-use crate::core::lower::Lowering;
-use crate::core::offload::{BEGIN_BITS, Body, PortMethod};
+use crate::core::lowering::Lowering;
+use crate::core::port::{BEGIN_BITS, Body, PortMethod};
 
 pub(super) const KIND: KindInHardware = KindInHardware {
     name: "payload",

@@ -9,10 +9,12 @@ use crate::core::balance;
 use crate::core::emit::{Emitter, Naming};
 use crate::core::graph::{Graph, Input, Node};
 use crate::core::layout::Layout;
-use crate::core::lower::{self, StepLogic, Surroundings};
-use crate::core::offload::{self, OffloadPort};
 use crate::core::schedule::{Root, Schedule, depth, schedule};
-use crate::core::{LATE_OFFSET, Options, Refusal, module_prefix, part_of, step_comments};
+use crate::core::step_logic::StepLogic;
+use crate::core::{
+    LATE_OFFSET, OffloadPort, Options, Refusal, Surroundings, lower, module_prefix, offload,
+    part_of, step_comments,
+};
 use crate::sv::names::Scope;
 use crate::sv::{Expr, Item, Module, Port, Type};
 

@@ -1,0 +1,52 @@
+//! The logic of one step, as lowering leaves it.
+
+use std::collections::HashMap;
+
+use wireloom_ir::ContextId;
+
+use super::graph::Node;
+use super::packet::Hand;
+
+/// Writes in program order: condition and value.
+pub type Writes = Vec<(Node, Node)>;
+
+/// The logic of a step.
+pub struct StepLogic {
+    /// The calls, at most one for each port: port, condition and data.
+    pub requests: Vec<(usize, Node, Node)>,
+    /// The exits of the step. Their conditions exclude each other.
+    pub exits: Vec<ExitLogic>,
+    /// Writes of context variables.
+    pub context: HashMap<ContextId, Writes>,
+    /// Writes of the egress port.
+    pub egress: Writes,
+    /// The packet.
+    pub hand: Hand,
+}
+
+/// An exit.
+pub struct ExitLogic {
+    /// The condition under which it is taken.
+    pub condition: Node,
+    /// Its kind.
+    pub kind: ExitKind,
+}
+
+/// The kind of an exit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitKind {
+    /// Continues at a step.
+    Next(usize),
+    /// Sends a copy and continues.
+    Emit(usize),
+    /// Sends the packet.
+    Finish,
+    /// Drops the packet, for a reason of 24 bits.
+    Drop(Node),
+    /// Hands the packet to the control processor, for a reason of 24 bits.
+    ToCpu(Node),
+    /// Ends the thread.
+    Done,
+    /// Returns a value from a called engine.
+    Reply(Node),
+}
