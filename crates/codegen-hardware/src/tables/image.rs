@@ -4,7 +4,7 @@ use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
 
 use wireloom_bits::Bits;
-use wireloom_offloads::kinds::lpm::Lpm;
+use wireloom_offloads::kinds::lpm::{self, Lpm};
 use wireloom_offloads::{Config, Instance};
 
 use super::memory::Memory;
@@ -108,8 +108,9 @@ impl TrieImage {
         value_limit: u32,
     ) -> Result<Self, DoesNotFit> {
         let any: &dyn Any = instance;
-        let lpm =
-            any.downcast_ref::<Lpm>().ok_or_else(|| DoesNotFit("only `lpm` has a trie".into()))?;
+        let lpm = any
+            .downcast_ref::<Lpm>()
+            .ok_or_else(|| DoesNotFit(format!("only `{}` has a trie", lpm::KIND.name)))?;
         let key_bits = config.key.as_ref().map_or(0, |key| key.width());
         let shape = Shape::for_key(key_bits).map_err(DoesNotFit)?;
         let mut routes = Vec::new();
