@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use crate::conditions::{interface_name, setting};
+use crate::system::{interface_name, setting};
 
 /// The IP versions that the kernel forwards from an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

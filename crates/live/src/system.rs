@@ -1,6 +1,7 @@
 //! System calls and their errors.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString, c_char};
+use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
@@ -53,6 +54,21 @@ pub fn interface_index(name: &str) -> Result<u32> {
         _ => Err(Error::new(format!("port {name}: it is no Ethernet interface"))
             .with_help("frames of other links, such as tunnels, have no Ethernet header")),
     }
+}
+
+/// Returns the present name of an interface.
+pub fn interface_name(index: u32) -> Option<String> {
+    let mut name: [c_char; libc::IF_NAMESIZE] = [0; libc::IF_NAMESIZE];
+    // SAFETY: the buffer has the size that the function requires, which ends it with a zero.
+    unsafe {
+        let name = libc::if_indextoname(index, name.as_mut_ptr());
+        (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
+    }
+}
+
+/// Returns a numeric setting below `/proc/sys/net`. Returns `None` if the setting does not exist.
+pub fn setting(path: &str) -> Option<u32> {
+    fs::read_to_string(format!("/proc/sys/net/{path}")).ok()?.trim().parse().ok()
 }
 
 /// Returns the link type of an interface (`ARPHRD_...` of linux/if_arp.h).

@@ -15,8 +15,6 @@ mod rules;
 mod xtables;
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, c_char};
-use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -29,7 +27,7 @@ use wireloom_machine::{Error, Result};
 
 use crate::forwards::Tagged;
 use crate::mirror::{LOCAL_AND_MAIN, TABLES};
-use crate::system::wait_for;
+use crate::system::{interface_name, wait_for};
 
 /// Whether forwarding starts although a condition holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -330,21 +328,6 @@ fn shortened(texts: &[String]) -> String {
         Some(more @ 1..) => format!("{shown} and {more} more"),
         _ => shown,
     }
-}
-
-/// Returns the present name of an interface.
-pub fn interface_name(index: u32) -> Option<String> {
-    let mut name: [c_char; libc::IF_NAMESIZE] = [0; libc::IF_NAMESIZE];
-    // SAFETY: the buffer has the size that the function requires, which ends it with a zero.
-    unsafe {
-        let name = libc::if_indextoname(index, name.as_mut_ptr());
-        (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
-    }
-}
-
-/// Returns a numeric setting below `/proc/sys/net`. Returns `None` if the setting does not exist.
-pub fn setting(path: &str) -> Option<u32> {
-    fs::read_to_string(format!("/proc/sys/net/{path}")).ok()?.trim().parse().ok()
 }
 
 fn text_of(value: &[u8]) -> String {

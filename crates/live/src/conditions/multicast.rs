@@ -4,7 +4,8 @@ use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::{Place, setting, shortened};
+use super::{Place, shortened};
+use crate::system::setting;
 
 /// Returns the ports between which a daemon makes the kernel forward multicast groups.
 pub fn routes(place: &Place) -> io::Result<Option<String>> {

@@ -6,8 +6,9 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use wireloom_net::netlink::attributes;
 
 use super::request::{Ask, ask};
-use super::{Place, interface_name, setting, shortened, text_of};
+use super::{Place, shortened, text_of};
 use crate::forwards::Forwards;
+use crate::system::{interface_name, setting};
 
 /// `RTM_GETLINK`, `RTM_GETQDISC`, `RTM_GETTFILTER`.
 const GET_LINK: u16 = 18;

@@ -1,3 +1,5 @@
+use std::fs;
+
 use super::*;
 
 fn found(condition: &str) -> Found {

@@ -52,15 +52,13 @@ pub use encode::TABLES;
 use fib::Fib;
 use netlink::{Change, Changes, Neighbour, Purpose, Read};
 use reading::{LOOK, Reading};
-use rows::{Dirty, Rows, State};
+use rows::{BATCH, Dirty, Rows, State};
 
 /// The kernel's tables `local` and `main`, in the order in which it looks in them.
 pub const LOCAL_AND_MAIN: [u32; 2] = [255, 254];
 
 /// The most changes that are applied together.
 const TOGETHER: usize = 4096;
-/// The most updates that are sent together.
-const BATCH: usize = 512;
 /// How late a notification may arrive after a dump that already shows the change.
 const SETTLE: Duration = Duration::from_millis(2);
 /// As [`SETTLE`], before a difference counts as a repair. On a busy computer the thread that makes

@@ -10,13 +10,12 @@ use std::sync::Arc;
 
 use wireloom_net::tables::{Family, Prefix};
 
-use super::BATCH;
 use super::fib::{Address, Fib, Hop, Route, kind, last_inside};
 use super::hops::{BUCKETS, Member, Numbers, Way, spread};
 use super::netlink::{Links, Neighbour, Neighbours};
-use crate::conditions::{interface_name, setting};
 use crate::control::WAITING;
 use crate::memory::Memory;
+use crate::system::{interface_name, setting};
 
 /// A next hop that is never resolved. Routes whose packets the kernel forwards use it.
 pub const UNRESOLVED: u32 = 0;
@@ -85,6 +84,8 @@ const KNOWN_BYTES: u64 = 100;
 const LOOK_EVERY: usize = 64;
 /// Prefixes of one part of a sweep.
 const PART: usize = 1024;
+/// The most updates that are sent together.
+pub const BATCH: usize = 512;
 /// Updates that were sent but may not be in the tables yet.
 const UNDER_WAY: usize = (WAITING + 1) * BATCH;
 
