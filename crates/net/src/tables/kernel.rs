@@ -23,8 +23,8 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::error::{Position, TableError};
-use super::import::{Hop, Route, Visit};
 use super::prefix::{Family, Prefix};
+use super::route::{Hop, Route, Visit};
 use crate::netlink::{Leads, NextHop, dump, next_hops};
 
 /// Names of devices, by index.

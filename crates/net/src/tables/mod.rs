@@ -64,13 +64,15 @@ mod literal;
 mod mrt;
 mod prefix;
 mod pyasn;
+mod route;
 mod text;
 mod updates;
 
 pub use error::TableError;
 pub use file::{Entry, TableFile};
-pub use import::{Hop, Route, SourceKind, read_prefixes, read_routes};
+pub use import::{SourceKind, read_prefixes, read_routes};
 pub use line::{Key, parse_entry, parse_key};
 pub use literal::Literal;
 pub use prefix::{Family, Prefix};
+pub use route::{Hop, Route};
 pub use updates::{UpdateEntry, UpdateFile};

@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::error::{Position, TableError};
-use super::import::{Route, Visit};
 use super::prefix::{Family, Prefix};
+use super::route::{Route, Visit};
 use crate::input::Source;
 
 const TABLE_DUMP: u16 = 12;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::error::{Position, TableError};
-use super::import::Visit;
+use super::route::Visit;
 
 pub(super) fn read(_table: u32, _visit: &mut Visit<'_>) -> Result<(), TableError> {
     let path = Path::new("the kernel's routes");

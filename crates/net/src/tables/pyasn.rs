@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::error::{Position, TableError};
-use super::import::{Route, Visit};
+use super::route::{Route, Visit};
 use super::text::BYTE_ORDER_MARK;
 
 /// Maximum length in bytes of a line of such a file or of a table file. A file with a longer line

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::error::{SpecError, serde_as_text};
-use super::generator::Random;
+use super::random::Random;
 use crate::tables::{Family, Prefix};
 
 /// How addresses are drawn from a list of prefixes.

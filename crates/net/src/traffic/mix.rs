@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::error::{SpecError, serde_as_text};
-use super::generator::Random;
+use super::random::Random;
 use crate::wire::{tcp, udp};
 
 /// The deepest label stack that is generated.

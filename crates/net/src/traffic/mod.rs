@@ -13,6 +13,7 @@ mod addresses;
 mod error;
 mod generator;
 mod mix;
+mod random;
 mod spec;
 mod template;
 mod timing;

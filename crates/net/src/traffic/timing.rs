@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::error::{SpecError, serde_as_text};
-use super::generator::Random;
+use super::random::Random;
 use crate::wire::ethernet;
 
 const PS_PER_S: u128 = 1_000_000_000_000;
