@@ -7,7 +7,8 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use wireloom_compile::passes::{HeaderPorts, PassOptions, pass};
+use wireloom_compile::analysis::ports::HeaderPorts;
+use wireloom_compile::passes::{PassOptions, pass};
 use wireloom_compile::pipeline;
 use wireloom_ir::{Program, parse, print, verify};
 

@@ -5,7 +5,8 @@ mod generate;
 mod support;
 
 use proptest::prelude::*;
-use wireloom_compile::passes::{HeaderPorts, PASSES, PassOptions};
+use wireloom_compile::analysis::ports::HeaderPorts;
+use wireloom_compile::passes::{PASSES, PassOptions};
 use wireloom_compile::pipeline;
 use wireloom_ir::{Block, Code, Program, print, verify};
 

@@ -2,7 +2,8 @@
 //! whatever the tables of other routers hold.
 
 use wireloom_bits::Bits;
-use wireloom_compile::passes::{HeaderPorts, PassOptions};
+use wireloom_compile::analysis::ports::HeaderPorts;
+use wireloom_compile::passes::PassOptions;
 use wireloom_compile::share::Sharing;
 use wireloom_compile::{lower, pipeline};
 use wireloom_ir::{Execute, Golden, Program, Verdict};

@@ -1,8 +1,9 @@
 //! Steps of the engines, slots per packet and bits of context, as the compiler counts them.
 
 use serde::Serialize;
+use wireloom_compile::analysis::ports::HeaderPorts;
 use wireloom_compile::explain::{EngineExplanation, explain};
-use wireloom_compile::passes::{HeaderPorts, PassOptions};
+use wireloom_compile::passes::PassOptions;
 use wireloom_compile::pipeline;
 
 use super::Settings;

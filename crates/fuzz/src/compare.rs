@@ -7,8 +7,9 @@
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use wireloom_compile::analysis::ports::HeaderPorts;
 use wireloom_compile::analysis::ports::misfit;
-use wireloom_compile::passes::{HeaderPorts, PassOptions};
+use wireloom_compile::passes::PassOptions;
 use wireloom_compile::{lower, pipeline};
 use wireloom_ir::{Execute, Golden, Output, Program, Verdict, store, verify};
 use wireloom_lang::{Options, Severity, check_source, render};

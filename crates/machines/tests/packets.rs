@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use wireloom_compile::passes::{HeaderPorts, PassOptions};
+use wireloom_compile::analysis::ports::HeaderPorts;
+use wireloom_compile::passes::PassOptions;
 use wireloom_compile::pipeline;
 use wireloom_ir::{self as ir, Execute, Golden, Output};
 use wireloom_isa::{Arm, Compiled, Riscv};

@@ -6,7 +6,8 @@
 mod support;
 
 use support::{options, outputs};
-use wireloom_compile::passes::{HeaderPorts, PassOptions};
+use wireloom_compile::analysis::ports::HeaderPorts;
+use wireloom_compile::passes::PassOptions;
 use wireloom_compile::{lower, pipeline};
 use wireloom_ir::{Golden, Program, store};
 use wireloom_lang::{Options, check_source, render};

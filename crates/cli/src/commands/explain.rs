@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use wireloom_compile::analysis::ports::HeaderPorts;
 use wireloom_compile::explain::{explain, svg, text};
-use wireloom_compile::passes::{HeaderPorts, PASSES, PassOptions};
+use wireloom_compile::passes::{PASSES, PassOptions};
 use wireloom_compile::pipeline;
 
 use crate::failure::{Failure, Outcome};

@@ -1,4 +1,5 @@
-use wireloom_compile::passes::{HeaderPorts, PassOptions};
+use wireloom_compile::analysis::ports::HeaderPorts;
+use wireloom_compile::passes::PassOptions;
 use wireloom_compile::pipeline::optimise;
 use wireloom_ir::Program;
 
@@ -140,7 +141,7 @@ fn calls_on_different_branches_share_a_step() {
         // Calls of different methods.
         "if (p.value == 0) { seen.insert(h.b, 1); finish; }
          if (!seen.lookup(h.b).found) drop(NO);",
-        // Of one, with nested branches.
+        // Calls of one method, with nested branches.
         "if (p.value < 9) {
              if (h.b == 1) { first.write(h.a, 1); finish; }
              h.b = first.read(h.b);

@@ -19,7 +19,25 @@ use super::address::{Address, Addresses};
 use super::context::KnownContext;
 use super::known_bits::Known;
 use super::{Definitions, is_pure};
-use crate::passes::HeaderPorts;
+
+/// The ports of a header memory. All reads of a step happen at its beginning and all writes at its
+/// end. A port serves accesses within a run of bytes that begins at any byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeaderPorts {
+    /// Maximum number of runs that a step can read. At least 1.
+    pub reads: u32,
+    /// Maximum number of runs that a step can write. At least 1.
+    pub writes: u32,
+    /// Length of a run in bytes. At least 1.
+    pub bytes: u32,
+}
+
+impl HeaderPorts {
+    /// Creates ports for runs of 16 bytes.
+    pub fn new(reads: u32, writes: u32) -> Self {
+        Self { reads, writes, bytes: 16 }
+    }
+}
 
 /// The groups of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]

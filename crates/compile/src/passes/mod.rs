@@ -4,6 +4,8 @@
 
 use wireloom_ir::Program;
 
+use crate::analysis::ports::HeaderPorts;
+
 pub mod clean;
 pub mod cse;
 pub mod dce;
@@ -45,26 +47,6 @@ impl PassOptions {
     /// Returns the options for hardware with these header ports, or for software if there are none.
     pub fn for_ports(ports: Option<HeaderPorts>) -> Self {
         ports.map_or_else(Self::default, Self::hardware)
-    }
-}
-
-/// The ports of a header memory. All reads of a step happen at its beginning and all writes at its
-/// end. A port serves accesses within a run of bytes that begins at any byte (see
-/// [`ports`](crate::analysis::ports)).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeaderPorts {
-    /// Maximum number of runs that a step can read. At least 1.
-    pub reads: u32,
-    /// Maximum number of runs that a step can write. At least 1.
-    pub writes: u32,
-    /// Length of a run in bytes. At least 1.
-    pub bytes: u32,
-}
-
-impl HeaderPorts {
-    /// Creates ports for runs of 16 bytes.
-    pub fn new(reads: u32, writes: u32) -> Self {
-        Self { reads, writes, bytes: 16 }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Runs programs on the golden model and returns everything observable.
 
 use wireloom_bits::Bits;
+use wireloom_compile::analysis::ports::HeaderPorts;
 use wireloom_compile::analysis::ports::misfit;
-use wireloom_compile::passes::HeaderPorts;
 use wireloom_ir::{
     Block, Code, Engine, EngineKind, Execute, Exit, Golden, Op, OpKind, Program, Step, StepId,
     Value, ValueInfo, print, store,

@@ -1,7 +1,7 @@
 //! The shell of a machine's engines, and how their steps access the header.
 
 use serde::{Deserialize, Serialize};
-use wireloom_compile::passes::HeaderPorts;
+use wireloom_compile::analysis::ports::HeaderPorts;
 
 /// The shell around the core of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]

@@ -7,8 +7,8 @@ use wireloom_ir::{Op, Step, Value};
 use crate::analysis::Definitions;
 use crate::analysis::address::Addresses;
 use crate::analysis::known_bits::Known;
+use crate::analysis::ports::HeaderPorts;
 use crate::analysis::ports::{Sort, Span, groups};
-use crate::passes::HeaderPorts;
 
 /// The accesses of each part so far.
 pub(super) struct PartPorts {
