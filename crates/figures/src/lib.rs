@@ -8,6 +8,7 @@ mod callgrind;
 mod changes;
 mod cores;
 pub mod figure;
+mod figures;
 mod flows;
 pub mod ixp;
 mod live;
@@ -57,6 +58,7 @@ mod shares;
 mod specialised;
 mod steps;
 pub mod store;
+mod table;
 pub mod values;
 pub mod workload;
 
@@ -68,7 +70,8 @@ use wireloom_np::description::Machine;
 use wireloom_console::output;
 use wireloom_machine::{Error, Result};
 
-pub use figure::{Choice, Drawn, FIGURES, Figure, Kept};
+pub use figure::{Choice, Drawn, Figure, Kept};
+pub use figures::FIGURES;
 pub use overview::overview;
 pub use registry::BENCHMARKS;
 

@@ -10,8 +10,8 @@ use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
 use super::figure::{Choice, Drawn, Figure, Kept};
-use super::pages::{PageTable, Table};
 use super::store::Cost;
+use super::table::{PageTable, Table};
 use super::values::Values;
 use super::{Settings, median, number};
 use rig::Rig;

@@ -11,8 +11,8 @@ use wireloom_mpsoc::evaluation::{
 };
 
 use super::figure::{Choice, Drawn, Figure, Kept};
-use super::pages::{PageTable, Table};
 use super::store::Cost;
+use super::table::{PageTable, Table};
 use super::values::Values;
 use super::{Settings, number};
 use wireloom_console::Working;

@@ -13,9 +13,9 @@ use super::figure::{Choice, Drawn, Figure, Kept};
 use super::mpsoc::workers;
 use super::mpsoc_rig::{Router, Spent, machine};
 use super::np_traffic::Traffic;
-use super::pages::{PageTable, Table};
 use super::shares::{GroupShare, PartShare};
 use super::store::Cost;
+use super::table::{PageTable, Table};
 use super::values::{Values, slug};
 use super::{Settings, number};
 

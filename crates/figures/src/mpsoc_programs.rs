@@ -7,8 +7,8 @@ use wireloom_net::traffic::{Generator, Sizes, Spec, TransportMix};
 
 use super::figure::{Choice, Drawn, Figure, Kept};
 use super::mpsoc_rig::{Instructions, Router, SETS};
-use super::pages::{PageTable, Table};
 use super::store::Cost;
+use super::table::{PageTable, Table};
 use super::values::{Values, slug};
 use super::{Settings, number};
 use wireloom_console::{Working, output};

@@ -14,8 +14,8 @@ use wireloom_plot::{Bars, Group};
 
 use super::callgrind::{Counts, counted};
 use super::figure::{Choice, Drawn, Figure, Kept};
-use super::pages::{PageTable, Table};
 use super::store::Cost;
+use super::table::{PageTable, Table};
 use super::values::Values;
 use super::workload::{Workload, packets};
 use super::{Settings, number};

@@ -8,8 +8,8 @@ use wireloom_np::processor::Unit;
 
 use super::figure::{Choice, Drawn, Figure, Kept};
 use super::np_traffic::{Stream, Traffic};
-use super::pages::{PageTable, Table};
 use super::store::Cost;
+use super::table::{PageTable, Table};
 use super::values::{Values, slug};
 use super::{Settings, number};
 use wireloom_console::Working;

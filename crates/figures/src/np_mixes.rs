@@ -8,9 +8,9 @@ use wireloom_np::description::Machine;
 use wireloom_sim::Rng;
 
 use super::figure::{Choice, Drawn, Figure, Kept};
-use super::pages::{PageTable, Table};
 use super::registry::scratch;
 use super::store::Cost;
+use super::table::{PageTable, Table};
 use super::values::Values;
 use super::{Settings, number};
 use mix::{Mix, PLAIN, Part, TAGGED, TWO_LABELS};

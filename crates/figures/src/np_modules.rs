@@ -6,8 +6,8 @@ use wireloom_np::processor::Design;
 
 use super::Settings;
 use super::figure::{Choice, Drawn, Figure, Kept};
-use super::pages::{PageTable, Table};
 use super::store::Cost;
+use super::table::{PageTable, Table};
 use super::values::{Values, decimal, slug};
 use wireloom_console::{Working, output, thousands};
 use wireloom_machine::{Error, Result};

@@ -6,8 +6,8 @@ use wireloom_np::description::{Machine, Storage};
 use wireloom_np::machine::{Form, processor};
 
 use super::figure::{Choice, Drawn, Figure, Kept};
-use super::pages::{PageTable, Table};
 use super::store::Cost;
+use super::table::{PageTable, Table};
 use super::values::{Values, decimal};
 use super::{Settings, median, number};
 use wireloom_console::{Working, output, thousands};

@@ -7,8 +7,8 @@ use wireloom_np::description::Machine;
 
 use super::figure::{Choice, Drawn, Figure, Kept};
 use super::np_traffic::TRAFFIC;
-use super::pages::{PageTable, Table};
 use super::store::Cost;
+use super::table::{PageTable, Table};
 use super::values::{Values, decimal};
 use super::{Settings, number};
 use wireloom_console::{output, thousands};

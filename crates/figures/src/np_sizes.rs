@@ -12,9 +12,9 @@ use wireloom_np::description::Machine;
 
 use super::figure::{Choice, Drawn, Figure, Kept};
 use super::np_traffic::{SWAPPED, Traffic};
-use super::pages::{PageTable, Table};
 use super::registry::scratch;
 use super::store::Cost;
+use super::table::{PageTable, Table};
 use super::values::{Values, slug};
 use super::{Settings, number};
 use wireloom_console::{Working, output, thousands};

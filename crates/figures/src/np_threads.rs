@@ -7,8 +7,8 @@ use wireloom_np::processor::Plan;
 
 use super::figure::{Choice, Drawn, Figure, Kept};
 use super::np_traffic::Traffic;
-use super::pages::{PageTable, Table};
 use super::store::Cost;
+use super::table::{PageTable, Table};
 use super::values::{Values, slug};
 use super::{Settings, number};
 use wireloom_console::Working;

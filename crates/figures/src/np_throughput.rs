@@ -6,8 +6,8 @@ use wireloom_np::description::Machine;
 
 use super::figure::{Choice, Drawn, Figure, Kept};
 use super::np_traffic::{Stream, TRAFFIC, Traffic};
-use super::pages::{PageTable, Table};
 use super::store::Cost;
+use super::table::{PageTable, Table};
 use super::values::{Values, slug};
 use super::{Settings, number};
 use wireloom_console::Working;

@@ -7,8 +7,8 @@ use wireloom_np::area::parts;
 
 use super::Settings;
 use super::figure::{Choice, Drawn, Figure, Kept};
-use super::pages::{PageTable, Table};
 use super::store::Cost;
+use super::table::{PageTable, Table};
 use super::values::{Values, slug};
 use wireloom_console::{output, thousands};
 use wireloom_explore::search::Shape;

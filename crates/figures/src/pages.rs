@@ -10,50 +10,10 @@ use std::path::{Path, PathBuf};
 
 use wireloom_machine::{Error, Result};
 
-use super::figure::FIGURES;
+use super::figures::FIGURES;
 use super::store::Stored;
-use super::values::{Values, decimal};
-
-/// A Markdown table.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Table {
-    heads: Vec<String>,
-    rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    /// Creates a table with these column heads.
-    pub fn new<T: Into<String>>(heads: impl IntoIterator<Item = T>) -> Self {
-        Self { heads: heads.into_iter().map(Into::into).collect(), rows: Vec::new() }
-    }
-
-    pub fn row<T: Into<String>>(&mut self, cells: impl IntoIterator<Item = T>) {
-        self.rows.push(cells.into_iter().map(Into::into).collect());
-    }
-
-    pub fn rows(&self) -> usize {
-        self.rows.len()
-    }
-
-    fn lines(&self) -> Vec<String> {
-        let line = |cells: &Vec<String>| {
-            let cells: String = cells
-                .iter()
-                .map(|cell| if cell.is_empty() { " |".to_owned() } else { format!(" {cell} |") })
-                .collect();
-            format!("|{cells}")
-        };
-        let rule = format!("|{}", "---|".repeat(self.heads.len()));
-        [line(&self.heads), rule].into_iter().chain(self.rows.iter().map(line)).collect()
-    }
-}
-
-/// A table of a figure for pages.
-pub struct PageTable {
-    /// The name that follows the figure's name in a page.
-    pub name: &'static str,
-    pub write: fn(&Values) -> Result<Table>,
-}
+use super::table::Table;
+use super::values::decimal;
 
 /// All numbers of docs/figures.
 pub struct Store(BTreeMap<String, Stored>);
@@ -236,6 +196,7 @@ fn placed(place: &str, error: Error) -> Error {
 mod tests {
     use super::super::store::{Class, Cost, Provenance};
     use super::*;
+    use crate::values::Values;
 
     fn store() -> Store {
         let mut values = Values::default();

@@ -8,8 +8,8 @@ use wireloom_compile::pipeline;
 
 use super::Settings;
 use super::figure::{Choice, Drawn, Figure, Kept};
-use super::pages::{PageTable, Table};
 use super::store::Cost;
+use super::table::{PageTable, Table};
 use super::values::Values;
 use wireloom_console::output;
 use wireloom_machine::{Error, Result, Source};

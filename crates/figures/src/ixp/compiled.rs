@@ -18,10 +18,10 @@ use super::{LINE_RATE, busiest};
 use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
-use crate::pages::{PageTable, Table};
 use crate::rate::{Rate, Verdicts};
 use crate::registry::scratch;
 use crate::store::Cost;
+use crate::table::{PageTable, Table};
 use crate::values::{Values, slug};
 
 pub const FIGURE: Figure = Figure {

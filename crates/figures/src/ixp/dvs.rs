@@ -11,8 +11,8 @@ use wireloom_sim::sweep;
 use super::energy::{LOADS, Load, Mean, Work, change, chip, fast};
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
-use crate::pages::{PageTable, Table};
 use crate::store::Cost;
+use crate::table::{PageTable, Table};
 use crate::values::{Values, slug};
 use crate::{Settings, number};
 

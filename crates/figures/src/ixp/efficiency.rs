@@ -12,9 +12,9 @@ use super::energy::{Load, Work, chip};
 use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
-use crate::pages::{PageTable, Table};
 use crate::rate::Rate;
 use crate::store::Cost;
+use crate::table::{PageTable, Table};
 use crate::values::Values;
 
 pub const FIGURE: Figure = Figure {

@@ -11,8 +11,8 @@ use wireloom_sim::{Rng, sweep};
 use super::energy::{Load, Work, change, governed};
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
-use crate::pages::{PageTable, Table};
 use crate::store::Cost;
+use crate::table::{PageTable, Table};
 use crate::values::{Values, slug};
 use crate::{Settings, number};
 

@@ -16,9 +16,9 @@ use super::{busiest, verdicts_of};
 use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
-use crate::pages::{PageTable, Table};
 use crate::rate::Rate;
 use crate::store::Cost;
+use crate::table::{PageTable, Table};
 use crate::values::{Values, slug};
 
 pub const FIGURE: Figure = Figure {

@@ -13,9 +13,9 @@ use wireloom_sim::{Energy, sweep};
 use super::energy::{Load, Outcome, Work, change, chip};
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
-use crate::pages::{PageTable, Table};
 use crate::rate::Rate;
 use crate::store::Cost;
+use crate::table::{PageTable, Table};
 use crate::values::{Values, slug};
 use crate::{Settings, number};
 

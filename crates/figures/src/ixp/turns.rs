@@ -10,7 +10,7 @@ use super::energy::{Load, Work, chip};
 use super::ipv4::{Case, FRAME, ix_bus};
 use super::{MHZ, Trial};
 use crate::mpsoc::workers;
-use crate::pages::Table;
+use crate::table::Table;
 use crate::values::{Values, slug};
 use wireloom_console::output;
 use wireloom_machine::{Error, Result};

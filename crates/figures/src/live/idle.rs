@@ -9,8 +9,8 @@ use wireloom_plot::{Bars, Group};
 use super::rig::Rig;
 use super::{Way, shown};
 use crate::figure::{Choice, Drawn, Figure, Kept};
-use crate::pages::{PageTable, Table};
 use crate::store::Cost;
+use crate::table::{PageTable, Table};
 use crate::values::Values;
 use crate::{Settings, median, number};
 

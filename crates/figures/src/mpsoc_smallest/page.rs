@@ -4,7 +4,7 @@ use wireloom_machine::Result;
 
 use super::{GOALS, INSTRUCTIONS, LINES, MOST, PAPERS, Question, questions};
 use crate::number;
-use crate::pages::Table;
+use crate::table::Table;
 use crate::values::{Values, slug};
 
 /// Tabulates the processors and their utilisation, by line.

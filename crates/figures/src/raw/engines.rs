@@ -22,8 +22,8 @@ use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
 use crate::np_traffic::Traffic;
-use crate::pages::{PageTable, Table};
 use crate::store::Cost;
+use crate::table::{PageTable, Table};
 use crate::values::{Values, slug};
 
 pub const FIGURE: Figure = Figure {

@@ -6,8 +6,8 @@ use wireloom_raw::routers::{Setting, VERSIONS, Version};
 
 use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
-use crate::pages::{PageTable, Table};
 use crate::store::Cost;
+use crate::table::{PageTable, Table};
 use crate::values::Values;
 use wireloom_console::output;
 use wireloom_machine::{Error, Result};

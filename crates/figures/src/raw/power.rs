@@ -15,9 +15,9 @@ use super::rig::Rig;
 use super::{Trace, tiled};
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
-use crate::pages::{PageTable, Table};
 use crate::shares::{GroupShare, PartShare};
 use crate::store::Cost;
+use crate::table::{PageTable, Table};
 use crate::values::{Values, slug};
 use crate::{Settings, number};
 

@@ -14,8 +14,8 @@ use super::{Trace, tiled};
 use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
-use crate::pages::{PageTable, Table};
 use crate::store::Cost;
+use crate::table::{PageTable, Table};
 use crate::values::{Values, slug};
 
 pub const FIGURE: Figure = Figure {

@@ -1,7 +1,7 @@
 //! Tables of the versions for pages.
 
 use super::{LOADS, Load, ROWS, Row};
-use crate::pages::Table;
+use crate::table::Table;
 use crate::values::Values;
 use wireloom_machine::Result;
 
