@@ -5,11 +5,12 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
+use super::error::BuildError;
 use super::follow::Followed;
 use super::model::Model;
 use super::source::{Geometry, Source};
 use crate::processor::Hash;
-use wireloom_install::{Cache, CacheError, complaint, tools};
+use wireloom_install::{Cache, complaint, tools};
 
 /// The files of the harness, which also determine the version of its interface to Rust. The first
 /// file includes the others.
@@ -71,36 +72,6 @@ impl Default for BuildOptions {
             cache: Cache::of_user("np"),
         }
     }
-}
-
-/// A reason why a model cannot be built.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// A file cannot be read or written.
-    #[error("{}: {error}", path.display())]
-    File { path: PathBuf, error: io::Error },
-    /// A tool is missing or too old.
-    #[error("{0}")]
-    Tool(String),
-    /// Models cannot be stored or loaded.
-    #[error(transparent)]
-    Cache(#[from] CacheError),
-    /// Verilator or the C++ compiler failed on the design.
-    #[error(
-        "Verilator, or the C++ compiler that it calls, failed on a design that working ones accept: \
-         {why}; their messages are in {}. \
-         `wireloom tools --fetch hardware` installs the Verilator that Wireloom is tested with",
-        log.display()
-    )]
-    Verilator {
-        /// The line of their output that states the reason.
-        why: String,
-        /// The file with their output.
-        log: PathBuf,
-    },
-    /// The finished model cannot be loaded.
-    #[error("{}: {message}", path.display())]
-    Load { path: PathBuf, message: String },
 }
 
 fn file_error(path: &Path) -> impl FnOnce(io::Error) -> BuildError + '_ {

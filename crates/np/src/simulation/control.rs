@@ -2,7 +2,8 @@
 
 use wireloom_bits::Bits;
 
-use super::run::{Access, Fault, Simulation};
+use super::error::Fault;
+use super::run::{Access, Simulation};
 
 const DATA_BITS: u32 = 0x008;
 const STATUS: u32 = 0x00c;

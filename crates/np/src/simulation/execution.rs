@@ -8,9 +8,10 @@ use wireloom_net::Frame;
 
 use wireloom_bits::Bits;
 
+use super::error::Fault;
 use super::follow::Event;
 use super::measure::{Distribution, Meter, Pace, Pacer};
-use super::run::{Fate, Fault, Left, Simulation};
+use super::run::{Fate, Left, Simulation};
 use super::source::Geometry;
 
 /// The set of reasons with which an engine reports that a thread jumped back too often.

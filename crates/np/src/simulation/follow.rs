@@ -5,8 +5,6 @@ use std::fmt::Write;
 
 use wireloom_codegen_hardware::core::assemble::exit_code;
 
-use super::model::RawEvent;
-
 /// Signals of a pipe's module.
 const PIPE: [&str; 3] = ["cluster_valid", "cluster_ready", "cluster_first"];
 /// Signals of a cluster's module.
@@ -49,6 +47,17 @@ const SHELL: [&str; 10] = [
     "core_exit_i",
     "request_valid_o",
 ];
+
+/// `struct wl_event`: an event of the packet that is followed.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RawEvent {
+    pub cycle: u64,
+    pub number: u64,
+    pub kind: u32,
+    pub pipe: u32,
+    pub cluster: u32,
+}
 
 /// The parts of a processor whose signals show the path of a packet.
 #[derive(Clone, Debug)]

@@ -8,24 +8,28 @@
 
 mod build;
 mod control;
+mod error;
 mod execution;
 mod follow;
 mod measure;
 mod model;
 mod rig;
 mod run;
+mod settings;
 mod source;
 #[cfg(test)]
 mod tests;
 mod trial;
 
-pub use build::{BuildError, BuildOptions, build};
+pub use build::{BuildOptions, build};
 pub(crate) use build::{HARNESS, STANDARD, definitions};
+pub use error::{BuildError, Fault};
 pub use execution::{Counts, Execution, Operation, Report, Resolved, Times, Update, Updated, Use};
 pub use follow::{Event, Followed, Happened, PipelinedStep};
 pub use measure::{Bin, Distribution, Meter, Pace, Pacer, mlffr};
 pub use model::{Model, State};
 pub use rig::{RigReport, RigRun};
-pub use run::{Access, Arrival, Fate, Fault, Left, Settings, Simulation};
+pub use run::{Access, Arrival, Fate, Left, Simulation};
+pub use settings::Settings;
 pub use source::{Geometry, NarrowPorts, Probe, Routers, Source};
 pub use trial::{OnLoss, Trial, beats};

@@ -4,8 +4,9 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::build::BuildError;
-use super::run::{Fault, Settings};
+use super::error::{BuildError, Fault};
+use super::follow::RawEvent;
+use super::settings::Settings;
 use super::source::Geometry;
 
 /// `struct wl_options`.
@@ -35,17 +36,6 @@ pub(super) struct RawLeft {
     pub kind: u32,
     pub reason: u32,
     pub egress: u32,
-}
-
-/// `struct wl_event`: an event of the packet that is followed.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RawEvent {
-    pub cycle: u64,
-    pub number: u64,
-    pub kind: u32,
-    pub pipe: u32,
-    pub cluster: u32,
 }
 
 /// `struct wl_state`: the state of a simulation.

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use wireloom_bits::Bits;
 
+use super::error::Fault;
 use super::execution::Use;
-use super::run::{Fault, Simulation};
+use super::run::Simulation;
 
 /// The target number of the report on its control bus.
 const TARGET: u8 = 0;

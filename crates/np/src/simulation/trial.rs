@@ -1,8 +1,9 @@
 //! One run of packets through a machine that is empty before and after. It measures rate and loss.
 
+use super::error::Fault;
 use super::execution::Use;
 use super::measure::{Distribution, Meter, Pace, Pacer};
-use super::run::{Arrival, Fate, Fault, Simulation};
+use super::run::{Arrival, Fate, Simulation};
 use wireloom_net::Packet;
 
 /// Cycles between two polls of the output.

@@ -16,7 +16,8 @@ fn hardware() -> PathBuf {
 use std::path::{Path, PathBuf};
 
 use wireloom_codegen_hardware::engine::Shell;
-use wireloom_compile::passes::{HeaderPorts, PassOptions};
+use wireloom_compile::analysis::ports::HeaderPorts;
+use wireloom_compile::passes::PassOptions;
 use wireloom_compile::{lower, pipeline};
 use wireloom_ir::{Program, Reason, Verdict};
 use wireloom_net::Packet;
