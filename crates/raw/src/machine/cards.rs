@@ -5,7 +5,8 @@
 //! tile collects its outgoing packets, in the same turn. So packets of a card leave from one tile,
 //! in their order of arrival.
 
-use super::mapping::{Edge, Mapping, Outputs, Place};
+use super::mapping::{Mapping, Outputs};
+use super::place::{Edge, Place};
 use crate::Side;
 use crate::layout::Layout;
 use wireloom_codegen_tile::Link;

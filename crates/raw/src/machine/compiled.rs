@@ -11,7 +11,8 @@ use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
 use super::cards::Branch;
-use super::mapping::{Chain, Edge, MachineSpec, Outputs, Place, Placement};
+use super::mapping::{Chain, MachineSpec, Outputs, Placement};
+use super::place::{Edge, Place};
 use super::port::Beside;
 use super::proof::prove;
 use crate::Side;

@@ -7,15 +7,13 @@ use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
 use super::cards::{self, Branch, CardAt, Feed, side_to};
+use super::place::{Edge, Place};
 use super::queues::{LinkKey, Queues};
 use super::rests::RestSpec;
 use super::ways::{self, Way};
 use crate::board::BoardSection;
 use crate::layout::Layout;
 use crate::{Side, Spec};
-
-/// Column and row of a tile.
-pub type Place = (u8, u8);
 
 /// A machine: a chip, a memory and chains.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,9 +130,6 @@ impl Mapping {
         if is_replicated { 2 * self.replicas.iter().sum::<usize>() } else { 0 }
     }
 }
-
-/// A port of the chip: a tile and its side.
-pub type Edge = (Place, Side);
 
 /// A chain with the sides of its tiles.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -24,7 +24,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use wireloom_codegen_tile::Link;
 use wireloom_isa::raw::Network;
 
-use super::mapping::{Chain, Edge, Mapping, Outputs, Place, Placement};
+use super::mapping::{Chain, Mapping, Outputs, Placement};
+use super::place::{Edge, Place};
 use super::rests::Duplex;
 use crate::layout::{Layout, PROCESSOR};
 use crate::message::Header;

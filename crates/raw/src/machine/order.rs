@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 use wireloom_isa::raw::switch::{self, Control, Instruction, Source};
 
 use super::cards::CardAt;
-use super::mapping::{Place, Placement};
+use super::mapping::Placement;
+use super::place::Place;
 use crate::Side;
 use crate::asm::Program as Image;
 use crate::layout::{Layout, PROCESSOR};

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use wireloom_codegen_tile::{ALIGN, IDLE, QUEUED, Way};
 use wireloom_isa::raw::Network;
 
-use super::mapping::Place;
 use super::out_line::OutLine;
+use super::place::Place;
 use super::rests::{Card, MESSAGE_WORDS, Reference, Rests};
 use crate::device::{Device, Port};
 use crate::message::Header;

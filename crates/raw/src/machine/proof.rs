@@ -20,7 +20,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use wireloom_codegen_tile::{Link, uses_general};
 use wireloom_isa::raw::switch::{self, Source};
 
-use super::mapping::{Mapping, Outputs, Place, Placement};
+use super::mapping::{Mapping, Outputs, Placement};
+use super::place::Place;
 use super::{messages, order};
 use crate::asm::Program as Image;
 use crate::layout::{Layout, PROCESSOR};

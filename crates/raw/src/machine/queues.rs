@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use wireloom_codegen_tile::{Link, Queue, Ready};
 
-use super::mapping::Place;
+use super::place::Place;
 use crate::Spec;
 use crate::cache::LINE_BYTES;
 

@@ -20,7 +20,7 @@ mod write;
 use serde::{Deserialize, Serialize};
 use wireloom_codegen_tile::head;
 
-use super::mapping::{Edge, Place};
+use super::place::{Edge, Place};
 use crate::Side;
 use crate::device::MemorySpec;
 pub use card::{Card, MESSAGE_WORDS};

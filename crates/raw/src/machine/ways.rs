@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use wireloom_codegen_tile::{Link, Ready};
 
-use super::mapping::{Edge, Mapping, Place, Placement};
+use super::mapping::{Mapping, Placement};
+use super::place::{Edge, Place};
 use crate::Side;
 use crate::layout::Layout;
 

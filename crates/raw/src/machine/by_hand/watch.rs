@@ -12,7 +12,7 @@ use wireloom_net::Frame;
 use super::ByHand;
 use crate::Chip;
 use crate::device::Memory;
-use crate::machine::mapping::Edge;
+use crate::machine::place::Edge;
 use crate::machine::watch::{self, Events, List, MEMORY, Observed, PORT_PLACES, Programs};
 
 impl ByHand {

@@ -9,7 +9,7 @@ use super::card::{Card, Outgoing};
 use super::{Memories, Reference};
 use crate::cache::LINE_BYTES;
 use crate::device::Port;
-use crate::machine::mapping::{Edge, Place};
+use crate::machine::place::{Edge, Place};
 use crate::machine::port::Left;
 use crate::message::Header;
 use crate::tile::kind;

@@ -19,7 +19,7 @@ pub use listings::Programs;
 use measures::NETWORKS;
 pub(super) use measures::{List, THREADS, threads as first_thread};
 
-use super::mapping::Edge;
+use super::place::Edge;
 use super::{Raw, STEP};
 use crate::Chip;
 use crate::device::{Begun, Memory};
