@@ -41,11 +41,8 @@ pub struct Outputs {
     pub request_data: Vec<Node>,
     /// Whether the slot is the step's last.
     pub commit: Node,
-    /// The next step.
     pub step: Node,
-    /// The next state.
     pub state: Node,
-    /// The words to write.
     pub writes: Vec<WriteOutput>,
     /// Whether bytes are cleared.
     pub clear_valid: Node,
@@ -63,7 +60,7 @@ pub struct Outputs {
 pub struct WriteOutput {
     /// Whether any byte is written.
     pub valid: Node,
-    /// The physical address of its first byte, 8 bits.
+    /// The physical address of the first byte, 8 bits.
     pub address: Node,
     /// Bit `k`: whether byte `k` is written.
     pub strobe: Node,
@@ -71,13 +68,9 @@ pub struct WriteOutput {
     pub data: Node,
 }
 
-/// Combines the steps.
 pub struct Assembly<'a> {
-    /// The engine.
     pub engine: &'a Engine,
-    /// Its layout.
     pub layout: &'a Layout,
-    /// Its offload ports.
     pub ports: &'a [OffloadPort],
     /// The logic of each step.
     pub steps: &'a [StepLogic],

@@ -7,14 +7,12 @@ use wireloom_offloads::{Config, registry};
 /// The parts of the packet's information that an engine and the engines that it calls use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct TimeUse {
-    /// The arrival time.
     pub arrival: bool,
-    /// The sequence number.
     pub sequence: bool,
 }
 
 impl TimeUse {
-    /// Returns the time use of an engine of a program.
+    /// Returns the parts that an engine of a program uses.
     pub fn of(program: &Program, engine: &Engine) -> Self {
         let mut used = Self::default();
         for step in &engine.steps {
@@ -62,7 +60,7 @@ pub(super) fn kind(config: &Config) -> &'static Kind {
     registry::kind(&config.kind).expect("verified programs use kinds of the registry")
 }
 
-/// Whether an offload accesses the packet.
+/// Returns whether an offload accesses the packet.
 pub fn looks_at_packet(target: &OffloadTarget) -> bool {
     let accesses = |method: &Method| method.reads_packet || method.writes_packet;
     matches!(target, OffloadTarget::Kind(config) if kind(config).methods.iter().any(accesses))

@@ -136,7 +136,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Whether two conditions are known never to hold together.
+/// Returns whether two conditions are known never to hold together.
 pub fn exclusive(graph: &Graph, a: Node, b: Node) -> bool {
     Facts::given(graph, a).value(b) == Some(false) || Facts::given(graph, b).value(a) == Some(false)
 }

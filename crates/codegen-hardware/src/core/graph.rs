@@ -25,14 +25,12 @@ impl Node {
     }
 }
 
-/// The kind of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// An input of the core.
     Input(Input),
     /// A constant.
     Const(Bits),
-    /// A unary operator.
     Unary(UnaryOp, Node),
     /// A binary operator. The count of a shift is not constant.
     Binary(BinaryOp, Node, Node),
@@ -82,7 +80,6 @@ struct Entry {
     origin: Option<Origin>,
 }
 
-/// The graph.
 #[derive(Default)]
 pub struct Graph {
     entries: Vec<Entry>,
@@ -92,7 +89,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// An empty graph.
+    /// Creates an empty graph.
     pub fn new() -> Self {
         Self::default()
     }
@@ -204,28 +201,28 @@ impl Graph {
         node
     }
 
-    /// An input of the module.
+    /// Returns an input of the module.
     pub fn input(&mut self, input: Input, width: u32) -> Node {
         self.intern(Kind::Input(input), width)
     }
 
-    /// A constant.
+    /// Returns a constant.
     pub fn constant(&mut self, bits: Bits) -> Node {
         let width = bits.width();
         self.intern(Kind::Const(bits), width)
     }
 
-    /// A constant whose value has at most 64 bits.
+    /// Returns a constant whose value has at most 64 bits.
     pub fn number(&mut self, width: u32, value: u64) -> Node {
         self.constant(Bits::new(width, u128::from(value)))
     }
 
-    /// A truth value.
+    /// Returns a truth value as a constant of one bit.
     pub fn bit(&mut self, value: bool) -> Node {
         self.constant(Bits::bool(value))
     }
 
-    /// The value, if the node is a constant.
+    /// Returns the value, if the node is a constant.
     pub fn as_constant(&self, node: Node) -> Option<&Bits> {
         match self.kind(node) {
             Kind::Const(bits) => Some(bits),
@@ -233,7 +230,7 @@ impl Graph {
         }
     }
 
-    /// Whether the node is the given truth value.
+    /// Returns whether the node is the given truth value.
     pub fn is_bit(&self, node: Node, value: bool) -> bool {
         self.width(node) == 1 && self.as_constant(node).is_some_and(|c| c.bit(0) == value)
     }
@@ -246,7 +243,7 @@ impl Graph {
         self.as_constant(node).is_some_and(Bits::is_ones)
     }
 
-    /// The complement.
+    /// Returns the complement.
     pub fn not(&mut self, a: Node) -> Node {
         match self.kind(a) {
             Kind::Const(bits) => {
@@ -283,7 +280,6 @@ impl Graph {
             }
     }
 
-    /// A unary operator.
     pub fn unary(&mut self, op: UnaryOp, a: Node) -> Node {
         match op {
             UnaryOp::Not => self.not(a),
@@ -311,31 +307,31 @@ impl Graph {
         }
     }
 
-    /// The conjunction.
+    /// Returns the conjunction.
     pub fn and(&mut self, a: Node, b: Node) -> Node {
         self.binary(BinaryOp::And, a, b)
     }
 
-    /// The disjunction.
+    /// Returns the disjunction.
     pub fn or(&mut self, a: Node, b: Node) -> Node {
         self.binary(BinaryOp::Or, a, b)
     }
 
-    /// The conjunction of all bits; 1 if there are none.
+    /// Returns the conjunction of all bits; 1 if there are none.
     pub fn all(&mut self, bits: impl IntoIterator<Item = Node>) -> Node {
         let one = self.bit(true);
         bits.into_iter().fold(one, |all, bit| self.and(all, bit))
     }
 
-    /// The disjunction of all bits; 0 if there are none.
+    /// Returns the disjunction of all bits; 0 if there are none.
     pub fn any(&mut self, bits: impl IntoIterator<Item = Node>) -> Node {
         let zero = self.bit(false);
         bits.into_iter().fold(zero, |any, bit| self.or(any, bit))
     }
 
-    /// The element of a constant array; zero if there is none. A tree of selections, one level for
-    /// each bit of the index: equal halves fall away, and synthesis packs the leaves into the
-    /// fabric's tables.
+    /// Returns the element of a constant array, or zero if the index is out of range. It is a tree
+    /// of selections, one level for each bit of the index: equal halves fall away, and synthesis
+    /// packs the leaves into the fabric's tables.
     pub fn table(&mut self, elements: &[Bits], index: Node) -> Node {
         let width = elements[0].width();
         let reach = self.width(index);
@@ -358,7 +354,7 @@ impl Graph {
         self.select(inside, row[0], zero)
     }
 
-    /// `a` if the condition is 1, else `b`.
+    /// Returns `a` if the condition is 1, else `b`.
     pub fn select(&mut self, condition: Node, a: Node, b: Node) -> Node {
         if a == b || self.is_bit(condition, true) {
             return a;
@@ -406,7 +402,7 @@ impl Graph {
         self.intern(Kind::Select(condition, a, b), width)
     }
 
-    /// `a` if the bit is 1, else zero.
+    /// Returns `a` if the bit is 1, else zero.
     pub fn mask(&mut self, bit: Node, a: Node) -> Node {
         let width = self.width(a);
         if self.is_bit(bit, true) || self.is_zero(a) {
@@ -436,7 +432,7 @@ impl Graph {
         if self.width(a) > width { self.slice(a, 0, width) } else { self.extend(a, width) }
     }
 
-    /// Bits `low .. low + width`.
+    /// Returns the bits `low .. low + width`.
     pub fn slice(&mut self, a: Node, low: u32, width: u32) -> Node {
         let own = self.width(a);
         assert!(low + width <= own, "bits {low}..{} of {own}", low + width);
@@ -498,7 +494,8 @@ impl Graph {
         self.intern(Kind::Concat(flat), width)
     }
 
-    /// The parity of the bits under a mask of the node's width: 1 if an odd number of them are 1.
+    /// Returns the parity of the bits under a mask of the node's width: 1 if an odd number of them
+    /// are 1.
     pub fn parity(&mut self, a: Node, mask: Bits) -> Node {
         match self.as_constant(a) {
             Some(bits) => {

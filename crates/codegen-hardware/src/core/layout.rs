@@ -52,7 +52,7 @@ pub struct Layout {
     pub arrival: Option<u32>,
     /// The lowest bit of the sequence number, if it is needed.
     pub sequence: Option<u32>,
-    /// The number of bits of the sequence number: 64, or those of a ticket if only the order
+    /// The number of bits of the sequence number: 64, or the bits of a ticket if only the order
     /// matters.
     pub sequence_bits: u32,
     /// The lowest bit of the address of the packet's body ([`PLACE_BITS`] bits), if it is needed.
@@ -124,18 +124,18 @@ impl Layout {
         }
     }
 
-    /// The number of bits of a word that is read or written.
+    /// Returns the number of bits of a word that is read or written.
     pub fn word_bits(&self) -> u32 {
         8 * self.header_bytes
     }
 
-    /// The number of bits of a port's reply.
+    /// Returns the number of bits of a port's reply.
     pub fn reply_bits_of(&self, port: u32) -> u32 {
         let low = self.replies[port as usize];
         self.replies.get(port as usize + 1).copied().unwrap_or(self.reply_total) - low
     }
 
-    /// Whether a jump counts as a backward jump.
+    /// Returns whether a jump counts as a backward jump.
     pub fn is_backward(from: usize, to: StepId) -> bool {
         to.index() <= from
     }

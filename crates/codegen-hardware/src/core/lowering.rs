@@ -71,7 +71,6 @@ pub(super) struct Lowering<'a> {
     pub(super) values: Vec<Option<Node>>,
     /// The current value of each context variable.
     pub(super) context: Vec<Node>,
-    /// The packet.
     pub(super) hand: Hand,
     pub(super) logic: Parts,
     /// The source location of the current operation.
@@ -159,8 +158,8 @@ impl Lowering<'_> {
         self.graph.slice(reply, 0, width)
     }
 
-    /// Adds a request at a port, under a condition. Calls of one offload share the request: in a step
-    /// with regions, at most one of them happens (docs/ir.md).
+    /// Adds a request at a port, under a condition. Calls of one offload share the request: in a
+    /// step with regions, at most one of them happens (docs/ir.md).
     pub(super) fn ask(&mut self, number: usize, guard: Node, data: Node) {
         let Some(at) = self.logic.requests.iter().position(|(port, ..)| *port == number) else {
             return self.logic.requests.push((number, guard, data));

@@ -115,12 +115,12 @@ pub struct Core {
 }
 
 impl Core {
-    /// The name and the text of each file.
+    /// Returns the name and the text of each file.
     pub fn files(&self) -> Vec<(String, String)> {
         self.modules.iter().map(|m| (m.file(), m.print())).collect()
     }
 
-    /// The number of the shell's offload ports; at least 1.
+    /// Returns the number of the shell's offload ports; at least 1.
     pub fn offloads(&self) -> u32 {
         (self.ports.len() as u32).max(1)
     }
@@ -228,7 +228,7 @@ pub fn module_prefix(engine: &Engine) -> String {
     legal(&format!("{}_core", engine.name)).trim_end_matches("_core").to_owned()
 }
 
-/// The comments above the logic of an engine's steps.
+/// Returns the comments above the logic of an engine's steps.
 pub fn step_comments(program: &Program, engine: &Engine) -> Vec<String> {
     let comment = |step: &Step| match short_place(program, step.loc) {
         Some(place) => format!("Step `{}`, {place}", step.name),
@@ -237,7 +237,7 @@ pub fn step_comments(program: &Program, engine: &Engine) -> Vec<String> {
     engine.steps.iter().map(comment).collect()
 }
 
-/// Selects bits of a port; returns the port itself if these are all its bits.
+/// Returns bits of a port, or the port itself if these are all its bits.
 pub fn part_of(port: &str, low: u32, width: u32, total: u32) -> Expr {
     let port = Expr::name(port);
     match width == total {

@@ -79,7 +79,7 @@ pub struct Hand {
 }
 
 impl Hand {
-    /// The packet at the beginning of a step.
+    /// Creates the packet at the beginning of a step.
     pub fn new(graph: &mut Graph, layout: &Layout, ports: &StepPorts) -> Self {
         let field = |graph: &mut Graph, low, width, name| {
             if !layout.has_packet {
@@ -116,12 +116,12 @@ impl Hand {
         }
     }
 
-    /// The words that the step reads.
+    /// Returns the words that the step reads.
     pub fn words(&self) -> impl Iterator<Item = ReadWord> + '_ {
         self.words.iter().flatten().copied()
     }
 
-    /// The words that the step writes.
+    /// Returns the words that the step writes.
     pub fn writes(&self) -> &[WriteWord] {
         &self.writes
     }
@@ -131,12 +131,12 @@ impl Hand {
         self.clear.as_ref()
     }
 
-    /// Whether the step may move the window's front.
+    /// Returns whether the step may move the window's front.
     pub fn moves_front(&self) -> bool {
         self.is_moved
     }
 
-    /// The maximum number of bytes that the step can push.
+    /// Returns the maximum number of bytes that the step can push.
     pub fn most_pushed(&self, graph: &Graph) -> u64 {
         self.pushed
             .iter()
@@ -266,7 +266,7 @@ impl Hand {
         }
     }
 
-    /// Whether a condition excludes all earlier writes.
+    /// Returns whether a condition excludes all earlier writes.
     fn excludes_writes(&self, graph: &Graph, condition: Node) -> bool {
         let mut pieces = self.groups.iter().flatten().flat_map(|g| g.bytes.iter().flatten());
         pieces.all(|piece| facts::exclusive(graph, piece.condition, condition))
@@ -387,7 +387,7 @@ impl Hand {
         graph.concat(parts)
     }
 
-    /// Whether the bytes before `end`, counted from a root, lie inside the window.
+    /// Returns whether the bytes before `end`, counted from a root, lie inside the window.
     fn is_inside(&self, graph: &mut Graph, root: Option<Node>, end: i64) -> Node {
         let window = self.window(graph);
         let Some(root) = root else {
@@ -417,7 +417,8 @@ impl Hand {
     }
 }
 
-/// Whether a node depends only on the step's number, the state and the packet's information.
+/// Returns whether a node depends only on the step's number, the state and the packet's
+/// information.
 pub fn is_early(graph: &Graph, node: Node) -> bool {
     let cone = graph.cone([node]);
     graph.nodes().filter(|n| cone[n.index()]).all(|n| {
@@ -425,7 +426,7 @@ pub fn is_early(graph: &Graph, node: Node) -> bool {
     })
 }
 
-/// A constant of `width` bits from a number modulo 2^`width`.
+/// Returns a constant of `width` bits from a number modulo 2^`width`.
 pub fn wrapped(graph: &mut Graph, width: u32, value: i64) -> Node {
     let bits = Bits::new(width, u128::from(value.rem_euclid(1i64 << width).unsigned_abs()));
     graph.constant(bits)

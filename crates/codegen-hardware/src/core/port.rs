@@ -33,22 +33,20 @@ pub struct OffloadPort {
     pub sequence: bool,
     /// Whether packets must call it in the order of their arrival (`wl_order_gate`).
     pub ordered: bool,
-    /// Its access to packets' bodies, if any.
+    /// The access to packets' bodies; `None` if the offload does not see them.
     pub body: Option<Body>,
 }
 
 /// How an offload accesses the body of a packet, which is the bytes after its header window. The
 /// engine handles the window itself (the pass `window`), so positions in requests count from the
-/// body's first byte, except those of a search.
+/// body's first byte. A search counts from the packet's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
     /// `wl_payload`: reads and writes of chunks; `append` is a write after the end of the body.
     Chunks {
         /// The number of bytes of a chunk.
         bytes: u32,
-        /// Whether chunks are read.
         reads: bool,
-        /// Whether chunks are written.
         writes: bool,
     },
     /// `wl_body_sum`.
@@ -64,7 +62,7 @@ pub const BEGIN_BITS: u32 = 17;
 pub const PLACE_BITS: u32 = 11;
 
 impl Body {
-    /// The number of bits of a request.
+    /// Returns the number of bits of a request.
     pub(super) fn request_bits(self) -> u32 {
         let place = PLACE_BITS + BEGIN_BITS;
         match self {
@@ -83,23 +81,22 @@ pub const TICKET_BITS: u32 = 16;
 /// A method that an engine uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortMethod {
-    /// Its index in the kind; 0 for an engine.
+    /// The index in the kind; 0 for an engine.
     pub method: usize,
-    /// Its name.
     pub name: String,
-    /// The widths of its arguments in bits.
+    /// The widths in bits.
     pub arguments: Vec<u32>,
-    /// The width of its reply in bits; 0 if it has none.
+    /// The width in bits; 0 if the method does not reply.
     pub reply: u32,
 }
 
 impl OffloadPort {
-    /// The number of bits that identify the method; 0 if there is only one.
+    /// Returns the number of bits that identify the method; 0 if there is only one.
     pub fn method_bits(&self) -> u32 {
         bits_for(self.methods.len())
     }
 
-    /// The number of bits of a request that give its position in the order of packets.
+    /// Returns the number of bits of a request that give its position in the order of packets.
     pub fn order_bits(&self) -> u32 {
         if self.ordered { 1 + TICKET_BITS } else { 0 }
     }

@@ -6,9 +6,7 @@ use wireloom_ir::{Engine, Loc, Program, Step};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}", place.as_ref().map_or(String::new(), |p| format!("{p}: ")), self.sentence())]
 pub struct Refusal {
-    /// The engine.
     pub engine: String,
-    /// The step.
     pub step: String,
     /// File and line, if the operation has one.
     pub place: Option<String>,

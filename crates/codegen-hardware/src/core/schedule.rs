@@ -1,7 +1,7 @@
 //! Assigns each node to one of the core's register stages.
 //!
 //! A node is computed as soon as its operands are ready and its own depth fits into the remaining
-//! budget of a stage. Depths are those of `wireloom_compile::analysis::depth`, in half levels of
+//! budget of a stage. `wireloom_compile::analysis::depth` gives the depths, in half levels of
 //! six-input LUTs, except for carry chains: chains in sequence overlap along the carry. The logic
 //! of a shell between an output and its next register belongs to the last stage. Of all budgets
 //! that take the same number of stages, the smallest one is used, so that the stages are about
@@ -19,10 +19,8 @@ const CHAIN: u32 = 3;
 /// The number of bits along a carry chain in half a level: 30 ps each on that part.
 const CHAIN_BITS: u32 = 16;
 
-/// An output.
 #[derive(Clone, Copy, Debug)]
 pub struct Root {
-    /// The node.
     pub node: Node,
     /// The half levels of logic outside the core, before the next register.
     pub behind: u32,
@@ -38,8 +36,8 @@ pub struct Schedule {
     pub depth: u32,
 }
 
-/// Whether a node has no logic of its own, so that it costs nothing to duplicate it in each stage
-/// that uses it.
+/// Returns whether a node has no logic of its own, so that it costs nothing to duplicate it in each
+/// stage that uses it.
 pub fn is_transparent(kind: &Kind) -> bool {
     matches!(kind, Kind::Const(_) | Kind::Concat(_) | Kind::Unary(UnaryOp::Not, _))
 }

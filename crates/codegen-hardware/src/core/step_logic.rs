@@ -10,7 +10,6 @@ use super::packet::Hand;
 /// Writes in program order: condition and value.
 pub type Writes = Vec<(Node, Node)>;
 
-/// The logic of a step.
 pub struct StepLogic {
     /// The calls, at most one for each port: port, condition and data.
     pub requests: Vec<(usize, Node, Node)>,
@@ -20,19 +19,14 @@ pub struct StepLogic {
     pub context: HashMap<ContextId, Writes>,
     /// Writes of the egress port.
     pub egress: Writes,
-    /// The packet.
     pub hand: Hand,
 }
 
-/// An exit.
 pub struct ExitLogic {
-    /// The condition under which it is taken.
     pub condition: Node,
-    /// Its kind.
     pub kind: ExitKind,
 }
 
-/// The kind of an exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitKind {
     /// Continues at a step.

@@ -48,7 +48,7 @@ impl Shell {
 pub struct EngineModule {
     /// The module's name: `NAME_engine`.
     pub name: String,
-    /// Its modules. Each follows the modules that it contains.
+    /// A module follows the modules that it contains.
     pub modules: Vec<Module>,
     /// The core, which describes its offload ports, steps, stages and state. The constant data of a
     /// packet (`load_info_i`) are the length and the ingress port and, if the layout includes them,
@@ -61,18 +61,18 @@ pub struct EngineModule {
 /// A step of a pipelined engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainedStep {
-    /// The prefix of its nets in the engine's module.
+    /// The prefix of the step's nets in the engine's module.
     pub prefix: String,
     /// The index of the step in the engine.
     pub step: usize,
-    /// The number of register stages of its request logic.
+    /// The number of register stages of the request logic.
     pub request_stages: u32,
-    /// The indices of the offload ports that it calls, in the order of its requests.
+    /// The indices of the offload ports that the step calls, in the order of its requests.
     pub calls: Vec<usize>,
 }
 
 impl EngineModule {
-    /// The name and the text of each file.
+    /// Returns the name and the text of each file.
     pub fn files(&self) -> Vec<(String, String)> {
         self.modules.iter().map(|m| (m.file(), m.print())).collect()
     }
@@ -119,7 +119,7 @@ struct Wrapper<'a> {
     arguments: Vec<(u32, u32)>,
 }
 
-/// `wl_pkg::bits(Threads)`.
+/// Returns `wl_pkg::bits(Threads)`.
 fn thread_bits() -> Expr {
     Expr::call("wl_pkg::bits", vec![name("Threads")])
 }
@@ -253,7 +253,7 @@ impl Wrapper<'_> {
         self.arguments.iter().map(|(_, width)| width).sum::<u32>().max(1)
     }
 
-    /// The vectors between shell, address module and core, with their widths in bits.
+    /// Returns the vectors between shell, address module and core, with their widths in bits.
     fn wires(&self) -> Vec<(&'static str, u32)> {
         let core = self.core;
         let layout = &core.layout;
@@ -347,7 +347,7 @@ impl Wrapper<'_> {
         items
     }
 
-    /// The initial state of a called engine, with the arguments in their positions.
+    /// Returns the initial state of a called engine, with the arguments in their positions.
     fn called_state(&self) -> Vec<Item> {
         let bits = self.core.layout.state_bits;
         let mut places = Vec::new();

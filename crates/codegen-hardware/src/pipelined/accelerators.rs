@@ -11,7 +11,6 @@ use wireloom_lang::{LIBRARY, Options, check_source, render};
 pub struct Accelerator {
     /// The optimised program that contains it.
     pub program: Program,
-    /// The engine.
     pub engine: EngineId,
 }
 

@@ -100,7 +100,7 @@ fn jump_loc(step: &Step) -> Loc {
     found
 }
 
-/// The steps that a step jumps to.
+/// Returns the steps that a step jumps to.
 pub fn successors(step: &Step) -> Vec<usize> {
     let mut found = Vec::new();
     step.for_each_op(|op| {
@@ -119,8 +119,8 @@ pub(super) fn topological(engine: &Engine) -> Vec<usize> {
         if std::mem::replace(&mut seen[step], true) {
             return;
         }
-        // Steps that come later in the source are visited first, so that the reversed order is that
-        // of the source where possible.
+        // Steps that come later in the source are visited first, so that the reversed order is the
+        // order of the source where possible.
         let mut next = successors(&engine.steps[step]);
         next.sort_unstable_by(|a, b| b.cmp(a));
         next.into_iter().for_each(|next| visit(engine, next, seen, done));

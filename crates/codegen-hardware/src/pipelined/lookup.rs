@@ -14,21 +14,19 @@ pub const TABLE_LATENCY: u32 = 2;
 /// are parameters of the module.
 #[derive(Clone, Debug)]
 pub struct Lookup {
-    /// The trie.
     pub shape: Shape,
-    /// Its pipeline.
     pub pipeline: Pipeline,
     /// The service, a module called `ENGINE_lookup`: see [`lookup`].
     pub module: Module,
-    /// Its tables on the chip. Their control targets follow one another from `CtlTarget` on, in
-    /// this order.
+    /// The tables on the chip. Their control targets are numbered from `CtlTarget` on, in this
+    /// order.
     pub tables: Vec<Control>,
 }
 
 /// A table on the chip that the control plane writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Control {
-    /// The name of its contents: `values`, or the name of the memory. Its image in simulation is
+    /// The name of the contents: `values`, or the name of the memory. Its image in simulation is
     /// `+wl_image_<Image>_<name>`.
     pub name: String,
     /// The number of entries; `None` for `values`, whose number is the parameter `Values`.
@@ -60,12 +58,13 @@ fn is_outside(memory: &MemoryShape) -> bool {
     memory.burst > 1
 }
 
-/// Builds the lookup service of a trie. The names of its modules begin with `label`. Its ports are
-/// those of a service and, for each memory M outside the chip, `M_read_valid_o`, `M_read_address_o`
-/// (of bursts) and `M_read_data_i`, with one part for each slot, and `M_hold_i`. Its parameters are
-/// `TagBits`, `ValueBits`, `Values` (elements of the value table), `MLatency` for each of these
-/// memories, `CtlBits`, `CtlTarget` (of the first of [`Lookup::tables`]; the others follow),
-/// `Patience` and `Image`.
+/// Builds the lookup service of a trie. The names of the modules begin with `label`.
+///
+/// The service has the ports of every service. For each memory M outside the chip it also has
+/// `M_read_valid_o`, `M_read_address_o` (of bursts) and `M_read_data_i`, with one part for each
+/// slot, and `M_hold_i`. The parameters are `TagBits`, `ValueBits`, `Values` (elements of the value
+/// table), `MLatency` for each of these memories, `CtlBits`, `CtlTarget` (the control target of the
+/// first of [`Lookup::tables`]; the others follow), `Patience` and `Image`.
 ///
 /// # Errors
 /// If the accelerator's source cannot be read, or cannot become a pipeline.

@@ -13,7 +13,6 @@ use wireloom_codegen::files::short_place;
 
 /// The data that a memory has returned.
 struct Reply {
-    /// The offload port.
     port: usize,
     /// The net with the data.
     name: String,
@@ -208,7 +207,7 @@ impl Builder<'_> {
                 1 => port,
                 _ => port.bits(slot * memory.data_bits, memory.data_bits),
             };
-            // Data of faster memories are delayed until those of the slowest arrive.
+            // Data of faster memories wait for the data of the slowest one.
             let data = match stage.reads.iter().all(|other| other.port == read.port) {
                 true => data,
                 false => {

@@ -21,7 +21,7 @@ pub struct Pipeline {
     pub request_bits: u32,
     /// The number of bits of a reply.
     pub reply_bits: u32,
-    /// The memories that it reads, in the order of the engine's offloads.
+    /// The memories that the engine reads, in the order of the engine's offloads.
     pub memories: Vec<MemoryPort>,
     /// The steps in the order of the stages, with the indices of the memories that each reads.
     pub steps: Vec<(String, Vec<usize>)>,
@@ -45,7 +45,7 @@ pub struct MemoryPort {
     pub data_bits: u32,
     /// The layout of an element.
     pub layout: Layout,
-    /// The steps that read it. Each uses the slot with its index.
+    /// The steps that read the memory. Each uses the slot with its index.
     pub slots: Vec<String>,
 }
 
@@ -235,7 +235,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The latency in cycles of a stage's reads.
+    /// Returns the latency in cycles of a stage's reads.
     pub(super) fn stage_latency(&self, stage: &Stage) -> Expr {
         let mut names: Vec<&str> =
             stage.reads.iter().map(|read| self.memories[read.port].parameter.as_str()).collect();
@@ -342,7 +342,7 @@ impl Builder<'_> {
         names
     }
 
-    /// The complete state, with zeros for bits that are not needed.
+    /// Returns the complete state, with zeros for bits that are not needed.
     pub(super) fn state(&self, runs: &[Range<u32>], held: &str) -> Expr {
         let mut parts = Vec::new();
         let (mut at, mut low) = (0, 0);

@@ -24,7 +24,6 @@ pub struct Frame<'a> {
 /// A step. In the graph, [`Input::Phase`] means that the thread is at this step, and
 /// [`Input::Info`] is the reply of an earlier step.
 pub struct Stage {
-    /// The step.
     pub(super) step: usize,
     pub(super) graph: Graph,
     pub(super) reads: Vec<Read>,
@@ -44,7 +43,6 @@ pub struct Stage {
 
 /// A read of a memory.
 pub struct Read {
-    /// The offload port.
     pub(super) port: usize,
     /// The condition of the read.
     pub(super) valid: Node,
@@ -63,7 +61,7 @@ impl<'a> Frame<'a> {
         Self { program, engine: body, layout, ports, order }
     }
 
-    /// The number of elements of a port's memory.
+    /// Returns the number of elements of a port's memory.
     pub(super) fn size(&self, port: usize) -> u64 {
         self.config(port).param("size").low_u64()
     }
@@ -76,12 +74,11 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The number of bits of the addresses of a port's memory.
+    /// Returns the number of bits of the addresses of a port's memory.
     pub(super) fn address_bits(&self, port: usize) -> u32 {
         self.size(port).next_power_of_two().trailing_zeros().max(1)
     }
 
-    /// Builds the stages.
     pub(super) fn stages(&self) -> Result<Vec<Stage>, Refusal> {
         let around = Surroundings::new(self.program, self.engine, &self.layout, &self.ports);
         let mut present = vec![self.order[0]];

@@ -2,7 +2,6 @@
 
 use wireloom_bits::Bits;
 
-/// An expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expr {
     /// A net, port, parameter, or `package::name`.
@@ -23,9 +22,7 @@ pub enum Expr {
     Part(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `base.field`: the base is of a structure type.
     Field(Box<Expr>, String),
-    /// A unary operator.
     Unary(Unary, Box<Expr>),
-    /// A binary operator.
     Binary(Binary, Box<Expr>, Box<Expr>),
     /// `condition ? then : otherwise`.
     Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
@@ -39,7 +36,6 @@ pub enum Expr {
     Cast(Box<Expr>, Box<Expr>),
 }
 
-/// Unary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unary {
     /// `~`
@@ -54,7 +50,6 @@ pub enum Unary {
     Parity,
 }
 
-/// Binary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binary {
     /// `+`
@@ -153,7 +148,7 @@ macro_rules! binaries {
 
 #[allow(clippy::should_implement_trait)] // the operators are the language's, not Rust's: they say nothing of widths
 impl Expr {
-    /// A name.
+    /// Returns the expression of a name.
     pub fn name(name: impl Into<String>) -> Self {
         Self::Name(name.into())
     }
@@ -163,18 +158,18 @@ impl Expr {
         Self::Number(Bits::new(width, u128::from(value)))
     }
 
-    /// A number without a width.
+    /// Returns a number without a width.
     pub fn int(value: u64) -> Self {
         Self::Int(value)
     }
 
-    /// A bit of a name.
+    /// Returns a bit of a name.
     #[must_use]
     pub fn index(self, index: Self) -> Self {
         Self::Index(Box::new(self), Box::new(index))
     }
 
-    /// Bits `low .. low + width` of a name.
+    /// Returns the bits `low .. low + width` of a name.
     #[must_use]
     pub fn bits(self, low: u32, width: u32) -> Self {
         let (low, high) = (u64::from(low), u64::from(low + width - 1));
@@ -196,7 +191,6 @@ impl Expr {
         Self::Field(Box::new(self), field.into())
     }
 
-    /// A unary operator.
     #[must_use]
     pub fn unary(self, op: Unary) -> Self {
         Self::Unary(op, Box::new(self))
@@ -208,7 +202,6 @@ impl Expr {
         self.unary(Unary::Not)
     }
 
-    /// A binary operator.
     #[must_use]
     pub fn binary(self, op: Binary, other: Self) -> Self {
         Self::Binary(op, Box::new(self), Box::new(other))

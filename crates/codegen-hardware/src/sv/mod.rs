@@ -3,9 +3,9 @@
 //! The hardware generators build [`Module`]s and print them with [`Module::print`]; they do not
 //! concatenate strings of SystemVerilog. The tree has only the constructs that generated code
 //! needs: structures, continuous assignments, registers, `always_comb` with `case`, instances,
-//! generate loops and comments. It does not check widths: the generators give every operand the width that the
-//! language requires, so that nothing is extended or truncated silently (Verilator's `-Wall`).
-//! [`names`] converts names of the source to legal names.
+//! generate loops and comments. It does not check widths: the generators give every operand the
+//! width that the language requires, so that nothing is extended or truncated silently (Verilator's
+//! `-Wall`). [`names`] converts names of the source to legal names.
 //!
 //! ```
 //! use wireloom_codegen_hardware::sv::{Expr, Item, Module, Port, Type};
@@ -28,28 +28,24 @@ pub use expr::{Binary, Expr, Unary};
 /// A module, which has its own file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// Its name, which is also the name of the file.
+    /// The module's name, which is also the name of the file.
     pub name: String,
-    /// The comment above it, as lines.
+    /// The lines of the comment above the module.
     pub doc: Vec<String>,
-    /// Its parameters.
     pub parameters: Vec<Parameter>,
-    /// Its ports.
     pub ports: Vec<Port>,
-    /// The items of the module.
     pub items: Vec<Item>,
 }
 
 /// A parameter of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name.
     pub name: String,
-    /// Its type, as in `int unsigned`.
+    /// The type, for example `int unsigned`.
     pub ty: Type,
-    /// Its value if an instance gives none.
+    /// The value if an instance gives none.
     pub default: Expr,
-    /// Description; may be empty.
+    /// The comment on its line; may be empty.
     pub doc: String,
 }
 
@@ -72,11 +68,9 @@ pub enum Type {
 /// A field of a structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
     pub name: String,
-    /// Its type.
     pub ty: Type,
-    /// Description; may be empty.
+    /// The comment on its line; may be empty.
     pub doc: String,
 }
 
@@ -92,13 +86,10 @@ pub enum Direction {
 /// A port of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// Its direction.
     pub direction: Direction,
-    /// Its name.
     pub name: String,
-    /// Its type.
     pub ty: Type,
-    /// Description; may be empty.
+    /// The comment on its line; may be empty.
     pub doc: String,
 }
 
@@ -110,68 +101,50 @@ pub enum Item {
     /// Lines of a comment.
     Comment(Vec<String>),
     /// `localparam`.
-    LocalParameter {
-        /// Its name.
-        name: String,
-        /// Its type.
-        ty: Type,
-        /// Its value.
-        value: Expr,
-    },
+    LocalParameter { name: String, ty: Type, value: Expr },
     /// `typedef struct packed`.
     Structure {
-        /// Its name, which ends in `_t`.
+        /// The name ends in `_t`.
         name: String,
-        /// Its fields, the first most significant.
+        /// The first field is the most significant one.
         fields: Vec<Field>,
     },
     /// A declaration of a net or variable.
     Net {
-        /// Its name.
         name: String,
-        /// Its type.
         ty: Type,
         /// The expression that drives it. Without one, another item drives it.
         value: Option<Expr>,
-        /// A comment at the line's end.
+        /// The comment at the end of the line.
         comment: Option<String>,
     },
     /// `assign`.
     Assign {
-        /// The driven net.
         target: Expr,
-        /// The driving expression.
         value: Expr,
-        /// A comment at the line's end.
+        /// The comment at the end of the line.
         comment: Option<String>,
     },
     /// `always_ff` at the rising edge of a clock.
     AlwaysFf {
-        /// The clock.
         clock: String,
         /// The reset of its registers, active high. With one, the body is a single `if` over it
         /// that gives every register of the block a constant, and the block prints the macro
         /// `WL_EDGES` of hardware/wl_reset.svh, which makes the reset synchronous or asynchronous.
         reset: Option<String>,
-        /// Its statements; assignments are non-blocking.
+        /// Assignments are non-blocking.
         body: Vec<Statement>,
     },
     /// `always_comb`; assignments are blocking.
-    AlwaysComb {
-        /// Its statements.
-        body: Vec<Statement>,
-    },
+    AlwaysComb { body: Vec<Statement> },
     /// An instance of a module.
     Instance(Instance),
     /// `for (genvar I = 0; I < COUNT; I++) begin : LABEL`.
     For {
         /// The block's name.
         label: String,
-        /// The loop's variable.
         variable: String,
-        /// The number of repetitions.
         count: Expr,
-        /// The repeated items.
         items: Vec<Item>,
     },
     /// `if (CONDITION) begin : LABEL` at elaboration.
@@ -192,24 +165,15 @@ pub enum Item {
         /// A sentence that describes the error.
         message: String,
     },
-    /// Items that are present only if a macro is defined (`FORMAL`) or, with `defined` false, only
-    /// if it is not (`SYNTHESIS`).
-    Under {
-        /// The macro.
-        macro_name: String,
-        /// Whether it must be defined.
-        defined: bool,
-        /// The items.
-        items: Vec<Item>,
-    },
+    /// Items that are present only if a macro is defined (`FORMAL`) or, if `defined` is false, only
+    /// if it is undefined (`SYNTHESIS`).
+    Under { macro_name: String, defined: bool, items: Vec<Item> },
 }
 
 /// A statement of an `always` block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Statement {
-    /// A comment.
     Comment(String),
-    /// An assignment.
     Assign(Expr, Expr),
     /// `if`; the second list, for `else`, may be empty.
     If(Expr, Vec<Statement>, Vec<Statement>),
@@ -224,9 +188,7 @@ pub enum Statement {
     },
     /// A named `assert`, as an immediate assertion.
     Assert {
-        /// Its label.
         name: String,
-        /// The asserted condition.
         condition: Expr,
     },
 }
@@ -236,7 +198,6 @@ pub enum Statement {
 pub struct Instance {
     /// The name of the instantiated module.
     pub module: String,
-    /// Its name.
     pub name: String,
     /// Parameters by name.
     pub parameters: Vec<(String, Expr)>,
@@ -256,19 +217,19 @@ impl Module {
         }
     }
 
-    /// The name of the file.
+    /// Returns the name of the file.
     pub fn file(&self) -> String {
         format!("{}.sv", self.name)
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     pub fn print(&self) -> String {
         print::module(self)
     }
 }
 
 impl Parameter {
-    /// An `int unsigned` parameter.
+    /// Returns a parameter of type `int unsigned`.
     pub fn number(name: impl Into<String>, default: u64, doc: impl Into<String>) -> Self {
         Self { name: name.into(), ty: Type::number(), default: Expr::int(default), doc: doc.into() }
     }
@@ -302,77 +263,74 @@ impl Type {
 }
 
 impl Field {
-    /// A field.
     pub fn new(name: impl Into<String>, ty: Type, doc: impl Into<String>) -> Self {
         Self { name: name.into(), ty, doc: doc.into() }
     }
 }
 
 impl Port {
-    /// An input.
     pub fn input(name: impl Into<String>, ty: Type, doc: impl Into<String>) -> Self {
         Self { direction: Direction::Input, name: name.into(), ty, doc: doc.into() }
     }
 
-    /// An output.
     pub fn output(name: impl Into<String>, ty: Type, doc: impl Into<String>) -> Self {
         Self { direction: Direction::Output, name: name.into(), ty, doc: doc.into() }
     }
 }
 
 impl Item {
-    /// A comment of one or more lines.
+    /// Returns a comment of one or more lines.
     pub fn comment(text: &str) -> Self {
         Self::Comment(text.lines().map(str::to_owned).collect())
     }
 
-    /// A packed structure. The first field is the most significant.
+    /// Returns a packed structure. The first field is the most significant one.
     pub fn structure(name: impl Into<String>, fields: Vec<Field>) -> Self {
         Self::Structure { name: name.into(), fields }
     }
 
-    /// A net that another item drives.
+    /// Declares a net that another item drives.
     pub fn net(name: impl Into<String>, ty: Type) -> Self {
         Self::Net { name: name.into(), ty, value: None, comment: None }
     }
 
-    /// A net that is declared with its value.
+    /// Declares a net together with its value.
     pub fn value(name: impl Into<String>, ty: Type, value: Expr) -> Self {
         Self::Net { name: name.into(), ty, value: Some(value), comment: None }
     }
 
-    /// An assignment to a net or port.
+    /// Assigns to a net or port.
     pub fn assign(name: impl Into<String>, value: Expr) -> Self {
         Self::Assign { target: Expr::name(name), value, comment: None }
     }
 
-    /// Registers of `clk_i` without a reset.
+    /// Returns registers of `clk_i` without a reset.
     pub fn registers(body: Vec<Statement>) -> Self {
         Self::AlwaysFf { clock: "clk_i".into(), reset: None, body }
     }
 
-    /// Registers of `clk_i` that `rst_i` resets: the assignments under reset, which give each
-    /// register a constant, and the others.
+    /// Returns registers of `clk_i` that `rst_i` resets. The assignments under reset give each
+    /// register a constant.
     pub fn reset_registers(reset: Vec<Statement>, body: Vec<Statement>) -> Self {
         let body = vec![Statement::If("rst_i".into(), reset, body)];
         Self::AlwaysFf { clock: "clk_i".into(), reset: Some("rst_i".into()), body }
     }
 
-    /// A numeric `localparam`.
+    /// Returns a numeric `localparam`.
     pub fn constant(name: impl Into<String>, value: Expr) -> Self {
         Self::LocalParameter { name: name.into(), ty: Type::number(), value }
     }
 }
 
 impl Statement {
-    /// An assignment to a name.
+    /// Returns an assignment to a name.
     pub fn assign(name: impl Into<String>, value: Expr) -> Self {
         Self::Assign(Expr::name(name), value)
     }
 }
 
 impl Instance {
-    /// An instance that has no parameters and ports yet.
+    /// Creates an instance without parameters and ports.
     pub fn new(module: impl Into<String>, name: impl Into<String>) -> Self {
         Self { module: module.into(), name: name.into(), parameters: Vec::new(), ports: Vec::new() }
     }

@@ -90,7 +90,7 @@ fn ty(ty: &Type) -> String {
     }
 }
 
-/// Returns the last index of so many elements.
+/// Returns the last index of this number of elements.
 fn last(count: &Expr) -> String {
     match count {
         Expr::Int(count) => count.saturating_sub(1).to_string(),

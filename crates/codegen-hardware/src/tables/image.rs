@@ -28,12 +28,7 @@ pub enum Write {
         data: Bits,
     },
     /// An element of the value table.
-    Value {
-        /// Its index.
-        number: u32,
-        /// The value.
-        value: Bits,
-    },
+    Value { number: u32, value: Bits },
     /// Wait until every lookup that began earlier has ended: later writes may reuse memory that
     /// earlier writes freed.
     Barrier,
@@ -126,7 +121,7 @@ impl TrieImage {
     /// keys whose bits after the length are zero.
     ///
     /// # Errors
-    /// The errors are those of [`TrieImage::of_instance`].
+    /// As for [`TrieImage::of_instance`].
     pub fn build(
         shape: Shape,
         miss: &Bits,
@@ -164,22 +159,22 @@ impl TrieImage {
         Ok(image)
     }
 
-    /// The accelerator.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// The memories, in the order of [`Shape::memories`].
+    /// Returns the memories, in the order of [`Shape::memories`].
     pub fn memories(&self) -> &[Memory] {
         &self.memories
     }
 
-    /// The elements of the value table, by number. The contents of unused elements are unspecified.
+    /// Returns the elements of the value table, by number. The contents of unused elements are
+    /// unspecified.
     pub fn values(&self) -> &[Bits] {
         self.values.all()
     }
 
-    /// The number of entries of each level, over all of its blocks.
+    /// Returns the number of entries of each level, over all of its blocks.
     pub fn levels(&self) -> &[u64] {
         &self.places.levels
     }
@@ -194,7 +189,7 @@ impl TrieImage {
         self.prefixes.is_empty()
     }
 
-    /// Inserts or replaces a prefix (right-aligned bits; those after the length are zero). If the
+    /// Inserts or replaces a prefix (right-aligned bits; bits after the length are zero). If the
     /// writes are made in order, every concurrent lookup sees either the old table or the new one.
     ///
     /// # Errors
@@ -336,8 +331,8 @@ impl TrieImage {
         let mut change = Change { old, new: Slot::default(), writes: Vec::new() };
         let placed = self.place(&cell, &mut change);
         let Change { old, new, mut writes } = change;
-        // Blocks and trees that are in only one structure are freed: those of the new one if there
-        // was no room, else those of the old one.
+        // Frees the blocks and trees that only one structure has. If there was no room, the new
+        // structure goes; otherwise the old one goes.
         let (from, kept) = if placed.is_ok() { (&old, &new) } else { (&new, &old) };
         let mut freed = false;
         for block in from.blocks.iter().filter(|block| !kept.blocks.contains(block)) {

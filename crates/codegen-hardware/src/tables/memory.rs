@@ -19,7 +19,7 @@ impl Memory {
         Self { shape, words: vec![0; shape.entries as usize * shape.width.div_ceil(64) as usize] }
     }
 
-    /// The shape of the memory.
+    /// Returns the shape of the memory.
     pub fn shape(&self) -> &MemoryShape {
         &self.shape
     }

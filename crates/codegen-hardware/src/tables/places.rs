@@ -29,7 +29,7 @@ pub(super) struct PlacedTail {
     pub(super) nodes: Vec<(u32, u32)>,
 }
 
-/// The free memory.
+/// The free memory of blocks and trees.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     regions: Vec<Region>,
@@ -63,7 +63,6 @@ impl Places {
         Some(block)
     }
 
-    /// Frees a block.
     pub(super) fn give(&mut self, shape: &Shape, block: &Placed) {
         let level = &shape.levels[block.identity.level];
         let mut regions = shape.regions.iter();

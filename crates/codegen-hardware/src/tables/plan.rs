@@ -6,7 +6,7 @@ use super::shape::{KEY_BITS, Key, Shape, bits};
 /// A prefix and the number of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Route {
-    /// Its bits, left-aligned.
+    /// Left-aligned.
     pub(super) key: Key,
     pub(super) length: u32,
     pub(super) value: u32,
@@ -15,7 +15,6 @@ pub(super) struct Route {
 /// The contents of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cell {
-    /// The number of a value.
     Leaf(u32),
     /// A block of the next level.
     Block(Block),
@@ -23,17 +22,16 @@ pub(super) enum Cell {
     Tail(Ranges),
 }
 
-/// A block of entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Block {
-    /// Index of its level.
+    /// The index of the level.
     pub(super) level: usize,
     /// The leading bits that all keys that reach this block have in common.
     pub(super) covers: Key,
     pub(super) cells: Vec<Cell>,
 }
 
-/// Ranges of the key bits after those that the trie covers: the beginning of each range and the
+/// Ranges of the key bits after the bits that the trie covers: the beginning of each range and the
 /// number of its value. The first range begins at 0, and neighbours have different values.
 pub(super) type Ranges = Vec<(u64, u32)>;
 
@@ -75,7 +73,7 @@ fn cell(
             rest.iter().take_while(|route| bits(route.key, at, stride) as usize == index).count();
         let (own, behind) = rest.split_at(count);
         rest = behind;
-        // They share all bits up to `end`, so those that end here come first.
+        // The prefixes in `own` share all bits up to `end`, so the ones that end here come first.
         let short = own.iter().take_while(|route| route.length <= end).count();
         cell(
             shape,
@@ -135,7 +133,7 @@ fn ranges(routes: &[Route], at: u32, inherited: u32) -> Ranges {
 /// A node of a tree of ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
-    /// The index of its level; the root has level 0.
+    /// The index of the level; the root has level 0.
     pub(super) level: u32,
     /// Up to four parts: the beginning and the contents of each.
     pub(super) parts: Vec<(u64, Part)>,
@@ -144,7 +142,6 @@ pub(super) struct Node {
 /// A part of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// The number of a value.
     Leaf(u32),
     Node(Node),
 }

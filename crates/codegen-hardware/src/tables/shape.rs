@@ -15,7 +15,6 @@ pub(super) const KEY_BITS: u32 = 256;
 pub struct MemoryShape {
     /// The name of the offload in the accelerator's source.
     pub name: &'static str,
-    /// The number of entries.
     pub entries: u32,
     /// The width of an entry in bits.
     pub width: u32,
@@ -47,7 +46,7 @@ pub(super) struct RegionShape {
     pub(super) to: u32,
 }
 
-/// On-chip trees for the key bits after those that the trie covers.
+/// On-chip trees for the key bits after the bits that the trie covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tails {
     /// The index of the memory of the first level. The memories of the other levels follow.
@@ -63,7 +62,6 @@ pub struct Shape {
     pub engine: &'static str,
     /// The width of the key in bits.
     pub key_bits: u32,
-    /// The memories.
     pub memories: &'static [MemoryShape],
     /// The levels. The first one is a single block that begins at entry 0 of the first memory.
     pub levels: &'static [Level],
@@ -185,7 +183,7 @@ impl Shape {
     /// Returns the accelerator for keys of `key_bits` bits.
     ///
     /// # Errors
-    /// If there is none. The error is a sentence without a final period.
+    /// If there is no such accelerator. The error is a sentence without a final period.
     pub fn for_key(key_bits: u32) -> Result<Self, String> {
         [IPV4, IPV4_SHARED, IPV6, IPV6_SHARED].into_iter().find(|shape| shape.key_bits == key_bits).ok_or_else(|| {
             format!(
@@ -196,17 +194,17 @@ impl Shape {
         })
     }
 
-    /// The strides of the levels.
+    /// Returns the strides of the levels.
     pub fn strides(&self) -> Vec<u32> {
         self.levels.iter().map(|level| level.stride).collect()
     }
 
-    /// The number of key bits that the first level uses.
+    /// Returns the number of key bits that the first level uses.
     pub(super) fn root_bits(&self) -> u32 {
         self.levels[0].stride
     }
 
-    /// The number of key bits that all levels together use.
+    /// Returns the number of key bits that all levels together use.
     pub(super) fn trie_bits(&self) -> u32 {
         self.levels.iter().map(|level| level.stride).sum()
     }

@@ -56,7 +56,7 @@ impl Values {
         true
     }
 
-    /// All values, by number. The contents of unused numbers are unspecified.
+    /// Returns all values, by number. The contents of unused numbers are unspecified.
     pub(super) fn all(&self) -> &[Bits] {
         &self.values
     }

@@ -6,7 +6,8 @@ use wireloom_ir::BinaryOp;
 use super::{Graph, Node};
 
 impl Graph {
-    /// The number of bits that are 1: sums of pairs, of these, and so on, each a bit wider.
+    /// Returns the number of bits that are 1. It adds pairs of bits, then pairs of these sums, and
+    /// so on; each sum is a bit wider.
     pub(super) fn popcount(&mut self, a: Node) -> Node {
         let width = self.width(a);
         let mut sums: Vec<Node> = (0..width).map(|bit| self.slice(a, bit, 1)).collect();
@@ -30,7 +31,7 @@ impl Graph {
         self.resize(sums[0], width)
     }
 
-    /// The number of zeros above the highest bit that is 1; the width if there is none.
+    /// Returns the number of zeros above the highest bit that is 1, or the width if no bit is 1.
     pub(super) fn clz(&mut self, a: Node) -> Node {
         let width = self.width(a);
         let whole = width.next_power_of_two();
@@ -52,8 +53,8 @@ impl Graph {
         }
     }
 
-    /// Whether a node whose width is a power of two is zero, and the zeros above its highest one
-    /// otherwise. A node of one bit has none above.
+    /// Returns whether a node whose width is a power of two is zero, and otherwise the number of
+    /// zeros above its highest one. A node of one bit has no zeros above.
     fn leading(&mut self, a: Node) -> (Node, Option<Node>) {
         let width = self.width(a);
         if width == 1 {

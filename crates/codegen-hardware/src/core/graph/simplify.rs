@@ -6,7 +6,7 @@ use wireloom_ir::BinaryOp;
 use super::{Graph, Kind, Node};
 
 impl Graph {
-    /// A binary operation with the semantics of [`BinaryOp`].
+    /// Returns a binary operation with the semantics of [`BinaryOp`].
     pub fn binary(&mut self, op: BinaryOp, a: Node, b: Node) -> Node {
         if let BinaryOp::Umin | BinaryOp::Umax = op {
             let first_is_less = self.binary(BinaryOp::Ult, a, b);

@@ -7,15 +7,14 @@ use crate::core::graph::Node;
 use crate::core::lowering::Lowering;
 use crate::core::port::{Body, PortMethod};
 
-/// What hardware does with an offload kind.
+/// The treatment of an offload kind in hardware.
 pub(in crate::core) struct KindInHardware {
-    /// The kind's name.
     pub name: &'static str,
     /// The reason why no hardware can provide the kind.
     pub missing: Option<&'static str>,
     /// Returns how the core computes a method itself, or `None` if a service executes it.
     pub inside: fn(method: &str) -> Option<Inside>,
-    /// How its service accesses the bodies of packets, if it does.
+    /// How the service accesses the bodies of packets; `None` if it does not.
     pub body: Option<&'static InBody>,
     /// Whether a lookup pipeline can call a method: the method only reads a memory, or the core
     /// computes it without looking at the packet.
@@ -44,15 +43,10 @@ pub(in crate::core) struct InBody {
     pub without_packet: fn(&Call<'_>) -> Option<Node>,
 }
 
-/// A call.
 pub(in crate::core) struct Call<'a> {
-    /// The operation.
     pub op: &'a Op,
-    /// The offload.
     pub config: &'a Config,
-    /// The method's name.
     pub method: &'static str,
-    /// The arguments.
     pub arguments: &'a [Node],
     /// The condition under which the call happens.
     pub guard: Node,

@@ -27,17 +27,18 @@ const KINDS: &[&KindInHardware] = &[
     &payload::KIND,
 ];
 
-/// Returns what hardware does with a kind, if it is treated in a way of its own.
+/// Returns the treatment of a kind in hardware; `None` if its calls are plain requests to a
+/// service.
 pub(super) fn find(name: &str) -> Option<&'static KindInHardware> {
     KINDS.iter().find(|kind| kind.name == name).copied()
 }
 
-/// Returns how the service of a kind accesses the bodies of packets, if it does.
+/// Returns how the service of a kind accesses the bodies of packets; `None` if it does not.
 pub(super) fn body(name: &str) -> Option<&'static InBody> {
     find(name)?.body
 }
 
-/// Whether the core computes a method of a kind itself.
+/// Returns whether the core computes a method of a kind itself.
 pub fn is_inside(kind: &str, method: &str) -> bool {
     find(kind).is_some_and(|kind| (kind.inside)(method).is_some())
 }
@@ -48,7 +49,7 @@ pub fn missing(kind: &str) -> Option<&'static str> {
     find(kind)?.missing
 }
 
-/// Whether a lookup pipeline can call a method of a kind.
+/// Returns whether a lookup pipeline can call a method of a kind.
 pub fn in_pipeline(kind: &str, method: &str) -> bool {
     find(kind).is_some_and(|kind| (kind.in_pipeline)(method))
 }

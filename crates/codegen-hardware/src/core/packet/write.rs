@@ -60,7 +60,8 @@ impl Hand {
             moves: moves.len(),
         });
         if into.front != front {
-            // Whenever an earlier write happens, no resize since then does, so byte 0 has not moved.
+            // Whenever an earlier write happens, no resize has happened since, so byte 0 has not
+            // moved.
             let mut pieces = into.bytes.iter().flatten();
             let since = moves.get(into.moves..).unwrap_or(moves);
             let apart =
@@ -226,7 +227,7 @@ impl Hand {
 }
 
 impl WriteGroup {
-    /// Whether it sets any of the bits `first .. end`, counted from the root.
+    /// Returns whether the group sets any of the bits `first .. end`, counted from the root.
     pub(super) fn overlaps(&self, first: i64, end: i64) -> bool {
         self.bytes.iter().enumerate().any(|(index, pieces)| {
             let byte = (self.offset + index as i64) * 8;

@@ -380,7 +380,7 @@ impl Assembly<'_> {
     }
 }
 
-/// Selects bits of a net; returns the net itself if these are all its bits.
+/// Returns bits of a net, or the net itself if these are all its bits.
 fn part(net: Expr, low: u32, width: u32, total: u32) -> Expr {
     if width == total { net } else { net.part(int(low), int(width)) }
 }

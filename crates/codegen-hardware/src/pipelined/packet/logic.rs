@@ -46,39 +46,36 @@ pub(super) struct Logic {
     pub(super) writes: u32,
     /// The number of register stages of request and edit.
     pub(super) stages: (u32, u32),
-    /// Its calls of offloads.
     pub(super) calls: Vec<Call>,
     /// Whether some path of the step clears the window, and whether it may move the window.
     pub(super) clears: bool,
     pub(super) moves: bool,
     /// The maximum number of bytes that the step pushes.
     pub(super) pushed: u64,
-    /// The number of levels of six-input LUTs of its deepest stage, according to the model.
+    /// The number of levels of six-input LUTs of the deepest stage, according to the model.
     pub(super) depth: u32,
 }
 
-/// A call of an offload.
 pub(super) struct Call {
-    /// The offload port.
     pub(super) port: usize,
-    /// The position of the request among those of the step.
+    /// The position of the request among the requests of the step.
     pub(super) request_low: u32,
-    /// The position of the reply among those of the step.
+    /// The position of the reply among the replies of the step.
     pub(super) reply_low: u32,
 }
 
 impl Logic {
-    /// Whether the step waits for replies.
+    /// Returns whether the step waits for replies.
     pub(super) fn waits(&self, frame: &Frame<'_>) -> bool {
         self.calls.iter().any(|call| frame.ports[call.port].reply_bits > 0)
     }
 
-    /// The number of bits of all its replies.
+    /// Returns the number of bits of all replies to the step.
     pub(super) fn reply_bits(&self, frame: &Frame<'_>) -> u32 {
         self.calls.iter().map(|call| frame.ports[call.port].reply_bits).sum()
     }
 
-    /// The number of bits of all its requests.
+    /// Returns the number of bits of all requests of the step.
     pub(super) fn request_bits(&self, frame: &Frame<'_>) -> u32 {
         self.calls.iter().map(|call| frame.ports[call.port].request_bits.max(1)).sum()
     }

@@ -24,7 +24,7 @@ use logic::Frame;
 /// Builds an engine, whose steps are in regions, as a pipeline: the module `NAME_engine`, which
 /// receives and sends beats of headers.
 ///
-/// Its ports, after clock and reset, are `header_*`, `beat_*` and those of the offloads as in
+/// The ports, after clock and reset, are `header_*`, `beat_*` and the offloads' ports as in
 /// [`EngineModule`]. A request's thread is the number of the call site, and replies must arrive in
 /// the order of the requests.
 ///

@@ -13,7 +13,7 @@ impl Assembly<'_> {
         self.steps.iter().flat_map(|step| step.calls.iter().map(move |call| (step, call)))
     }
 
-    /// The expression of a net of a call.
+    /// Returns the expression of a net of a call.
     pub(super) fn wire(&self, step: &Logic, call: &Call, what: &str) -> Expr {
         Expr::name(self.wire_name(step, call, what))
     }
@@ -172,7 +172,7 @@ impl Assembly<'_> {
     }
 }
 
-/// Computes `wl_pkg::bits`.
+/// Returns `wl_pkg::bits`.
 fn wl_bits(count: u32) -> u32 {
     count.max(2).next_power_of_two().trailing_zeros()
 }
