@@ -12,6 +12,7 @@ mod memory;
 pub mod populate;
 pub mod raw;
 pub mod registry;
+pub mod sources;
 pub mod store;
 pub mod updates;
 

@@ -31,3 +31,16 @@ pub use live::{InKernel, Interface, Limits, Links, Live, PortCounts};
 pub use machine::KIND;
 pub use watch::{Event, Events, Place, WatchedPrograms};
 pub use wireloom_codegen_c::bpf::{Comparison, Header, Test, Watch};
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use wireloom_offloads::sources::named_kinds;
+
+    #[test]
+    fn no_file_names_an_offload_kind() {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        assert_eq!(named_kinds(&sources).expect("the sources"), Vec::<String>::new());
+    }
+}

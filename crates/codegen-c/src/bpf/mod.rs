@@ -17,7 +17,6 @@ mod tests;
 mod watch;
 
 use wireloom_ir::{Engine, Exit, Op, OpKind, Program, Step};
-use wireloom_offloads::Config;
 
 use self::calls::Maps;
 pub use self::refusal::{Refused, refusals};
@@ -30,8 +29,8 @@ use super::tree::{
 };
 use super::types::Model;
 use super::{
-    IGNORED_WARNINGS, declare_wide, effects, exits, ignored, opening, plan, print, source_line,
-    wide_sizes, widths,
+    IGNORED_WARNINGS, declare_wide, effects, exits, ignored, kinds, opening, plan, print,
+    source_line, wide_sizes, widths,
 };
 
 /// The names and texts of the runtime's headers.
@@ -43,14 +42,20 @@ pub const RUNTIME: &[(&str, &str)] = &[
     ("wide.h", include_str!("../../runtime/wide.h")),
     ("packet.h", include_str!("../../runtime/bpf/packet.h")),
     ("slot.h", include_str!("../../runtime/bpf/slot.h")),
-    ("random.h", include_str!("../../runtime/random.h")),
     ("lpm.h", include_str!("../../runtime/bpf/lpm.h")),
     ("elements.h", include_str!("../../runtime/bpf/elements.h")),
     ("exact.h", include_str!("../../runtime/bpf/exact.h")),
+    ("random.h", include_str!("../../runtime/random.h")),
     ("filter.h", include_str!("../../runtime/bpf/filter.h")),
     ("watch.h", include_str!("../../runtime/bpf/watch.h")),
     ("entry.h", include_str!("../../runtime/bpf/entry.h")),
 ];
+
+/// Returns the names of the headers of offload kinds, in the order of [`RUNTIME`].
+fn kind_headers() -> impl Iterator<Item = &'static str> {
+    let names = RUNTIME.iter().map(|(name, _)| *name);
+    names.filter(|name| kinds::KINDS.iter().any(|kind| kind.in_kernel.header == Some(*name)))
+}
 
 /// Compiler flags. Version 3 of the instruction set has 32-bit operations and atomic additions
 /// (Linux 5.12).
@@ -282,7 +287,7 @@ impl<'a> Writer<'a> {
 
     fn program(&self, watch: Option<&Watch>) -> BpfProgram {
         let mut items = opening(self.program, "docs/machines/xdp.md");
-        for header in ["packet.h", "lpm.h", "elements.h", "exact.h", "random.h"] {
+        for header in std::iter::once("packet.h").chain(kind_headers()) {
             items.push(Item::Directive(format!("include \"{header}\"")));
         }
         items.push(Item::Blank);
@@ -516,11 +521,6 @@ impl StepEffects<'_> {
             Exit::Emit(_) | Exit::Reply(_) => unreachable!("refused"),
         }
     }
-}
-
-/// Returns the number of words of an offload's values.
-fn words(config: &Config) -> u32 {
-    MODEL.words(config.value.as_ref().map_or(1, wireloom_offloads::Layout::width)).max(1)
 }
 
 /// Builds a refusal of a step.

@@ -3,19 +3,16 @@
 use std::collections::BTreeSet;
 
 use wireloom_ir::{BinaryOp, Engine, Exit, OffloadTarget, Op, OpKind, Program, Step};
-use wireloom_offloads::{Config, Layout, registry};
+use wireloom_offloads::{Config, registry};
 
 use super::super::emitter::proved_room;
-use super::super::plan;
-use super::calls;
+use super::super::{kinds, plan};
 
 /// The widest value in bits. Wide values are on the stack, which has 512 bytes for all active
 /// functions together.
 const WIDEST: u32 = 512;
 /// The widest operands in bits of a multiplication or division: BPF has no instructions for more.
 const WIDEST_PRODUCT: u32 = 64;
-/// The widest key of a prefix table in bits.
-const WIDEST_PREFIX: u32 = 128;
 /// The largest context in bytes.
 const LARGEST_CONTEXT: u64 = 16 << 10;
 
@@ -114,40 +111,18 @@ fn refusal(engine: &Engine, step: &Step, op: &Op) -> Option<(Option<String>, Str
 }
 
 fn call_refusal(config: &Config, method: usize, op: &OpKind) -> Option<String> {
-    let method = &registry::kind(&config.kind).expect("a verified program").methods[method];
-    let width = |layout: &Option<Layout>| layout.as_ref().map_or(0, Layout::width);
+    let methods = registry::kind(&config.kind).expect("a verified program").methods;
+    let (kind, method) = (kinds::in_kernel(config), &methods[method]);
     if matches!(op, OpKind::Evaluate { .. }) {
-        let is_there = ["clock", "random"].contains(&config.kind.as_str());
-        return (!is_there).then(|| format!("`{}` has no place in the kernel", config.kind));
+        return (!kind.evaluates).then(|| format!("`{}` has no place in the kernel", config.kind));
     }
-    if !calls::is_written(config, method) {
-        return Some(format!(
-            "`{}` has no place in the kernel: use --on native",
-            match config.kind.as_str() {
-                "array" | "lpm" | "counter" | "payload" =>
-                    format!("{}.{}", config.kind, method.name),
-                kind => kind.to_owned(),
-            }
-        ));
+    if (kind.calls)(method) {
+        return (kind.refusal)(config, method);
     }
-    if config.kind == "lpm" && width(&config.key) > WIDEST_PREFIX {
-        return Some(format!(
-            "prefixes of {} bits: tables in the kernel have keys of at most {WIDEST_PREFIX}",
-            width(&config.key)
-        ));
-    }
-    if ["add", "fetch_add", "accumulate"].contains(&method.name) {
-        let layout = config.value.as_ref()?;
-        let mut top = layout.width();
-        for (_, width) in &layout.fields {
-            top -= width;
-            if top / 64 != (top + width - 1) / 64 {
-                return Some(format!(
-                    "a field of {width} bits crosses a word of 64: additions in the kernel are to \
-                     fields within a word"
-                ));
-            }
-        }
-    }
-    None
+    let has_other_calls = methods.iter().any(kind.calls);
+    let called = match has_other_calls {
+        true => format!("{}.{}", config.kind, method.name),
+        false => config.kind.clone(),
+    };
+    Some(format!("`{called}` has no place in the kernel: use --on native"))
 }

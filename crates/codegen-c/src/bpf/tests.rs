@@ -90,3 +90,34 @@ fn what_has_no_place_is_named() {
     let wide = "offload a : array<u128, size = 4>; step s { u128 x = a.read(0); a.write(1, x * x); next last; }";
     assert!(refused(wide).message.contains("multiplies values of 128 bits"));
 }
+
+#[test]
+fn calls_without_a_place_are_refused_in_the_words_of_their_kind() {
+    let why = |offload: &str, call: &str| {
+        let source = format!(
+            "enum R : u8 {{ A }};\nstruct V {{ u64 a; u32 b; }};\nengine e() {{\nu64 x;\n\
+             offload o : {offload};\nstep s {{ {call} next last; }}\n\
+             step last {{ if (x > 1) drop(A); finish; }} }}\n"
+        );
+        let refused = generate(&compiled(&source)).expect_err(call);
+        let (place, why) = refused[0].message.split_once(": ").expect("a place and a reason");
+        assert_eq!(place, "engine `e`, step `s`, offload `o`");
+        why.to_owned()
+    };
+    let other = |called: &str| format!("`{called}` has no place in the kernel: use --on native");
+    assert_eq!(
+        why("meter<size = 4, cir = 1, cbs = 1, ebs = 1>", "x = o.color(0, 9);"),
+        other("meter")
+    );
+    assert_eq!(why("payload<u64>", "x = o.read(0);"), other("payload.read"));
+    assert_eq!(why("hash<u64>", "x = o.hash48(x);"), "`hash` has no place in the kernel");
+    assert_eq!(
+        why("lpm<u256, u64>", "u256 key = x; x = o.search(key);"),
+        "prefixes of 256 bits: tables in the kernel have keys of at most 128"
+    );
+    let crossing = "a field of 64 bits crosses a word of 64: additions in the kernel are to fields within a \
+         word";
+    assert_eq!(why("array<V, size = 4>", "o.add(0, { .a = x, .b = 1 });"), crossing);
+    let accumulate = "x = o.accumulate(x, { .a = x, .b = 1 }).value.a;";
+    assert_eq!(why("exact<u64, V, size = 4>", accumulate), crossing);
+}

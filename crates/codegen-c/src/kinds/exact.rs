@@ -1,9 +1,13 @@
-//! `exact` searches the host's table and pauses before each access to it.
+//! `exact` searches the host's table and pauses before each access to it. In the kernel it is a hash
+//! map.
 
 use wireloom_offloads::{Config, Layout, Method, StateUse};
 
-use super::array::lanes;
-use super::kind::{Access, KindInC, Search, SplitPhase, is_far};
+use super::array::{added_lanes, crossing_field, lanes};
+use super::kind::{
+    Access, InKernel, KernelCall, KindInC, Search, SplitPhase, is_far, object, value_words,
+};
+use crate::bpf::Content;
 use crate::call::{Call, env};
 use crate::ops::as_words;
 use crate::tree::{Expr, Stmt, Type};
@@ -19,6 +23,17 @@ pub const KIND: KindInC = KindInC {
     version: |method, slot| {
         let table = Expr::call("wl_exact_table", [slot]);
         (method.name == "lookup").then(|| table.arrow("changes"))
+    },
+    in_kernel: InKernel {
+        header: Some("exact.h"),
+        map: |config, _| {
+            let (count, key) = (config.param("size").low_u64(), key_words(config));
+            Some(Content::Keys { count, key, words: value_words(config) })
+        },
+        calls: |_| true,
+        refusal: |config, method| is_sum(method).then(|| crossing_field(config)).flatten(),
+        call: call_in_kernel,
+        ..InKernel::NONE
     },
     ..KindInC::PLAIN
 };
@@ -138,4 +153,34 @@ fn call(call: &Call<'_>) -> Vec<Stmt> {
         "age" => call.fill("wl_exact_age", with(vec![])),
         _ => call.through_host(),
     }
+}
+
+fn is_sum(method: &Method) -> bool {
+    method.name == "accumulate"
+}
+
+fn call_in_kernel(KernelCall { call, offload, map }: &KernelCall<'_>) -> Option<Vec<Stmt>> {
+    let layout = call.config.value.as_ref().expect("an exact table has a value type");
+    let clock = Expr::name(map.as_ref()?.clock()).address();
+    let numbers = [*offload, value_words(call.config) as usize, layout.width() as usize];
+    let age = Model::Bits64.literal(call.config.param("age"));
+    let parts = [call.slot_address(), clock].into_iter().chain(numbers.map(Expr::number));
+    let parts = parts.chain(added_lanes(layout, is_sum(call.method))).chain([age]);
+    let table = object("wl_exact", parts.collect());
+    let now = env().arrow("now_ns");
+    if call.method.name == "expire" {
+        return Some(call.scalar(Expr::call("wl_exact_expire", [table, now, call.arg(0)])));
+    }
+    let key = as_words(&call.args[0]);
+    let value = || as_words(&call.args[1]);
+    Some(match call.method.name {
+        "lookup" => call.fill("wl_exact_lookup", vec![table, key, now]),
+        "touch" => call.fill("wl_exact_touch", vec![table, key, now]),
+        "age" => call.fill("wl_exact_age", vec![table, key, now]),
+        "remove" => call.fill("wl_exact_remove", vec![table, key, now]),
+        "insert" => call.fill("wl_exact_insert", vec![table, key, now, value()]),
+        "accumulate" => call.fill("wl_exact_accumulate", vec![table, key, now, value()]),
+        "update" => call.scalar(Expr::call("wl_exact_update", [table, key, now, value()])),
+        _ => return None,
+    })
 }

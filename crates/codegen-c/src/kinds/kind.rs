@@ -1,10 +1,12 @@
 //! The interface of the C code of an offload kind.
 
-use wireloom_offloads::{Config, Method};
+use wireloom_offloads::{Config, Layout, Method};
 
+use crate::bpf::{Content, Map};
 use crate::call::Call;
 use crate::ops::Operand;
 use crate::tree::{Expr, Stmt, Type};
+use crate::types::Model;
 
 /// The C implementation of an offload kind.
 pub struct KindInC {
@@ -27,6 +29,10 @@ pub struct KindInC {
     /// Returns how a hardware thread of a 32-bit processor executes a method itself, or `None` if
     /// it sends a call.
     pub by_thread: fn(&Method) -> Option<ByThread>,
+    /// Returns how the lanes of a vector call a method, or `None` if they cannot.
+    pub in_lanes: fn(&Config, &Method) -> Option<InLanes>,
+    /// How programs in the Linux kernel use the kind.
+    pub in_kernel: InKernel,
 }
 
 /// Builds the expression of a call that a hardware thread executes itself, from the current packet
@@ -43,7 +49,71 @@ impl KindInC {
         split_phase: |_| None,
         version: |_, _| None,
         by_thread: |_| None,
+        in_lanes: |_, _| None,
+        in_kernel: InKernel::NONE,
     };
+}
+
+/// A call that the lanes of a vector execute together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InLanes {
+    /// Searches for the longest prefix of the first argument.
+    Search,
+    /// Reads the element at the first argument, which has this number of words.
+    Read { words: usize },
+    /// Adds a packet and its bytes to the counter at the first argument, which has this number of
+    /// words.
+    Count { words: usize },
+    /// Shortens the packet to the first argument.
+    Truncate,
+}
+
+/// An offload kind in programs of the Linux kernel.
+pub struct InKernel {
+    /// The runtime header with the kind's functions.
+    pub header: Option<&'static str>,
+    /// Returns the content of an offload's map, or `None` if it has no map. The second argument
+    /// says whether packets change the offload.
+    pub map: fn(&Config, bool) -> Option<Content>,
+    /// Returns whether programs can call a method.
+    pub calls: fn(&Method) -> bool,
+    /// Whether programs evaluate the methods that are [functions](KindInC::function).
+    pub evaluates: bool,
+    /// Returns why a configuration of the kind prevents a call that programs can make otherwise.
+    pub refusal: fn(&Config, &Method) -> Option<String>,
+    /// Writes a call that is not refused.
+    pub call: fn(&KernelCall<'_>) -> Option<Vec<Stmt>>,
+}
+
+impl InKernel {
+    /// A kind that programs in the kernel cannot use.
+    pub(super) const NONE: Self = Self {
+        header: None,
+        map: |_, _| None,
+        calls: |_| false,
+        evaluates: false,
+        refusal: |_, _| None,
+        call: |_| None,
+    };
+}
+
+/// A call in a program of the Linux kernel.
+pub struct KernelCall<'a> {
+    pub call: Call<'a>,
+    /// The index of the offload in the engine.
+    pub offload: usize,
+    /// The offload's map, if it has one.
+    pub map: Option<&'a Map>,
+}
+
+/// Returns the number of words of an offload's values in the kernel.
+pub(super) fn value_words(config: &Config) -> u32 {
+    Model::Bits64.words(config.value.as_ref().map_or(1, Layout::width)).max(1)
+}
+
+/// Returns the address of a constant object of a structure.
+pub(super) fn object(tag: &str, fields: Vec<Expr>) -> Expr {
+    Expr::Object(Type::structure(tag).constant(), fields).address()
 }
 
 /// A kind whose calls access memory that is likely to be far away, so that a prefetch pays off.

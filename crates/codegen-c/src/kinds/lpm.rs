@@ -1,11 +1,15 @@
-//! `lpm` searches the host's table and pauses before each access to it.
+//! `lpm` searches the host's table and pauses before each access to it. In the kernel the table is in
+//! parts of one map.
 
 use wireloom_offloads::lpm::STRIDE;
 use wireloom_offloads::{Config, Layout};
 
-use super::kind::{Access, KindInC, Search, SplitPhase};
+use super::kind::{
+    Access, InKernel, InLanes, KernelCall, KindInC, Search, SplitPhase, object, value_words,
+};
+use crate::bpf::Content;
 use crate::call::Call;
-use crate::ops::{Operand, from_words};
+use crate::ops::{Operand, from_words, high_word};
 use crate::tree::{Binary, Declaration, Expr, Stmt, Type};
 use crate::types::{Class, Model};
 
@@ -14,8 +18,32 @@ pub const KIND: KindInC = KindInC {
     header: Some(("lpm.h", include_str!("../../runtime/lpm.h"))),
     call: |call| (call.method.name == "search").then(|| search(call)),
     split_phase: |_| Some(&Table),
+    in_lanes: |_, method| (method.name == "search").then_some(InLanes::Search),
+    in_kernel: InKernel {
+        header: Some("lpm.h"),
+        map: |config, _| {
+            let stride = value_words(config).next_power_of_two();
+            let width = config.key.as_ref().map_or(1, Layout::width);
+            Some(Content::Prefixes { stride, part_bits: part_bits(width, stride) })
+        },
+        calls: |method| method.name == "search",
+        refusal: |config, _| {
+            let width = config.key.as_ref().map_or(0, Layout::width);
+            (width > WIDEST_IN_KERNEL).then(|| {
+                format!(
+                    "prefixes of {width} bits: tables in the kernel have keys of at most \
+                     {WIDEST_IN_KERNEL}"
+                )
+            })
+        },
+        call: |call| Some(search_in_kernel(call)),
+        ..InKernel::NONE
+    },
     ..KindInC::PLAIN
 };
+
+/// The widest key of a prefix table in the kernel, in bits.
+const WIDEST_IN_KERNEL: u32 = 128;
 
 struct Table;
 
@@ -112,10 +140,6 @@ fn function<const N: usize>(name: &str, slot: &Expr, key: &Operand, more: [Expr;
 /// Returns the form of a search key, and the key as arguments. A scalar key is left-aligned in its
 /// words.
 fn search_key(key: &Operand) -> (&'static str, Vec<Expr>) {
-    let shifted = |value: Expr, spare: u32| match spare {
-        0 => value,
-        _ => value.binary(Binary::Shl, Expr::number(spare)),
-    };
     match key.class() {
         Class::Wide(_) => ("_wide", vec![key.words(), Expr::number(key.width)]),
         Class::Double => ("128", vec![shifted(key.c.clone(), 128 - key.width)]),
@@ -128,6 +152,14 @@ fn search_key(key: &Operand) -> (&'static str, Vec<Expr>) {
     }
 }
 
+/// Returns a key that is left-aligned in a word with `spare` more bits.
+fn shifted(key: Expr, spare: u32) -> Expr {
+    match spare {
+        0 => key,
+        _ => key.binary(Binary::Shl, Expr::number(spare)),
+    }
+}
+
 /// Returns the number of key bits that index the direct table.
 fn direct_bits(key: &Operand) -> Expr {
     Expr::number(direct_width(key))
@@ -135,4 +167,30 @@ fn direct_bits(key: &Operand) -> Expr {
 
 fn direct_width(key: &Operand) -> u32 {
     key.width.min(wireloom_offloads::lpm::DIRECT_BITS)
+}
+
+/// Returns the binary logarithm of the size in bytes of a part of a prefix table. A part is twice
+/// as large as the direct table, so that a small table fits into its first part. It is at least as
+/// large as a value, and as a page.
+fn part_bits(width: u32, stride: u32) -> u32 {
+    // Tables for keys of 19 to 32 bits have entries of 4 bytes if they consist of blocks, as most
+    // do.
+    let entry_bits = if (19..=32).contains(&width) { 2 } else { 3 };
+    (width.min(18) + entry_bits + 1).max(stride.ilog2() + 3).max(12)
+}
+
+fn search_in_kernel(KernelCall { call, .. }: &KernelCall<'_>) -> Vec<Stmt> {
+    let key = &call.args[0];
+    let [high, low] = match key.class() {
+        Class::Double => {
+            let key = shifted(key.c.clone(), 128 - key.width);
+            [high_word(&key), key.cast("uint64_t")]
+        }
+        _ => [shifted(key.c.clone().cast("uint64_t"), 64 - key.width), Expr::number(0)],
+    };
+    let n = value_words(call.config);
+    let stride = n.next_power_of_two();
+    let numbers = [key.width, n, stride, part_bits(key.width, stride)].map(Expr::number);
+    let ty = object("wl_lpm_type", numbers.into());
+    call.fill("wl_lpm_search", vec![call.slot_address(), high, low, ty])
 }

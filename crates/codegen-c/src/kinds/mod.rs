@@ -1,9 +1,10 @@
 //! The offload kinds that have their own C code, one file each. On the host, a call of any other
 //! kind goes through the host's instance; on a 32-bit processor, it becomes a message to an object
-//! over the network.
+//! over the network; in the Linux kernel, it is refused.
 //!
 //! To give a kind its own C code, write its file here and, if it needs functions of the runtime, a
-//! header in `runtime/c`, then add it to [`KINDS`].
+//! header in `runtime/c`, then add it to [`KINDS`]. A header for the kernel is in `runtime/c/bpf`
+//! and in [`bpf::RUNTIME`](super::bpf::RUNTIME).
 
 mod array;
 mod checksum;
@@ -20,8 +21,9 @@ mod random;
 
 use wireloom_offloads::{Config, Method};
 
-pub use self::array::lanes;
-pub use self::kind::{Access, ByThread, KindInC, Search, SplitPhase};
+pub use self::kind::{
+    Access, ByThread, InKernel, InLanes, KernelCall, KindInC, Search, SplitPhase,
+};
 
 /// All kinds with their own C code.
 pub const KINDS: &[&KindInC] = &[
@@ -48,13 +50,25 @@ pub fn by_thread(config: &Config, method: &Method) -> Option<ByThread> {
     (find(config)?.by_thread)(method)
 }
 
+/// Returns how a hardware vector's lanes call a method together, if they do.
+pub fn in_lanes(config: &Config, method: &Method) -> Option<InLanes> {
+    (find(config)?.in_lanes)(config, method)
+}
+
+/// Returns how programs in the Linux kernel use an offload's kind.
+pub fn in_kernel(config: &Config) -> &'static InKernel {
+    find(config).map_or(&InKernel::NONE, |kind| &kind.in_kernel)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::path::Path;
 
-    use wireloom_offloads::registry;
+    use wireloom_offloads::{registry, sources};
 
     use super::*;
+    use crate::bpf;
 
     #[test]
     fn each_kind_is_in_the_registry_once_with_a_header_of_its_own() {
@@ -67,5 +81,21 @@ mod tests {
             let runtime = super::super::RUNTIME.iter().filter(|(other, _)| *other == name);
             assert_eq!(runtime.map(|(_, text)| *text).collect::<Vec<_>>(), [text], "{name}");
         }
+    }
+
+    #[test]
+    fn headers_of_kinds_in_the_kernel_are_in_its_runtime() {
+        let runtime: BTreeSet<&str> = bpf::RUNTIME.iter().map(|(name, _)| *name).collect();
+        let headers = KINDS.iter().filter_map(|kind| kind.in_kernel.header);
+        let headers: BTreeSet<&str> = headers.collect();
+        assert!(!headers.is_empty() && headers.is_subset(&runtime), "{headers:?}");
+    }
+
+    #[test]
+    fn no_other_file_names_a_kind() {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let own = std::fs::read_to_string(sources.join("kinds/array.rs")).expect("a kind's file");
+        assert!(own.contains("name: \"array\""));
+        assert_eq!(sources::named_kinds(&sources).expect("the sources"), Vec::<String>::new());
     }
 }

@@ -1,6 +1,6 @@
 //! `payload` reads and changes the current packet.
 
-use super::kind::KindInC;
+use super::kind::{InKernel, InLanes, KindInC};
 use crate::call::Call;
 use crate::ops::as_words;
 use crate::tree::{Expr, Stmt};
@@ -14,6 +14,16 @@ pub const KIND: KindInC = KindInC {
             Expr::call("wl_truncate", [packet, arguments.remove(0)])
         };
         (method.name == "truncate").then_some(truncate as super::ByThread)
+    },
+    in_lanes: |_, method| (method.name == "truncate").then_some(InLanes::Truncate),
+    in_kernel: InKernel {
+        calls: |method| method.name == "truncate",
+        call: |kernel| {
+            let (packet, _) = kernel.call.around.packet.clone()?;
+            let truncated = Expr::call("wl_truncate", [packet, kernel.call.arg(0)]);
+            Some(kernel.call.scalar(truncated))
+        },
+        ..InKernel::NONE
     },
     ..KindInC::PLAIN
 };

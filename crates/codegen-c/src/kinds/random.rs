@@ -1,6 +1,6 @@
 //! `random` is computed from the seed and the packet's number.
 
-use super::kind::KindInC;
+use super::kind::{InKernel, KindInC};
 use crate::call::env;
 use crate::tree::Expr;
 use crate::types::Model;
@@ -12,5 +12,6 @@ pub const KIND: KindInC = KindInC {
         let seed = Model::Bits64.literal(config.param("seed"));
         Some(Expr::call("wl_random", [seed, env(), args[0].c.clone()]))
     },
+    in_kernel: InKernel { header: Some("random.h"), evaluates: true, ..InKernel::NONE },
     ..KindInC::PLAIN
 };

@@ -3,11 +3,12 @@
 use wireloom_bits::Bits;
 use wireloom_ir::{OffloadId, OffloadTarget, Op, OpKind};
 use wireloom_offloads::lpm::{DIRECT_BITS, SHORT_KEYS, STRIDE};
-use wireloom_offloads::{Config, Layout, registry};
+use wireloom_offloads::{Config, registry};
 
 use super::state::{Holds, StepState};
 use super::{EffectKind, Writer, alive, slots};
 use crate::calls::split_phase;
+use crate::kinds::{self, InLanes};
 use crate::lanes::vector::{self, Lane};
 use crate::tree::{Expr, Stmt};
 
@@ -50,17 +51,13 @@ impl<'a> Writer<'a> {
             let is_far = split_phase(self.engine.engine, &op.kind).is_some();
             let key = self.make(state, *args.first()?)?;
             let key_width = state.width(args[0]);
-            match (config.kind.as_str(), called.name) {
-                ("lpm", "search") => {
+            match kinds::in_lanes(config, called)? {
+                InLanes::Search => {
                     let search = self.begin(op, slot, key, key_width)?;
                     pauses = pauses.max(search.walks() + 1);
                     searches.push(search);
                 }
-                ("array", "read") | ("counter", "count") if key_width <= 32 => {
-                    let words = match called.name {
-                        "count" => 2,
-                        _ => vector::quads(config.value.as_ref().map_or(1, Layout::width)),
-                    };
+                form @ (InLanes::Read { words } | InLanes::Count { words }) if key_width <= 32 => {
                     let index = self.named(key, "index");
                     if is_far {
                         pauses = pauses.max(1);
@@ -68,7 +65,7 @@ impl<'a> Writer<'a> {
                             [place.clone().address(), index.word(), Expr::number(words)];
                         self.line(None, Stmt::call("wl_lanes_element_fetch", arguments));
                     }
-                    if called.name == "read" {
+                    if matches!(form, InLanes::Read { .. }) {
                         let arguments = [place.clone().address(), Expr::number(words)];
                         self.need(Expr::call("wl_lanes_can_read", arguments));
                         reads.push((op, place, index, words));
@@ -78,7 +75,7 @@ impl<'a> Writer<'a> {
                         self.effect(state, op, EffectKind::Count { slot, index, bytes })?;
                     }
                 }
-                ("payload", "truncate") if op.results.iter().all(|r| !state.is_used(*r)) => {
+                InLanes::Truncate if op.results.iter().all(|r| !state.is_used(*r)) => {
                     self.truncate(state, op, key)?;
                 }
                 _ => return None,
