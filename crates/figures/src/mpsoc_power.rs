@@ -3,9 +3,10 @@
 use serde::Serialize;
 use wireloom_console::{Working, output, thousands};
 use wireloom_machine::{Error, Result};
-use wireloom_mpsoc::energy::{GROUPS, PARTS, PROCESSOR_PARTS, groups};
+use wireloom_mpsoc::energy::{ChipPart, GROUPS, ProcessorPart, groups};
 use wireloom_mpsoc::evaluation::SEEDS;
 use wireloom_plot::{Bars, Group};
+use wireloom_power::PartKey;
 use wireloom_sim::parts::line::Pace;
 use wireloom_sim::{Energy, sweep};
 
@@ -101,7 +102,7 @@ fn run(machine: &'static str, traffic: &'static str, load: &'static str, spent: 
     let percent = |energy: Energy| 100.0 * energy.as_joules() / total.as_joules();
     let all = groups(account);
     let all = all.map(|(group, energy)| GroupShare { group, percent: percent(energy) });
-    let own = PROCESSOR_PARTS.len() + PARTS.len();
+    let own = ProcessorPart::ALL.len() + ChipPart::ALL.len();
     let parts = account.parts().take(own);
     let parts = parts.map(|(part, energy)| (part.to_owned(), energy));
     let offloads: Energy = account.parts().skip(own).map(|(_, energy)| energy).sum();
@@ -172,7 +173,7 @@ fn groups_table(values: &Values) -> Result<Table> {
 fn parts_table(values: &Values) -> Result<Table> {
     let heads = MACHINES.map(|machine| format!("{machine}, %"));
     let mut table = Table::new(["part".to_owned()].into_iter().chain(heads));
-    let parts = PROCESSOR_PARTS.iter().chain(&PARTS).map(|part| &*part.name);
+    let parts = ProcessorPart::PARTS.iter().chain(ChipPart::PARTS).map(|part| &*part.name);
     for part in parts.chain([OFFLOADS]) {
         let mut cells = vec![format!("`{part}`")];
         for machine in MACHINES {

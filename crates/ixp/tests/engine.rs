@@ -7,8 +7,9 @@ use wireloom_isa::microengine::{
     AluOperation, Bank, Command, Completion, Condition, Instruction, Operation, Signal, Source,
     Unit, Version, Wait,
 };
-use wireloom_ixp::energy::{chip_part, engine_part};
+use wireloom_ixp::energy::{ChipPart, EnginePart, chip_part, engine_part};
 use wireloom_ixp::{Options, Processor, RunError, energy};
+use wireloom_power::PartKey;
 use wireloom_sim::energy::Class;
 use wireloom_sim::{Clock, Stop, Time};
 
@@ -194,29 +195,30 @@ fn a_meter_hears_of_every_access() {
     let mut machine = Processor::with_energy(&spec, programs, &options, meter).expect("a machine");
     machine.run_cycles(1_000).expect("it runs");
     let meter = machine.meter().expect("it has one");
-    let count = |component, class| meter.events(component, Class(class)).0;
-    let engine = |place: usize| {
-        let classes = energy::ENGINE_PARTS[place].classes.len() as u32;
-        (0..classes).map(|class| count(engine_part(0, place), class)).collect::<Vec<u64>>()
+    let count = |component, class: usize| meter.events(component, Class(class as u32)).0;
+    let engine = |part: EnginePart| {
+        let classes = part.part().classes.iter().enumerate();
+        classes.map(|(at, class)| (*class, count(engine_part(0, part), at))).collect::<Vec<_>>()
     };
     let cycles = machine.chip.engines[0].cycles() + machine.sleeping(0);
-    // Reads, writes and idle ports of general-purpose registers; then accesses and idle ports of
-    // transfer registers.
-    assert_eq!(engine(0), [4, 2, 4 * cycles - 6]);
-    assert_eq!(engine(1), [8, 4 * cycles - 8]);
+    assert_eq!(engine(EnginePart::Gpr), [("read", 4), ("write", 2), ("idle", 4 * cycles - 6)]);
+    assert_eq!(engine(EnginePart::Xfer), [("access", 8), ("idle", 4 * cycles - 8)]);
     // Two commands and the kill give up the engine, with two accesses to control registers each.
-    assert_eq!(engine(2), [6, cycles - 6]);
-    assert_eq!(engine(7), [3, cycles - 3]);
-    assert_eq!(engine(3), [5, cycles - 5]);
+    assert_eq!(engine(EnginePart::ControlRegisters), [("access", 6), ("idle", cycles - 6)]);
+    assert_eq!(engine(EnginePart::ContextArbiter), [("grant", 3), ("idle", cycles - 3)]);
+    assert_eq!(engine(EnginePart::ControlStore), [("fetch", 5), ("idle", cycles - 5)]);
     // The ALU also adds the addresses of two commands.
-    assert_eq!(engine(4), [3, 1, cycles - 4]);
-    assert_eq!(engine(5), [0, cycles]);
-    assert_eq!(engine(6), [2, 2, 2 * cycles - 4]);
-    let chip = |place, class| count(chip_part(1, place), class);
+    assert_eq!(engine(EnginePart::Alu), [("add", 3), ("logic", 1), ("idle", cycles - 4)]);
+    assert_eq!(engine(EnginePart::Shifter), [("shift", 0), ("idle", cycles)]);
+    let fifo = engine(EnginePart::CommandFifo);
+    assert_eq!(fifo, [("write", 2), ("read", 2), ("idle", 2 * cycles - 4)]);
+    let chip = |part: ChipPart, class| count(chip_part(1, part), part.part().class(class));
     // The command bus, words on both pairs of buses, accesses to SRAM, and a row and two granules
     // of SDRAM.
-    assert_eq!([chip(1, 0), chip(3, 0), chip(4, 0)], [2, 4, 4]);
-    assert_eq!([chip(9, 0), chip(10, 0), chip(10, 1)], [4, 1, 2]);
+    assert_eq!(chip(ChipPart::CommandBus, "command"), 2);
+    assert_eq!([ChipPart::SramBus, ChipPart::SdramBus].map(|bus| chip(bus, "word")), [4, 4]);
+    assert_eq!(chip(ChipPart::Sram, "access"), 4);
+    assert_eq!(["activate", "burst"].map(|class| chip(ChipPart::Sdram, class)), [1, 2]);
 }
 
 #[test]

@@ -6,12 +6,13 @@ mod written;
 
 use std::collections::BTreeMap;
 
-use wireloom_ixp::energy::{CHIP_PARTS, ENGINE_PARTS, engine_part, meter, regulator};
+use wireloom_ixp::energy::{ChipPart, EnginePart, engine_part, meter, regulator};
 use wireloom_ixp::governor::{GovernorKind, Mode};
 use wireloom_ixp::spec::Assignment;
 use wireloom_ixp::{Options, Processor, Spec, forwarder};
 use wireloom_machine::{Configured, load_store};
 use wireloom_net::Packet;
+use wireloom_power::PartKey;
 use wireloom_sim::energy::Class;
 use wireloom_sim::parts::line::Pace;
 use wireloom_sim::{Energy, EnergyMeter, Rng, Time};
@@ -69,12 +70,12 @@ fn energies_of_parts_engines_states_and_intervals_add_up_to_the_total() {
     let power = machine.power().expect("a meter");
     let total = power.total();
     assert!(total > Energy::picojoules(1_000_000), "{total}");
-    let parts = (0..ENGINE_PARTS.len()).map(|place| power.engine_parts(place));
-    let rest = (0..CHIP_PARTS.len()).map(|place| power.chip_part(place));
+    let parts = EnginePart::ALL.iter().map(|part| power.engine_parts(*part));
+    let rest = ChipPart::ALL.iter().map(|part| power.chip_part(*part));
     let sum: Energy = parts.chain(rest).chain([power.changes()]).sum();
     assert_eq!(sum, total);
     assert_eq!(power.groups().into_iter().sum::<Energy>(), total);
-    let components = 4 * ENGINE_PARTS.len() + CHIP_PARTS.len() + 4;
+    let components = 4 * EnginePart::ALL.len() + ChipPart::ALL.len() + 4;
     let each = (0..components as u32).map(wireloom_sim::energy::Component);
     let intervals = each.clone().flat_map(|component| power.meter().intervals(component).to_vec());
     assert_eq!(intervals.sum::<Energy>(), total);
@@ -87,7 +88,8 @@ fn energies_of_parts_engines_states_and_intervals_add_up_to_the_total() {
         other => panic!("{path}: {other:?}"),
     };
     assert_eq!(value("power.energy"), total);
-    for part in ENGINE_PARTS.iter().chain(&CHIP_PARTS).filter(|part| part.name != "sdram_bus") {
+    let all = EnginePart::PARTS.iter().chain(ChipPart::PARTS);
+    for part in all.filter(|part| part.name != "sdram_bus") {
         assert!(value(&format!("power.parts.{}", part.name)) > Energy(0), "{}", part.name);
     }
 }
@@ -140,7 +142,7 @@ fn dvs_takes_one_step_in_a_period_and_each_change_takes_its_time() {
             let (changes, _) = power.meter().events(regulator(4, engine), Class(class));
             assert_eq!(changes, 1, "engine {engine}, steps {class} and {}", class + 1);
         }
-        let voltages = power.meter().voltages(engine_part(engine, 4));
+        let voltages = power.meter().voltages(engine_part(engine, EnginePart::Alu));
         let voltages: Vec<u32> = voltages.map(|(millivolts, _)| millivolts).collect();
         assert_eq!(voltages, [2000, 1923, 1846, 1769, 1692]);
     }

@@ -111,15 +111,21 @@ fn energies(account: &Account) -> impl Iterator<Item = (&str, Energy)> {
 
 #[cfg(test)]
 mod tests {
-    use wireloom_power::{Part, PartModel, Plan};
+    use wireloom_power::{PartKey, PartModel, Plan, parts};
 
     use super::*;
 
+    parts! {
+        enum Part {
+            Clock = "clock" [cycle],
+        }
+    }
+
     /// A clock that takes a nanojoule in each event.
     fn account() -> Account {
-        let part = Part::new("clock", &["cycle"]);
-        let model = PartModel { energies: vec![Energy::picojoules(1000)], nanowatts: 0 };
-        let parts = vec![(part, model)];
+        let energies = vec![("cycle", Energy::picojoules(1000))];
+        let model = PartModel { energies, nanowatts: 0 };
+        let parts = vec![(Part::Clock.part().clone(), model)];
         let plan = Plan { units: Vec::new(), unit_parts: Vec::new(), parts, millivolts: 1200 };
         Account::new(plan, None).expect("a plan")
     }
@@ -138,7 +144,7 @@ mod tests {
             let now = Time(end.0 - 1);
             let totals = Totals { now, done: ns, lost: ns / 10, busy: ns, ..Totals::default() };
             sampler.account().advance(now);
-            sampler.account().charge_part(0, &[ns]);
+            sampler.account().charge_part(Part::Clock, &[("cycle", ns)]);
             sampler.look(totals, vec![ns, 0], cycles as f64);
             assert!(sampler.series().rows() <= MOST_INTERVALS);
         }

@@ -6,13 +6,13 @@ mod support;
 use support::engine::own_spec;
 use support::{compiled, generated};
 use wireloom_ir::store;
-use wireloom_mpsoc::energy::{PARTS, PROCESSOR_PARTS, groups};
+use wireloom_mpsoc::energy::{ChipPart, ProcessorPart, groups};
 use wireloom_mpsoc::engine::Engine;
 use wireloom_mpsoc::spec::Set;
 use wireloom_mpsoc::{Options, Spec};
 use wireloom_net::Packet;
 use wireloom_net::traffic::Spec as Traffic;
-use wireloom_power::Account;
+use wireloom_power::{Account, PartKey};
 use wireloom_sim::stats::{Record, Value};
 use wireloom_sim::{Effort, Energy, Time};
 
@@ -36,24 +36,19 @@ fn ran(spec: &Spec, packets: &[Packet], options: Options) -> Engine {
 
 /// The number of events of a class of a part, over all processors.
 fn processors(account: &Account, part: &str, class: &str) -> u64 {
-    let place = PROCESSOR_PARTS.iter().position(|other| other.name == part).expect(part);
-    let number = PROCESSOR_PARTS[place].classes.iter().position(|other| *other == class);
     let units = 0..account.plan().units.len();
-    units.map(|unit| account.unit_events(unit, place, number.expect(class)).0).sum()
+    units.map(|unit| account.unit_events(unit, part, class).0).sum()
 }
 
 /// The number of events of a class of a part around the processors.
 fn around(account: &Account, part: &str, class: &str) -> u64 {
-    let parts = &account.plan().parts;
-    let place = parts.iter().position(|(other, _)| other.name == part).expect(part);
-    let number = parts[place].0.classes.iter().position(|other| *other == class);
-    account.part_events(place, number.expect(class)).0
+    account.part_events(part, class).0
 }
 
 /// The energy summed by group, by part, and by processor plus the parts around the processors.
 fn sums(account: &Account) -> [Energy; 3] {
     let units = (0..account.plan().units.len()).map(|unit| account.unit(unit));
-    let rest = (0..account.plan().parts.len()).map(|place| account.part(place));
+    let rest = account.parts().skip(ProcessorPart::ALL.len()).map(|(_, energy)| energy);
     [
         groups(account).map(|(_, energy)| energy).sum(),
         account.parts().map(|(_, energy)| energy).sum(),
@@ -104,7 +99,7 @@ fn packets_cost_what_their_way_through_the_machine_costs() {
     let cycles = value(&record, "cycles");
     assert_eq!(around(&account, "clock_tree", "cycle"), cycles);
     assert_eq!(processors(&account, "clock", "cycle"), 16 * cycles);
-    assert_eq!(account.plan().parts.len(), PARTS.len() + 2);
+    assert_eq!(account.plan().parts.len(), ChipPart::ALL.len() + 2);
 }
 
 #[test]

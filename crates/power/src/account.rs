@@ -6,40 +6,11 @@
 //! new. Measuring therefore costs the simulation nothing, and the sums by part, by unit, by class
 //! and by interval are exactly equal.
 
-use std::borrow::Cow;
-
 use wireloom_sim::energy::{Class, Component, ComponentSpec, PowerState};
 use wireloom_sim::stats::{Record, Series};
 use wireloom_sim::{Energy, EnergyMeter, EnergySink, SpecError, Time};
 
-/// A part with its classes of events.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    pub name: Cow<'static, str>,
-    /// The names of the classes of events.
-    pub classes: &'static [&'static str],
-}
-
-impl Part {
-    /// Creates a part.
-    pub const fn new(name: &'static str, classes: &'static [&'static str]) -> Self {
-        Self { name: Cow::Borrowed(name), classes }
-    }
-
-    /// Creates a part whose name comes from a program, such as the unit of an offload.
-    pub const fn named(name: String, classes: &'static [&'static str]) -> Self {
-        Self { name: Cow::Owned(name), classes }
-    }
-}
-
-/// The model of a part: the energy of an event of each class, and the constant power in nanowatts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PartModel {
-    /// The energy of an event, for each class of the part.
-    pub energies: Vec<Energy>,
-    /// The constant power, by leakage or standby, in nanowatts.
-    pub nanowatts: u64,
-}
+use crate::parts::{ByClass, Part, PartModel, Place};
 
 /// The parts of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +43,9 @@ impl Account {
     ///
     /// # Errors
     /// If the voltage is out of its range.
+    ///
+    /// # Panics
+    /// If a model does not have one energy for each class of its part.
     pub fn new(plan: Plan, interval: Option<Time>) -> Result<Self, SpecError> {
         let mut meter = EnergyMeter::new(interval);
         let mut seen = Vec::new();
@@ -81,7 +55,7 @@ impl Account {
             meter.component(ComponentSpec {
                 name,
                 nominal_millivolts: plan.millivolts,
-                events: names.zip(model.energies.iter().copied()).collect(),
+                events: names.zip(part.in_order(&model.energies)).collect(),
                 states: vec![("on".to_owned(), model.nanowatts)],
                 static_exponent: 1,
             })
@@ -110,25 +84,23 @@ impl Account {
     /// Charges the events of a part of a unit, given the totals of its classes since the counts
     /// began. A total can fall only for unused ports. It is then charged again once it exceeds its
     /// former value.
-    pub fn charge_unit(&mut self, unit: usize, place: usize, totals: &[u64]) {
-        self.charge(self.unit_component(unit, place), totals);
+    ///
+    /// # Panics
+    /// Unless each class of the part has one total.
+    pub fn charge_unit(&mut self, unit: usize, part: impl Place, totals: ByClass<'_, u64>) {
+        let component = self.unit_component(unit, part.place());
+        let part = &self.plan.unit_parts[part.place()].0;
+        charge(&mut self.meter, &mut self.seen, self.now, (component, part), totals);
     }
 
     /// Charges the events of a part that is in no unit, like [`charge_unit`](Self::charge_unit).
-    pub fn charge_part(&mut self, place: usize, totals: &[u64]) {
-        self.charge(self.component(place), totals);
-    }
-
-    fn charge(&mut self, component: Component, totals: &[u64]) {
-        // The events happened before now, in the interval that ends.
-        let at = self.now.since(Time(1));
-        for (class, total) in totals.iter().enumerate() {
-            let seen = &mut self.seen[component.0 as usize][class];
-            if *total > *seen {
-                self.meter.count(component, Class(class as u32), at, *total - *seen);
-                *seen = *total;
-            }
-        }
+    ///
+    /// # Panics
+    /// Unless each class of the part has one total.
+    pub fn charge_part(&mut self, part: impl Place, totals: ByClass<'_, u64>) {
+        let component = self.component(part.place());
+        let part = &self.plan.parts[part.place()].0;
+        charge(&mut self.meter, &mut self.seen, self.now, (component, part), totals);
     }
 
     /// Advances to a time. Events that are charged then happened before it.
@@ -171,26 +143,37 @@ impl Account {
         parts.map(|place| self.meter.energy(self.unit_component(unit, place))).sum()
     }
 
-    /// The energy of a part in all units, by its place in the plan.
-    pub fn unit_part(&self, place: usize) -> Energy {
+    /// The energy of a part in all units.
+    pub fn unit_part(&self, part: impl Place) -> Energy {
+        self.in_units(part.place())
+    }
+
+    fn in_units(&self, place: usize) -> Energy {
         let units = 0..self.plan.units.len();
         units.map(|unit| self.meter.energy(self.unit_component(unit, place))).sum()
     }
 
-    /// The energy of a part that is in no unit, by its place in the plan.
-    pub fn part(&self, place: usize) -> Energy {
-        self.meter.energy(self.component(place))
+    /// The energy of a part that is in no unit.
+    pub fn part(&self, part: impl Place) -> Energy {
+        self.meter.energy(self.component(part.place()))
     }
 
-    /// The number and the energy of the events of a class of a part of a unit. `place` is the
-    /// part's place in the plan, `class` the number of the class.
-    pub fn unit_events(&self, unit: usize, place: usize, class: usize) -> (u64, Energy) {
-        self.meter.events(self.unit_component(unit, place), Class(class as u32))
+    /// The number and the energy of the events of a class of a part of a unit.
+    ///
+    /// # Panics
+    /// If there is no such part or class.
+    pub fn unit_events(&self, unit: usize, part: &str, class: &str) -> (u64, Energy) {
+        let (place, class) = find(&self.plan.unit_parts, part, class);
+        self.meter.events(self.unit_component(unit, place), class)
     }
 
     /// The number and the energy of the events of a class of a part that is in no unit.
-    pub fn part_events(&self, place: usize, class: usize) -> (u64, Energy) {
-        self.meter.events(self.component(place), Class(class as u32))
+    ///
+    /// # Panics
+    /// If there is no such part or class.
+    pub fn part_events(&self, part: &str, class: &str) -> (u64, Energy) {
+        let (place, class) = find(&self.plan.parts, part, class);
+        self.meter.events(self.component(place), class)
     }
 
     /// The sum of the energies of all parts over all intervals.
@@ -202,9 +185,11 @@ impl Account {
     /// The names and the energies of all parts, the parts of units first.
     pub fn parts(&self) -> impl Iterator<Item = (&str, Energy)> {
         let of_units = self.plan.unit_parts.iter().enumerate();
-        let of_units = of_units.map(|(place, (part, _))| (&*part.name, self.unit_part(place)));
+        let of_units = of_units.map(|(place, (part, _))| (&*part.name, self.in_units(place)));
         let rest = self.plan.parts.iter().enumerate();
-        of_units.chain(rest.map(|(place, (part, _))| (&*part.name, self.part(place))))
+        of_units.chain(
+            rest.map(|(place, (part, _))| (&*part.name, self.meter.energy(self.component(place)))),
+        )
     }
 
     /// A line for reports: mean power, energy of a packet, and the mean power of groups of parts.
@@ -288,22 +273,64 @@ impl Account {
     }
 }
 
+/// Charges the events of a component that are new since the last charge.
+fn charge(
+    meter: &mut EnergyMeter,
+    seen: &mut [Vec<u64>],
+    now: Time,
+    (component, part): (Component, &Part),
+    totals: ByClass<'_, u64>,
+) {
+    // The events happened before now, in the interval that ends.
+    let at = now.since(Time(1));
+    let seen = &mut seen[component.0 as usize];
+    for (class, (total, seen)) in part.in_order(totals).zip(seen).enumerate() {
+        if total > *seen {
+            meter.count(component, Class(class as u32), at, total - *seen);
+            *seen = total;
+        }
+    }
+}
+
+/// Returns the place of a part, and the number of one of its classes.
+fn find(parts: &[(Part, PartModel)], part: &str, class: &str) -> (usize, Class) {
+    let place = parts.iter().position(|(other, _)| other.name == part);
+    let place = place.unwrap_or_else(|| panic!("no part {part}"));
+    (place, Class(parts[place].0.class(class) as u32))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PartKey;
 
-    const ALU: Part = Part::new("alu", &["add", "idle"]);
-    const BUS: Part = Part::new("bus", &["word"]);
+    crate::parts! {
+        enum TilePart {
+            Alu = "alu" [add, idle],
+        }
+    }
+
+    crate::parts! {
+        enum ChipPart {
+            Bus = "bus" [word],
+        }
+    }
 
     fn account(interval: Option<Time>) -> Account {
-        let model = |picojoules: &[u64], nanowatts| PartModel {
-            energies: picojoules.iter().map(|energy| Energy::picojoules(*energy)).collect(),
+        let model = |energies: &[(&'static str, u64)], nanowatts| PartModel {
+            energies: energies
+                .iter()
+                .map(|(class, pj)| (*class, Energy::picojoules(*pj)))
+                .collect(),
             nanowatts,
         };
         let plan = Plan {
             units: vec!["tile_0".to_owned(), "tile_1".to_owned()],
-            unit_parts: vec![(ALU, model(&[30, 3], 1_000_000))],
-            parts: vec![(BUS, model(&[100], 0))],
+            unit_parts: vec![(
+                TilePart::Alu.part().clone(),
+                model(&[("idle", 3), ("add", 30)], 1_000_000),
+            )],
+            parts: vec![(ChipPart::Bus.part().clone(), model(&[("word", 100)], 0))],
             millivolts: 1800,
         };
         Account::new(plan, interval).expect("a plan")
@@ -313,23 +340,23 @@ mod tests {
     fn only_new_events_are_charged_and_all_sums_are_the_same() {
         let mut account = account(Some(Time::nanoseconds(10)));
         account.advance(Time::nanoseconds(10));
-        account.charge_unit(0, 0, &[2, 8]);
+        account.charge_unit(0, TilePart::Alu, &[("add", 2), ("idle", 8)]);
         account.advance(Time::nanoseconds(20));
-        account.charge_unit(0, 0, &[5, 15]);
-        account.charge_unit(1, 0, &[0, 20]);
-        account.charge_part(0, &[3]);
+        account.charge_unit(0, TilePart::Alu, &[("add", 5), ("idle", 15)]);
+        account.charge_unit(1, TilePart::Alu, &[("add", 0), ("idle", 20)]);
+        account.charge_part(ChipPart::Bus, &[("word", 3)]);
         // 1 mW in two units for 20 ns is 40 pJ.
         assert_eq!(account.unit(0), Energy::picojoules(5 * 30 + 15 * 3 + 20));
         assert_eq!(account.unit(1), Energy::picojoules(20 * 3 + 20));
-        assert_eq!(account.unit_part(0), account.unit(0) + account.unit(1));
-        assert_eq!(account.part(0), Energy::picojoules(300));
+        assert_eq!(account.unit_part(TilePart::Alu), account.unit(0) + account.unit(1));
+        assert_eq!(account.part(ChipPart::Bus), Energy::picojoules(300));
         let total = account.total();
         assert_eq!(account.parts().map(|(_, energy)| energy).sum::<Energy>(), total);
         assert_eq!(account.stationary(), Energy::picojoules(40));
         assert_eq!(account.idle(), Energy::picojoules(35 * 3));
         assert_eq!(account.in_intervals(), total);
-        assert_eq!(account.unit_events(0, 0, 0), (5, Energy::picojoules(150)));
-        assert_eq!(account.part_events(0, 0), (3, Energy::picojoules(300)));
+        assert_eq!(account.unit_events(0, "alu", "add"), (5, Energy::picojoules(150)));
+        assert_eq!(account.part_events("bus", "word"), (3, Energy::picojoules(300)));
         let series = account.over_time().expect("intervals");
         let column = |name: &str| -> Vec<f64> {
             series.columns().find(|(other, _)| *other == name).expect(name).1.to_vec()
@@ -343,12 +370,12 @@ mod tests {
     fn a_machine_that_is_exchanged_counts_from_0_again() {
         let mut account = account(None);
         account.advance(Time::nanoseconds(1));
-        account.charge_part(0, &[7]);
-        account.charge_part(0, &[6]);
-        assert_eq!(account.part(0), Energy::picojoules(700), "a total that fell waits");
+        account.charge_part(ChipPart::Bus, &[("word", 7)]);
+        account.charge_part(ChipPart::Bus, &[("word", 6)]);
+        assert_eq!(account.part(ChipPart::Bus), Energy::picojoules(700), "a total that fell waits");
         account.restart();
-        account.charge_part(0, &[2]);
-        assert_eq!(account.part(0), Energy::picojoules(900));
+        account.charge_part(ChipPart::Bus, &[("word", 2)]);
+        assert_eq!(account.part(ChipPart::Bus), Energy::picojoules(900));
         assert!(account.over_time().is_none());
     }
 }

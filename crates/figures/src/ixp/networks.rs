@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use wireloom_console::{Working, output};
-use wireloom_ixp::energy::{CHIP_PARTS, meter};
+use wireloom_ixp::energy::{ChipPart, meter};
 use wireloom_ixp::network::NetworkKind;
 use wireloom_ixp::{Options, Spec, forwarder};
 use wireloom_machine::{Error, Result};
@@ -133,10 +133,9 @@ fn run(
     let watts = |now: Energy, before: Energy| (now.as_joules() - before.as_joules()) / seconds;
     let [engines_w, rest_w, memories_w] =
         [0, 1, 2].map(|group| watts(end.groups()[group], begin.groups()[group]));
-    let parts = CHIP_PARTS.iter().enumerate();
-    let network_w = parts
-        .filter(|(_, part)| matches!(part.name, "command_bus" | "command_bus_arbiter"))
-        .map(|(place, _)| watts(end.chip_part(place), begin.chip_part(place)))
+    let network_w = [ChipPart::CommandBusArbiter, ChipPart::CommandBus]
+        .map(|part| watts(end.chip_part(part), begin.chip_part(part)))
+        .into_iter()
         .sum::<f64>();
     let units = before.into_iter().zip(used(&chip));
     let in_use = units.map(|((unit, before), (_, now))| (slug(unit), (now - before) / seconds));

@@ -4,7 +4,7 @@ use serde::Serialize;
 use wireloom_console::output;
 use wireloom_ixp::Spec;
 use wireloom_ixp::benchmarks::Benchmark;
-use wireloom_ixp::energy::{ControlStore, ENGINE_PARTS};
+use wireloom_ixp::energy::{ControlStore, EnginePart};
 use wireloom_ixp::governor::GovernorKind;
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
@@ -111,9 +111,8 @@ fn shares(outcome: &Outcome) -> Vec<Share> {
     let power = &outcome.power;
     let [engines, ..] = power.groups();
     let percent = |energy: Energy| 100.0 * energy.as_joules() / engines.as_joules();
-    let place = |name: &str| ENGINE_PARTS.iter().position(|part| part.name == name);
-    let part = |name| place(name).map_or(0.0, |place| percent(power.engine_part_dynamic(place)));
-    let known = [part("alu"), part("control_store"), part("gpr"), part("shifter")];
+    let known = [EnginePart::Alu, EnginePart::ControlStore, EnginePart::Gpr, EnginePart::Shifter];
+    let known = known.map(|part| percent(power.engine_part_dynamic(part)));
     let leakage = percent(power.engines_leak());
     let others = 100.0 - known.iter().sum::<f64>() - leakage;
     let all = known.into_iter().chain([leakage, others]);
@@ -131,9 +130,8 @@ fn measure(variant: &Variant, benchmark: Benchmark) -> Result<Run> {
     let [receiving_w, sending_w] = outcome.roles;
     let [engines, ..] = outcome.power.groups();
     let percent = |part: Energy, whole: Energy| 100.0 * part.as_joules() / whole.as_joules();
-    let shifter = ENGINE_PARTS.iter().position(|part| part.name == "shifter");
-    let shifter = shifter.ok_or_else(|| Error::new("engines have a shifter"))?;
-    let unused_shifter = outcome.power.engine_part_idle(shifter);
+    let shifter = outcome.power.engine_part_dynamic(EnginePart::Shifter);
+    let unused_shifter = outcome.power.engine_part_idle(EnginePart::Shifter);
     Ok(Run {
         variant: variant.name,
         program: benchmark.name(),
@@ -144,7 +142,7 @@ fn measure(variant: &Variant, benchmark: Benchmark) -> Result<Run> {
         receiving_w,
         sending_w,
         unused_percent: percent(outcome.power.engines_idle(), engines),
-        unused_shifter_percent: percent(unused_shifter, outcome.power.engine_part_dynamic(shifter)),
+        unused_shifter_percent: percent(unused_shifter, shifter),
         components: shares(&outcome),
     })
 }

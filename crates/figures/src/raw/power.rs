@@ -5,8 +5,8 @@ use wireloom_console::{Working, output};
 use wireloom_machine::{Error, Result};
 use wireloom_net::Packet;
 use wireloom_plot::{Bars, Group};
-use wireloom_power::Account;
-use wireloom_raw::energy;
+use wireloom_power::{Account, PartKey};
+use wireloom_raw::energy::{self, ChipPart, TilePart};
 use wireloom_raw::mapper;
 use wireloom_raw::routers::{Setting, VERSIONS, Version, store};
 use wireloom_sim::{Energy, sweep};
@@ -197,7 +197,7 @@ fn groups_table(values: &Values) -> Result<Table> {
 /// Tabulates the parts of version III and of the engine in Loom C, for packets of 64 bytes.
 fn parts_table(values: &Values) -> Result<Table> {
     let mut table = Table::new(["part", "III, %", "Loom C, %"]);
-    let parts = energy::TILE_PARTS.iter().chain(&energy::PARTS);
+    let parts = TilePart::PARTS.iter().chain(ChipPart::PARTS);
     for part in parts {
         let mut cells = vec![format!("`{}`", part.name)];
         for router in ["III", OWN] {

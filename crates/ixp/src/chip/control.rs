@@ -1,11 +1,12 @@
 //! The governor's view of the chip, and the execution of its actions.
 
 use wireloom_isa::microengine::Signal;
+use wireloom_power::PartKey;
 use wireloom_sim::energy::Class;
 use wireloom_sim::{EnergySink, EventSink, Kernel, Time};
 
 use super::{Chip, Event};
-use crate::energy::{ENGINE_PARTS, GATED, ON, engine_part, regulator};
+use crate::energy::{EnginePart, GATED, ON, engine_part, regulator};
 use crate::engine::State;
 use crate::governor::{Action, EngineSeen, Governor, Mode, Seen};
 use crate::spec::Spec;
@@ -257,8 +258,8 @@ impl<E: EnergySink> Chip<E> {
 
     fn set_voltage(&mut self, engine: usize, step: usize, now: Time) {
         let millivolts = self.spec.governor.steps[step].millivolts;
-        for place in 0..ENGINE_PARTS.len() {
-            self.energy.set_voltage(engine_part(engine, place), millivolts, now);
+        for part in EnginePart::ALL {
+            self.energy.set_voltage(engine_part(engine, *part), millivolts, now);
         }
     }
 
@@ -343,8 +344,8 @@ impl<E: EnergySink> Chip<E> {
     }
 
     fn set_state(&mut self, engine: usize, state: wireloom_sim::energy::PowerState, now: Time) {
-        for place in 0..ENGINE_PARTS.len() {
-            self.energy.set_state(engine_part(engine, place), state, now);
+        for part in EnginePart::ALL {
+            self.energy.set_state(engine_part(engine, *part), state, now);
         }
     }
 }

@@ -1,7 +1,10 @@
 //! The components that consume energy, and their models.
 
 use wireloom_power::datapath::Operation;
-use wireloom_power::{Arbiter, Array, Bus, Datapath, Process, RangeError, Reading, percent_of};
+use wireloom_power::{
+    Arbiter, Array, Bus, Datapath, Part, PartKey, PartModel, Place, Process, RangeError, Reading,
+    parts, percent_of,
+};
 use wireloom_sim::energy::{Component, ComponentSpec};
 use wireloom_sim::{Energy, EnergyMeter, SpecError, Time};
 
@@ -9,60 +12,58 @@ use super::spec::{ControlStore, PowerSpec};
 use crate::network::NetworkKind;
 use crate::spec::Spec;
 
-/// A kind of component, with its classes of events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    pub name: &'static str,
-    /// The names of its classes of events.
-    pub classes: &'static [&'static str],
+parts! {
+    /// The components of an engine. `idle` counts the cycles of ports without an access.
+    pub enum EnginePart {
+        Gpr = "gpr" [read, write, idle],
+        Xfer = "xfer" [access, idle],
+        ControlRegisters = "control_registers" [access, idle],
+        ControlStore = "control_store" [fetch, idle],
+        Alu = "alu" [add, logic, idle],
+        Shifter = "shifter" [shift, idle],
+        CommandFifo = "command_fifo" [write, read, idle],
+        ContextArbiter = "context_arbiter" [grant, idle],
+    }
 }
 
-const fn part(name: &'static str, classes: &'static [&'static str]) -> Part {
-    Part { name, classes }
+parts! {
+    /// The components of the rest of the chip and of its board.
+    pub enum ChipPart {
+        CommandBusArbiter = "command_bus_arbiter" [grant, idle],
+        CommandBus = "command_bus" [command],
+        CommandQueues = "command_queues" [write, read, idle],
+        SramBus = "sram_bus" [word],
+        SdramBus = "sdram_bus" [word],
+        Scratchpad = "scratchpad" [word, idle],
+        Hash = "hash" [step],
+        Fifos = "fifos" [word, idle],
+        IxBus = "ix_bus" [word],
+        Sram = "sram" [access],
+        Sdram = "sdram" [activate, burst, refresh],
+    }
 }
 
-/// The components of an engine, indexed by place. `idle` counts the cycles of ports without an
-/// access.
-pub const ENGINE_PARTS: [Part; 8] = [
-    part("gpr", &["read", "write", "idle"]),
-    part("xfer", &["access", "idle"]),
-    part("control_registers", &["access", "idle"]),
-    part("control_store", &["fetch", "idle"]),
-    part("alu", &["add", "logic", "idle"]),
-    part("shifter", &["shift", "idle"]),
-    part("command_fifo", &["write", "read", "idle"]),
-    part("context_arbiter", &["grant", "idle"]),
-];
-
-/// The components of the rest of the chip and of its board, indexed by place.
-pub const CHIP_PARTS: [Part; 11] = [
-    part("command_bus_arbiter", &["grant", "idle"]),
-    part("command_bus", &["command"]),
-    part("command_queues", &["write", "read", "idle"]),
-    part("sram_bus", &["word"]),
-    part("sdram_bus", &["word"]),
-    part("scratchpad", &["word", "idle"]),
-    part("hash", &["step"]),
-    part("fifos", &["word", "idle"]),
-    part("ix_bus", &["word"]),
-    part("sram", &["access"]),
-    part("sdram", &["activate", "burst", "refresh"]),
-];
-
-/// The component number of a part of an engine, by its place in [`ENGINE_PARTS`].
-pub fn engine_part(engine: usize, place: usize) -> Component {
-    Component((engine * ENGINE_PARTS.len() + place) as u32)
+impl ChipPart {
+    /// Returns whether the part is memory chips outside of the chip.
+    pub fn is_memory_chip(self) -> bool {
+        matches!(self, Self::Sram | Self::Sdram)
+    }
 }
 
-/// The component number of a part of the chip, by its place in [`CHIP_PARTS`].
-pub fn chip_part(engines: usize, place: usize) -> Component {
-    Component((engines * ENGINE_PARTS.len() + place) as u32)
+/// The component number of a part of an engine.
+pub fn engine_part(engine: usize, part: EnginePart) -> Component {
+    Component((engine * EnginePart::ALL.len() + part.place()) as u32)
+}
+
+/// The component number of a part of the chip.
+pub fn chip_part(engines: usize, part: ChipPart) -> Component {
+    Component((engines * EnginePart::ALL.len() + part.place()) as u32)
 }
 
 /// The component number of an engine's voltage regulator. Its classes are the changes between two
 /// neighbouring steps of the governor.
 pub fn regulator(engines: usize, engine: usize) -> Component {
-    Component((engines * ENGINE_PARTS.len() + CHIP_PARTS.len() + engine) as u32)
+    Component((engines * EnginePart::ALL.len() + ChipPart::ALL.len() + engine) as u32)
 }
 
 /// The ports of an engine's register files. In each cycle each bank of general-purpose registers
@@ -77,12 +78,6 @@ pub(super) fn queues(spec: &Spec) -> u64 {
 /// The total width of the off transistors in the hash unit, in um of the 0.8 um process. Assumed: a
 /// 64-bit product, 16 bits in a step.
 const HASH_LEAKS_UM: f64 = 64.0 * 16.0 * 12.0;
-
-/// A component's model: the energy of each class, and the leakage in nanowatts.
-struct Model {
-    energies: Vec<Energy>,
-    nanowatts: u64,
-}
 
 struct Models<'a> {
     spec: &'a Spec,
@@ -107,69 +102,77 @@ impl Models<'_> {
         Ok((array, self.leak(array.leaking_um() * f64::from(files))))
     }
 
-    fn engine(&self, place: usize) -> Result<Model, RangeError> {
+    /// The model of an array that is accessed through one class of events.
+    fn accessed(&self, class: &'static str, (array, nanowatts): (Array, u64)) -> PartModel {
+        let energies = vec![(class, array.read()), ("idle", self.idle(array.read()))];
+        PartModel { energies, nanowatts }
+    }
+
+    fn engine(&self, part: EnginePart) -> Result<PartModel, RangeError> {
         let datapath = Datapath::new(self.process);
         let engine = &self.spec.engine;
         let sizes = engine.version.sizes();
-        Ok(match place {
-            0 => {
+        Ok(match part {
+            EnginePart::Gpr => {
                 let (array, nanowatts) = self.registers(sizes.bank as u32, 2)?;
-                let energies = vec![array.read(), array.write(), self.idle(array.read())];
-                Model { energies, nanowatts }
+                let energies = vec![
+                    ("read", array.read()),
+                    ("write", array.write()),
+                    ("idle", self.idle(array.read())),
+                ];
+                PartModel { energies, nanowatts }
             }
-            1 => {
-                let (array, nanowatts) = self.registers(sizes.transfer as u32, 4)?;
-                Model { energies: vec![array.read(), self.idle(array.read())], nanowatts }
-            }
-            2 => {
-                let (array, nanowatts) = self.registers(32, 1)?;
-                Model { energies: vec![array.read(), self.idle(array.read())], nanowatts }
-            }
-            3 => {
+            EnginePart::Xfer => self.accessed("access", self.registers(sizes.transfer as u32, 4)?),
+            EnginePart::ControlRegisters => self.accessed("access", self.registers(32, 1)?),
+            EnginePart::ControlStore => {
                 let create = match self.power.control_store {
                     ControlStore::Cut => Array::new,
                     ControlStore::Whole => Array::whole,
                 };
                 let array = create(self.process, engine.control_store, 32, 1, Reading::Sensed)?;
-                let energies = vec![array.read(), self.idle(array.read())];
-                Model { energies, nanowatts: self.leak(array.leaking_um()) }
+                let nanowatts = self.leak(array.leaking_um());
+                self.accessed("fetch", (array, nanowatts))
             }
-            4 => {
+            EnginePart::Alu => {
                 let [add, logic] = [Operation::Add, Operation::Logic].map(|o| datapath.energy(o));
-                let nanowatts = self.leak(datapath.alu_leaking_um());
-                Model { energies: vec![add, logic, self.idle(add)], nanowatts }
+                let energies = vec![("add", add), ("logic", logic), ("idle", self.idle(add))];
+                PartModel { energies, nanowatts: self.leak(datapath.alu_leaking_um()) }
             }
-            5 => {
+            EnginePart::Shifter => {
                 let shift = datapath.energy(Operation::Shift);
-                let nanowatts = self.leak(datapath.shifter_leaking_um());
-                Model { energies: vec![shift, self.idle(shift)], nanowatts }
+                let energies = vec![("shift", shift), ("idle", self.idle(shift))];
+                PartModel { energies, nanowatts: self.leak(datapath.shifter_leaking_um()) }
             }
-            6 => self.queue(engine.commands)?,
-            _ => {
+            EnginePart::CommandFifo => self.queue(engine.commands)?,
+            EnginePart::ContextArbiter => {
                 let arbiter = Arbiter::round_robin(self.process, engine.contexts)?;
                 // Assumed: half of the contexts are ready on average.
                 let grant = arbiter.grant(engine.contexts.div_ceil(2));
-                let nanowatts = self.leak(arbiter.leaking_um());
-                Model { energies: vec![grant, self.idle(grant)], nanowatts }
+                let energies = vec![("grant", grant), ("idle", self.idle(grant))];
+                PartModel { energies, nanowatts: self.leak(arbiter.leaking_um()) }
             }
         })
     }
 
     /// The model of a command queue.
-    fn queue(&self, entries: u32) -> Result<Model, RangeError> {
+    fn queue(&self, entries: u32) -> Result<PartModel, RangeError> {
         let bits = self.power.command_bits;
         let array = Array::new(self.process, entries, bits, 2, Reading::FullSwing)?;
-        let energies = vec![array.write(), array.read(), self.idle(array.read())];
-        Ok(Model { energies, nanowatts: self.leak(array.leaking_um()) })
+        let energies = vec![
+            ("write", array.write()),
+            ("read", array.read()),
+            ("idle", self.idle(array.read())),
+        ];
+        Ok(PartModel { energies, nanowatts: self.leak(array.leaking_um()) })
     }
 
-    fn chip(&self, place: usize) -> Result<Model, RangeError> {
+    fn chip(&self, part: ChipPart) -> Result<PartModel, RangeError> {
         let (spec, power) = (self.spec, self.power);
         let bus =
             |um: u32, bits| Ok::<_, RangeError>(Bus::new(self.process, um.into())?.carry(bits));
-        let dynamic = |energy| Model { energies: vec![energy], nanowatts: 0 };
-        Ok(match place {
-            0 => {
+        let dynamic = |class, energy| PartModel { energies: vec![(class, energy)], nanowatts: 0 };
+        Ok(match part {
+            ChipPart::CommandBusArbiter => {
                 // One arbiter for each bus, each unit of a crossbar, or each node of a ring or a
                 // mesh.
                 let (arbiters, entries) = match spec.command_bus.kind {
@@ -181,10 +184,11 @@ impl Models<'_> {
                 let arbiter = Arbiter::matrix(self.process, entries)?;
                 let grant = arbiter.grant(entries.div_ceil(2));
                 let nanowatts = self.leak(arbiter.leaking_um() * f64::from(arbiters));
-                Model { energies: vec![grant, self.idle(grant)], nanowatts }
+                let energies = vec![("grant", grant), ("idle", self.idle(grant))];
+                PartModel { energies, nanowatts }
             }
-            1 => dynamic(bus(self.command_um(), power.command_bits)?),
-            2 => {
+            ChipPart::CommandBus => dynamic("command", bus(self.command_um(), power.command_bits)?),
+            ChipPart::CommandQueues => {
                 // Each unit has three queues; an access goes to one of them.
                 let entries = [&spec.sram.queue, &spec.sdram.queue, &spec.scratch.queue];
                 let more = [&spec.hash.queue, &spec.fbi.queue, &spec.msf.queue];
@@ -193,29 +197,33 @@ impl Models<'_> {
                 model.nanowatts *= 3 * queues(spec);
                 model
             }
-            3 => dynamic(bus(power.sram_bus_um, 32)?),
-            4 => dynamic(bus(power.sdram_bus_um, 32)?),
-            5 => self.memory(spec.scratch.bytes / 4)?,
-            6 => {
+            ChipPart::SramBus => dynamic("word", bus(power.sram_bus_um, 32)?),
+            ChipPart::SdramBus => dynamic("word", bus(power.sdram_bus_um, 32)?),
+            ChipPart::Scratchpad => self.memory(spec.scratch.bytes / 4)?,
+            ChipPart::Hash => {
                 let step = Datapath::new(self.process).network(64 * spec.hash.step_bits);
                 let nanowatts = self.leak(HASH_LEAKS_UM * self.process.scale());
-                Model { energies: vec![step], nanowatts }
+                PartModel { energies: vec![("step", step)], nanowatts }
             }
-            7 => {
+            ChipPart::Fifos => {
                 let elements: u32 = spec.elements().iter().sum();
                 self.memory(elements * (spec.mpkt_bytes() / 4 + 2))?
             }
-            8 => dynamic(power.technology.board_word(power.ix_bus_pf)),
-            9 => {
-                let energies = vec![power.sram.access()];
-                Model { energies, nanowatts: power.sram.standby_nanowatts() }
+            ChipPart::IxBus => dynamic("word", power.technology.board_word(power.ix_bus_pf)),
+            ChipPart::Sram => {
+                let energies = vec![("access", power.sram.access())];
+                PartModel { energies, nanowatts: power.sram.standby_nanowatts() }
             }
-            _ => {
+            ChipPart::Sdram => {
                 let clock = spec.core.clock;
                 let ns = f64::from(spec.sdram.quad_cycles) * 1e9 / clock.rate();
                 let chips = &power.sdram;
-                let energies = vec![chips.activate(), chips.burst(ns), chips.refresh()];
-                Model { energies, nanowatts: chips.open_nanowatts() }
+                let energies = vec![
+                    ("activate", chips.activate()),
+                    ("burst", chips.burst(ns)),
+                    ("refresh", chips.refresh()),
+                ];
+                PartModel { energies, nanowatts: chips.open_nanowatts() }
             }
         })
     }
@@ -234,19 +242,19 @@ impl Models<'_> {
         }
     }
 
-    fn memory(&self, words: u32) -> Result<Model, RangeError> {
+    fn memory(&self, words: u32) -> Result<PartModel, RangeError> {
         let array = Array::new(self.process, words, 32, 1, Reading::Sensed)?;
-        let energies = vec![array.read(), self.idle(array.read())];
-        Ok(Model { energies, nanowatts: self.leak(array.leaking_um()) })
+        let nanowatts = self.leak(array.leaking_um());
+        Ok(self.accessed("word", (array, nanowatts)))
     }
 
-    fn component(&self, name: String, part: Part, model: Model) -> ComponentSpec {
+    fn component(&self, name: String, part: &Part, model: &PartModel) -> ComponentSpec {
         let names = part.classes.iter().map(|class| (*class).to_owned());
         let nanowatts = model.nanowatts;
         ComponentSpec {
             name,
             nominal_millivolts: self.power.technology.voltage_mv,
-            events: names.zip(model.energies).collect(),
+            events: names.zip(part.in_order(&model.energies)).collect(),
             states: vec![("on".to_owned(), nanowatts), ("gated".to_owned(), nanowatts)],
             static_exponent: 1,
         }
@@ -263,15 +271,15 @@ pub fn meter(spec: &Spec, interval: Option<Time>) -> Result<EnergyMeter, SpecErr
     let models = Models { spec, power, process: power.technology.process().map_err(wrong)? };
     let mut meter = EnergyMeter::new(interval);
     for engine in 0..spec.engines {
-        for (place, part) in ENGINE_PARTS.into_iter().enumerate() {
-            let model = models.engine(place).map_err(wrong)?;
+        for key in EnginePart::ALL {
+            let (part, model) = (key.part(), models.engine(*key).map_err(wrong)?);
             let name = format!("engine_{engine}_{}", part.name);
-            meter.component(models.component(name, part, model))?;
+            meter.component(models.component(name, part, &model))?;
         }
     }
-    for (place, part) in CHIP_PARTS.into_iter().enumerate() {
-        let model = models.chip(place).map_err(wrong)?;
-        meter.component(models.component(part.name.to_owned(), part, model))?;
+    for key in ChipPart::ALL {
+        let (part, model) = (key.part(), models.chip(*key).map_err(wrong)?);
+        meter.component(models.component(part.name.to_string(), part, &model))?;
     }
     let regulator = power.regulator().map_err(wrong)?;
     let steps = &spec.governor.steps;

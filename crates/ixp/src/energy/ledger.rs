@@ -1,10 +1,11 @@
 //! Converts the counters of engines and units into energy events.
 
+use wireloom_power::{ByClass, PartKey};
 use wireloom_sim::energy::{Class, Component};
 use wireloom_sim::{EnergyMeter, EnergySink, Kernel};
 
 use super::components::{GPR_PORTS, XFER_PORTS, queues};
-use super::{chip_part, engine_part};
+use super::{ChipPart, EnginePart, chip_part, engine_part};
 use crate::chip::{Chip, Event};
 
 /// The counts that the energy sink has already received.
@@ -71,21 +72,26 @@ fn count<E: EnergySink>(
         // A change of context saves one set of control registers and loads another.
         let control = done.csr + 2 * swaps;
         let waiting = engine.commands.len() as u64;
-        let mut part = |place, totals: &[u64]| {
-            for (class, total) in totals.iter().enumerate() {
-                each(engine_part(number, place), class as u32, *total);
+        let mut part = |part: EnginePart, totals: ByClass<'_, u64>| {
+            for (class, total) in part.part().in_order(totals).enumerate() {
+                each(engine_part(number, part), class as u32, total);
             }
         };
-        let gpr = done.read + done.write;
-        part(0, &[done.read, done.write, (GPR_PORTS * cycles).saturating_sub(gpr)]);
-        part(1, &[moved, (XFER_PORTS * cycles).saturating_sub(moved)]);
-        part(2, &[control, cycles.saturating_sub(control)]);
-        part(3, &[fetched, cycles.saturating_sub(fetched)]);
-        part(4, &[done.add, done.logic, cycles.saturating_sub(done.add + done.logic)]);
-        part(5, &[done.shift, cycles.saturating_sub(done.shift)]);
-        let left = done.command - waiting.min(done.command);
-        part(6, &[done.command, left, (2 * cycles).saturating_sub(done.command + left)]);
-        part(7, &[swaps, cycles.saturating_sub(swaps)]);
+        let left = |ports: u64, used: u64| (ports * cycles).saturating_sub(used);
+        let (reads, writes) = (done.read, done.write);
+        let idle = left(GPR_PORTS, reads + writes);
+        part(EnginePart::Gpr, &[("read", reads), ("write", writes), ("idle", idle)]);
+        part(EnginePart::Xfer, &[("access", moved), ("idle", left(XFER_PORTS, moved))]);
+        part(EnginePart::ControlRegisters, &[("access", control), ("idle", left(1, control))]);
+        part(EnginePart::ControlStore, &[("fetch", fetched), ("idle", left(1, fetched))]);
+        let idle = left(1, done.add + done.logic);
+        part(EnginePart::Alu, &[("add", done.add), ("logic", done.logic), ("idle", idle)]);
+        part(EnginePart::Shifter, &[("shift", done.shift), ("idle", left(1, done.shift))]);
+        let issued = done.command - waiting.min(done.command);
+        let idle = left(2, done.command + issued);
+        let classes = [("write", done.command), ("read", issued), ("idle", idle)];
+        part(EnginePart::CommandFifo, &classes);
+        part(EnginePart::ContextArbiter, &[("grant", swaps), ("idle", left(1, swaps))]);
     }
     let cycles = chip.core_cycle(kernel.now());
     let served = [
@@ -104,23 +110,26 @@ fn count<E: EnergySink>(
     let (granted, hops) = (chip.network.granted, chip.network.hops);
     let [sram_push, sram_pull, sdram_push, sdram_pull] =
         chip.data_buses().map(|buses| buses.iter().map(|bus| bus.words).sum::<u64>());
-    let mut part = |place, totals: &[u64]| {
-        for (class, total) in totals.iter().enumerate() {
-            each(chip_part(engines, place), class as u32, *total);
+    let mut part = |part: ChipPart, totals: ByClass<'_, u64>| {
+        for (class, total) in part.part().in_order(totals).enumerate() {
+            each(chip_part(engines, part), class as u32, total);
         }
     };
-    let arbiters = chip.network.lanes() as u64;
-    part(0, &[granted, (arbiters * cycles).saturating_sub(granted)]);
-    part(1, &[hops]);
-    let queued = 2 * queues(&chip.spec) * cycles;
-    part(2, &[granted, commands, queued.saturating_sub(granted + commands)]);
-    part(3, &[sram_pull + sram_push]);
-    part(4, &[sdram_pull + sdram_push]);
-    part(5, &[chip.scratch.served.words, cycles.saturating_sub(chip.scratch.served.words)]);
-    part(6, &[chip.hash.served.busy]);
-    part(7, &[fifo_words, (2 * cycles).saturating_sub(fifo_words)]);
-    part(8, &[mpkt_words * mpkts]);
-    part(9, &[chip.sram.served().words]);
+    let left = |ports: u64, used: u64| (ports * cycles).saturating_sub(used);
+    let idle = left(chip.network.lanes() as u64, granted);
+    part(ChipPart::CommandBusArbiter, &[("grant", granted), ("idle", idle)]);
+    part(ChipPart::CommandBus, &[("command", hops)]);
+    let idle = left(2 * queues(&chip.spec), granted + commands);
+    let classes = [("write", granted), ("read", commands), ("idle", idle)];
+    part(ChipPart::CommandQueues, &classes);
+    part(ChipPart::SramBus, &[("word", sram_pull + sram_push)]);
+    part(ChipPart::SdramBus, &[("word", sdram_pull + sdram_push)]);
+    let words = chip.scratch.served.words;
+    part(ChipPart::Scratchpad, &[("word", words), ("idle", left(1, words))]);
+    part(ChipPart::Hash, &[("step", chip.hash.served.busy)]);
+    part(ChipPart::Fifos, &[("word", fifo_words), ("idle", left(2, fifo_words))]);
+    part(ChipPart::IxBus, &[("word", mpkt_words * mpkts)]);
+    part(ChipPart::Sram, &[("access", chip.sram.served().words)]);
     let served = chip.sdram.served();
     let activations = served.commands - chip.sdram.sum(|channel| channel.row_hits);
     // The simulation catches up on refreshes of idle time only when a command arrives, so they are
@@ -128,5 +137,7 @@ fn count<E: EnergySink>(
     let interval = u64::from(chip.spec.sdram.refresh_interval_cycles);
     let channels = chip.sdram.channels.len() as u64;
     let refreshes = channels * cycles.checked_div(interval).unwrap_or(0);
-    part(10, &[activations, served.words / 2, refreshes]);
+    let bursts = served.words / 2;
+    let classes = [("activate", activations), ("burst", bursts), ("refresh", refreshes)];
+    part(ChipPart::Sdram, &classes);
 }

@@ -9,7 +9,7 @@ mod ledger;
 mod power;
 mod spec;
 
-pub use components::{CHIP_PARTS, ENGINE_PARTS, Part, chip_part, engine_part, meter, regulator};
+pub use components::{ChipPart, EnginePart, chip_part, engine_part, meter, regulator};
 pub use ledger::{Ledger, Metered};
 pub use power::Power;
 pub use spec::{ControlStore, PowerSpec};

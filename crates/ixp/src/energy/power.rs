@@ -1,13 +1,11 @@
 //! The energy of a run, by component, by engine and over time.
 
+use wireloom_power::PartKey;
 use wireloom_sim::energy::{Class, Component, PowerState};
 use wireloom_sim::stats::{Record, Series};
 use wireloom_sim::{Energy, EnergyMeter, Time};
 
-use super::{CHIP_PARTS, ENGINE_PARTS, GATED, ON, chip_part, engine_part, regulator};
-
-/// The first place in [`CHIP_PARTS`] of the external memory chips.
-const MEMORIES: usize = CHIP_PARTS.len() - 2;
+use super::{ChipPart, EnginePart, GATED, ON, chip_part, engine_part, regulator};
 
 /// The energy of a run.
 #[derive(Clone, Debug)]
@@ -31,28 +29,28 @@ impl Power {
         self.meter.total()
     }
 
-    /// The energy of a part, summed over all engines, by its place in [`ENGINE_PARTS`].
-    pub fn engine_parts(&self, place: usize) -> Energy {
-        (0..self.engines).map(|engine| self.meter.energy(engine_part(engine, place))).sum()
+    /// The energy of a part, summed over all engines.
+    pub fn engine_parts(&self, part: EnginePart) -> Energy {
+        (0..self.engines).map(|engine| self.meter.energy(engine_part(engine, part))).sum()
     }
 
     /// The energy of a part without leakage, summed over all engines.
-    pub fn engine_part_dynamic(&self, place: usize) -> Energy {
-        let classes = ENGINE_PARTS[place].classes.len() as u32;
-        let engines = (0..self.engines).map(|engine| engine_part(engine, place));
+    pub fn engine_part_dynamic(&self, part: EnginePart) -> Energy {
+        let classes = part.part().classes.len() as u32;
+        let engines = (0..self.engines).map(|engine| engine_part(engine, part));
         let classes = engines.flat_map(|part| (0..classes).map(move |class| (part, Class(class))));
         classes.map(|(part, class)| self.meter.events(part, class).1).sum()
     }
 
-    /// The energy of a part of the chip, by its place in [`CHIP_PARTS`].
-    pub fn chip_part(&self, place: usize) -> Energy {
-        self.meter.energy(chip_part(self.engines, place))
+    /// The energy of a part of the chip.
+    pub fn chip_part(&self, part: ChipPart) -> Energy {
+        self.meter.energy(chip_part(self.engines, part))
     }
 
     /// The energy of an engine without its voltage regulator.
     pub fn engine(&self, engine: usize) -> Energy {
-        let parts = 0..ENGINE_PARTS.len();
-        parts.map(|place| self.meter.energy(engine_part(engine, place))).sum()
+        let parts = EnginePart::ALL.iter();
+        parts.map(|part| self.meter.energy(engine_part(engine, *part))).sum()
     }
 
     /// The energy of all voltage changes.
@@ -62,24 +60,22 @@ impl Power {
 
     /// The leakage energy of all engines.
     pub fn engines_leak(&self) -> Energy {
-        let parts = (0..self.engines).flat_map(|engine| {
-            (0..ENGINE_PARTS.len()).map(move |place| engine_part(engine, place))
-        });
+        let parts = (0..self.engines)
+            .flat_map(|engine| EnginePart::ALL.iter().map(move |part| engine_part(engine, *part)));
         let state = |component, state: PowerState| self.meter.state(component, state).1;
         parts.map(|part| state(part, ON) + state(part, GATED)).sum()
     }
 
-    /// The energy of idle port cycles of a part, summed over all engines, by its place in
-    /// [`ENGINE_PARTS`].
-    pub fn engine_part_idle(&self, place: usize) -> Energy {
-        let class = Class(ENGINE_PARTS[place].classes.len() as u32 - 1);
-        let engines = (0..self.engines).map(|engine| engine_part(engine, place));
+    /// The energy of idle port cycles of a part, summed over all engines.
+    pub fn engine_part_idle(&self, part: EnginePart) -> Energy {
+        let class = Class(part.part().class("idle") as u32);
+        let engines = (0..self.engines).map(|engine| engine_part(engine, part));
         engines.map(|part| self.meter.events(part, class).1).sum()
     }
 
     /// The energy of idle port cycles in all engines.
     pub fn engines_idle(&self) -> Energy {
-        (0..ENGINE_PARTS.len()).map(|place| self.engine_part_idle(place)).sum()
+        EnginePart::ALL.iter().map(|part| self.engine_part_idle(*part)).sum()
     }
 
     /// The mean power in watts: of engines with their regulators, of the rest of the chip, and of
@@ -92,8 +88,12 @@ impl Power {
     /// chips.
     pub fn groups(&self) -> [Energy; 3] {
         let engines: Energy = (0..self.engines).map(|engine| self.engine(engine)).sum();
-        let parts = |range: std::ops::Range<usize>| range.map(|place| self.chip_part(place)).sum();
-        [engines + self.changes(), parts(0..MEMORIES), parts(MEMORIES..CHIP_PARTS.len())]
+        let parts = |are_memory_chips: bool| {
+            let parts =
+                ChipPart::ALL.iter().filter(|part| part.is_memory_chip() == are_memory_chips);
+            parts.map(|part| self.chip_part(*part)).sum()
+        };
+        [engines + self.changes(), parts(false), parts(true)]
     }
 
     /// The energy record: `energy` and `mean_w`; `parts` sums each part over all engines, `engines`
@@ -101,11 +101,11 @@ impl Power {
     /// states and voltages.
     pub fn record(&self, now: Time) -> Record {
         let mut parts = Record::new();
-        for (place, part) in ENGINE_PARTS.iter().enumerate() {
-            parts.add(part.name, self.engine_parts(place));
+        for part in EnginePart::ALL {
+            parts.add(&part.part().name, self.engine_parts(*part));
         }
-        for (place, part) in CHIP_PARTS.iter().enumerate() {
-            parts.add(part.name, self.chip_part(place));
+        for part in ChipPart::ALL {
+            parts.add(&part.part().name, self.chip_part(*part));
         }
         parts.add("voltage_changes", self.changes());
         let mut engines = Record::new();
@@ -133,17 +133,17 @@ impl Power {
             }
         };
         let engine = |engine| {
-            let parts = (0..ENGINE_PARTS.len()).map(move |place| engine_part(engine, place));
+            let parts = EnginePart::ALL.iter().map(move |part| engine_part(engine, *part));
             parts.chain([regulator(self.engines, engine)]).collect::<Vec<_>>()
         };
         let chip: Vec<Component> =
-            (0..CHIP_PARTS.len()).map(|place| chip_part(self.engines, place)).collect();
+            ChipPart::ALL.iter().map(|part| chip_part(self.engines, *part)).collect();
         let engines: Vec<Component> = (0..self.engines).flat_map(engine).collect();
         column("power_w", &[engines, chip.clone()].concat());
         for number in 0..self.engines {
             column(&format!("engine_{number}_w"), &engine(number));
         }
-        for (part, component) in CHIP_PARTS.iter().zip(chip) {
+        for (part, component) in ChipPart::PARTS.iter().zip(chip) {
             column(&format!("{}_w", part.name), &[component]);
         }
         series

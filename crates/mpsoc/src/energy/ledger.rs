@@ -1,8 +1,8 @@
 //! Charges the events of processors, network, memories and objects to an account of energy.
 
-use wireloom_power::Account;
+use wireloom_power::{Account, ByClass};
 
-use super::parts::{ChipPart, PARTS, ProcessorPart};
+use super::parts::{ChipPart, ObjectPart, ProcessorPart};
 use super::unit::Unit;
 use crate::platform::Counts;
 
@@ -15,38 +15,52 @@ pub(crate) fn charge(account: &mut Account, counts: &Counts, units: &[Unit], cyc
         let [sent, received] = processor.words;
         let [local_reads, local_writes] = tally.local();
         let outside: u64 = tally.outside.iter().sum();
-        let mut part = |part: ProcessorPart, totals: &[u64]| {
-            account.charge_unit(number, part as usize, totals)
+        let mut part = |part: ProcessorPart, totals: ByClass<'_, u64>| {
+            account.charge_unit(number, part, totals);
         };
-        part(ProcessorPart::Alu, &tally.alu());
-        part(ProcessorPart::Shifter, &[tally.shifts()]);
-        part(ProcessorPart::Multiplier, &[tally.products()]);
-        part(ProcessorPart::Registers, &tally.registers());
+        let [added, logic] = tally.alu();
+        part(ProcessorPart::Alu, &[("add", added), ("logic", logic)]);
+        part(ProcessorPart::Shifter, &[("shift", tally.shifts())]);
+        part(ProcessorPart::Multiplier, &[("multiply", tally.products())]);
+        let [reads, writes] = tally.registers();
+        part(ProcessorPart::Registers, &[("read", reads), ("write", writes)]);
         // Sent words are read from local memories, and received words are written to them.
-        part(ProcessorPart::LocalMemory, &[local_reads + sent, local_writes + received]);
-        part(ProcessorPart::FetchBuffers, &[fetched, processor.instructions]);
-        part(ProcessorPart::InstructionCache, &[fetched, new_lines]);
-        part(ProcessorPart::DataCache, &[read, data_lines]);
-        part(ProcessorPart::MessageEngine, &[outside, sent + received]);
-        part(ProcessorPart::Scheduler, &[processor.instructions]);
-        part(ProcessorPart::Clock, &[cycles]);
+        let (reads, writes) = (local_reads + sent, local_writes + received);
+        part(ProcessorPart::LocalMemory, &[("read", reads), ("write", writes)]);
+        let instructions = processor.instructions;
+        part(ProcessorPart::FetchBuffers, &[("line", fetched), ("fetch", instructions)]);
+        part(ProcessorPart::InstructionCache, &[("read", fetched), ("line", new_lines)]);
+        part(ProcessorPart::DataCache, &[("read", read), ("line", data_lines)]);
+        part(ProcessorPart::MessageEngine, &[("access", outside), ("word", sent + received)]);
+        part(ProcessorPart::Scheduler, &[("grant", instructions)]);
+        part(ProcessorPart::Clock, &[("cycle", cycles)]);
     }
-    let words = |[read, written]: [u64; 2]| [read.div_ceil(4), written.div_ceil(4)];
-    account.charge_part(ChipPart::Network as usize, &counts.network);
-    account.charge_part(ChipPart::Broker as usize, &[counts.calls]);
-    account.charge_part(ChipPart::PacketMemory as usize, &words(counts.packet_memory));
-    account.charge_part(ChipPart::SharedMemory as usize, &words(counts.shared_memory));
-    account.charge_part(ChipPart::Pins as usize, &[counts.line_words]);
-    account.charge_part(ChipPart::ClockTree as usize, &[cycles]);
-    let objects = (PARTS.len()..).zip(counts.objects.iter().zip(units));
-    for (place, (done, unit)) in objects {
-        account.charge_part(place, &unit.totals(done));
+    let [messages, routes, hops] = counts.network;
+    account
+        .charge_part(ChipPart::Network, &[("message", messages), ("route", routes), ("hop", hops)]);
+    account.charge_part(ChipPart::Broker, &[("call", counts.calls)]);
+    let memories = [
+        (ChipPart::PacketMemory, counts.packet_memory),
+        (ChipPart::SharedMemory, counts.shared_memory),
+    ];
+    for (memory, [read, written]) in memories {
+        let (reads, writes) = (read.div_ceil(4), written.div_ceil(4));
+        account.charge_part(memory, &[("read", reads), ("write", writes)]);
+    }
+    account.charge_part(ChipPart::Pins, &[("word", counts.line_words)]);
+    account.charge_part(ChipPart::ClockTree, &[("cycle", cycles)]);
+    for (number, (done, unit)) in counts.objects.iter().zip(units).enumerate() {
+        let [reads, writes, steps] = unit.totals(done);
+        account.charge_part(
+            ObjectPart(number),
+            &[("read", reads), ("write", writes), ("step", steps)],
+        );
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use wireloom_power::Account;
+    use wireloom_power::{Account, Place};
     use wireloom_sim::{Energy, Time};
 
     use super::*;
@@ -67,7 +81,7 @@ mod tests {
         let clocks = [("clock", 16), ("clock_tree", 1)].map(|(name, count)| {
             let mut parts = account.plan().unit_parts.iter().chain(&account.plan().parts);
             let (_, model) = parts.find(|(part, _)| part.name == name).expect("a clock");
-            Energy(model.energies[0].0 * count * 1000)
+            Energy(model.energy("cycle").0 * count * 1000)
         });
         assert!(clocks[0] > Energy(0) && clocks[1] > Energy(0) && account.stationary() > Energy(0));
         let wanted = account.stationary() + clocks.into_iter().sum();
@@ -91,21 +105,21 @@ mod tests {
         let mut account = account();
         charge(&mut account, &counts, &[], 0);
         let plan = account.plan();
-        let energy = |part: ProcessorPart, class: usize, count: u128| {
-            Energy(plan.unit_parts[part as usize].1.energies[class].0 * count)
+        let energy = |part: ProcessorPart, class: &str, count: u128| {
+            Energy(plan.unit_parts[part.place()].1.energy(class).0 * count)
         };
         let wanted = [
-            energy(ProcessorPart::InstructionCache, 0, 70),
-            energy(ProcessorPart::InstructionCache, 1, 7),
-            energy(ProcessorPart::FetchBuffers, 0, 70),
-            energy(ProcessorPart::LocalMemory, 0, 5),
-            energy(ProcessorPart::LocalMemory, 1, 11),
-            energy(ProcessorPart::MessageEngine, 1, 16),
+            energy(ProcessorPart::InstructionCache, "read", 70),
+            energy(ProcessorPart::InstructionCache, "line", 7),
+            energy(ProcessorPart::FetchBuffers, "line", 70),
+            energy(ProcessorPart::LocalMemory, "read", 5),
+            energy(ProcessorPart::LocalMemory, "write", 11),
+            energy(ProcessorPart::MessageEngine, "word", 16),
         ];
         assert_eq!(account.unit(3), wanted.into_iter().sum());
         assert_eq!(account.unit(2), Energy(0));
-        let memory = &plan.parts[ChipPart::PacketMemory as usize].1.energies;
-        let words = Energy(memory[0].0 * 100 + memory[1].0 * 11);
-        assert_eq!(account.part(ChipPart::PacketMemory as usize), words);
+        let memory = &plan.parts[ChipPart::PacketMemory.place()].1;
+        let words = Energy(memory.energy("read").0 * 100 + memory.energy("write").0 * 11);
+        assert_eq!(account.part(ChipPart::PacketMemory), words);
     }
 }

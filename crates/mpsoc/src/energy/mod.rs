@@ -11,6 +11,6 @@ mod spec;
 mod unit;
 
 pub(crate) use ledger::charge;
-pub use parts::{GROUPS, Group, PARTS, PROCESSOR_PARTS, groups, plan};
+pub use parts::{ChipPart, GROUPS, Group, ProcessorPart, groups, plan};
 pub use spec::PowerSpec;
 pub use unit::{Contents, Unit, Work};

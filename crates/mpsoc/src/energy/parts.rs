@@ -2,8 +2,8 @@
 
 use wireloom_power::datapath::Operation;
 use wireloom_power::{
-    Account, Arbiter, Array, Bus, ClockTree, Crossbar, Datapath, Part, PartModel, Plan, Process,
-    RangeError, Reading,
+    Account, Arbiter, Array, Bus, ClockTree, Crossbar, Datapath, Part, PartKey, PartModel, Place,
+    Plan, Process, RangeError, Reading, parts,
 };
 use wireloom_sim::parts::cache::CacheSpec;
 use wireloom_sim::parts::interconnect::InterconnectSpec;
@@ -17,87 +17,45 @@ use crate::mpe::{LOCAL_BYTES, TICKETS};
 use crate::objects::ObjectInterface;
 use crate::spec::{PLATFORM_NODES, Set, Spec};
 
-/// The parts of a processor.
+parts! {
+    /// The parts of each processor.
+    pub enum ProcessorPart {
+        Alu = "alu" [add, logic],
+        Shifter = "shifter" [shift],
+        Multiplier = "multiplier" [multiply],
+        Registers = "registers" [read, write],
+        LocalMemory = "local_memory" [read, write],
+        FetchBuffers = "fetch_buffers" [line, fetch],
+        InstructionCache = "instruction_cache" [read, line],
+        DataCache = "data_cache" [read, line],
+        MessageEngine = "message_engine" [access, word],
+        Scheduler = "scheduler" [grant],
+        Clock = "clock" [cycle],
+    }
+}
+
+parts! {
+    /// The parts of the chip around the processors. After them each offload has a part
+    /// `object_NAME`.
+    pub enum ChipPart {
+        Network = "network" [message, route, hop],
+        Broker = "broker" [call],
+        PacketMemory = "packet_memory" [read, write],
+        SharedMemory = "shared_memory" [read, write],
+        Pins = "pins" [word],
+        ClockTree = "clock_tree" [cycle],
+    }
+}
+
+/// The part of an offload, by the offload's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ProcessorPart {
-    Alu,
-    Shifter,
-    Multiplier,
-    Registers,
-    LocalMemory,
-    FetchBuffers,
-    InstructionCache,
-    DataCache,
-    MessageEngine,
-    Scheduler,
-    Clock,
+pub(super) struct ObjectPart(pub usize);
+
+impl Place for ObjectPart {
+    fn place(self) -> usize {
+        ChipPart::ALL.len() + self.0
+    }
 }
-
-impl ProcessorPart {
-    /// All parts, in order.
-    const ALL: [Self; 11] = [
-        Self::Alu,
-        Self::Shifter,
-        Self::Multiplier,
-        Self::Registers,
-        Self::LocalMemory,
-        Self::FetchBuffers,
-        Self::InstructionCache,
-        Self::DataCache,
-        Self::MessageEngine,
-        Self::Scheduler,
-        Self::Clock,
-    ];
-}
-
-/// The parts of each processor, in the order of [`ProcessorPart`].
-pub static PROCESSOR_PARTS: [Part; 11] = [
-    Part::new("alu", &["add", "logic"]),
-    Part::new("shifter", &["shift"]),
-    Part::new("multiplier", &["multiply"]),
-    Part::new("registers", &["read", "write"]),
-    Part::new("local_memory", &["read", "write"]),
-    Part::new("fetch_buffers", &["line", "fetch"]),
-    Part::new("instruction_cache", &["read", "line"]),
-    Part::new("data_cache", &["read", "line"]),
-    Part::new("message_engine", &["access", "word"]),
-    Part::new("scheduler", &["grant"]),
-    Part::new("clock", &["cycle"]),
-];
-
-/// The parts of the chip around the processors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ChipPart {
-    Network,
-    Broker,
-    PacketMemory,
-    SharedMemory,
-    Pins,
-    ClockTree,
-}
-
-impl ChipPart {
-    /// All parts, in order.
-    const ALL: [Self; 6] = [
-        Self::Network,
-        Self::Broker,
-        Self::PacketMemory,
-        Self::SharedMemory,
-        Self::Pins,
-        Self::ClockTree,
-    ];
-}
-
-/// The parts around the processors, in the order of [`ChipPart`]. After them each offload has a
-/// part `object_NAME`.
-pub static PARTS: [Part; 6] = [
-    Part::new("network", &["message", "route", "hop"]),
-    Part::new("broker", &["call"]),
-    Part::new("packet_memory", &["read", "write"]),
-    Part::new("shared_memory", &["read", "write"]),
-    Part::new("pins", &["word"]),
-    Part::new("clock_tree", &["cycle"]),
-];
 
 /// The classes of an offload's part.
 const OBJECT_CLASSES: &[&str] = &["read", "write", "step"];
@@ -144,12 +102,12 @@ pub static GROUPS: [Group; 8] = {
 
 /// The energy of each group.
 pub fn groups(account: &Account) -> impl Iterator<Item = (&'static str, Energy)> {
-    let objects = PARTS.len()..account.plan().parts.len();
+    let objects = account.plan().parts.len() - ChipPart::ALL.len();
     GROUPS.iter().map(move |group| {
-        let processors = group.processors.iter().map(|part| account.unit_part(*part as usize));
-        let chip = group.chip.iter().map(|part| account.part(*part as usize));
-        let objects = if group.has_objects { objects.clone() } else { 0..0 };
-        let objects = objects.map(|place| account.part(place));
+        let processors = group.processors.iter().map(|part| account.unit_part(*part));
+        let chip = group.chip.iter().map(|part| account.part(*part));
+        let objects = if group.has_objects { 0..objects } else { 0..0 };
+        let objects = objects.map(|number| account.part(ObjectPart(number)));
         (group.name, processors.chain(chip).chain(objects).sum())
     })
 }
@@ -184,7 +142,7 @@ impl Models<'_> {
         self.power.technology.leak(self.process, width_um)
     }
 
-    fn model(&self, energies: Vec<Energy>, leaking_um: f64) -> PartModel {
+    fn model(&self, energies: Vec<(&'static str, Energy)>, leaking_um: f64) -> PartModel {
         PartModel { energies, nanowatts: self.leak(leaking_um) }
     }
 
@@ -196,14 +154,16 @@ impl Models<'_> {
         let array = |words, ports| Array::new(self.process, words, 32, ports, Reading::FullSwing);
         Ok(match part {
             ProcessorPart::Alu => {
-                let energies = [Operation::Add, Operation::Logic].map(operation);
-                self.model(energies.into(), datapath.alu_leaking_um())
+                let (add, logic) = (operation(Operation::Add), operation(Operation::Logic));
+                self.model(vec![("add", add), ("logic", logic)], datapath.alu_leaking_um())
             }
             ProcessorPart::Shifter => {
-                self.model(vec![operation(Operation::Shift)], datapath.shifter_leaking_um())
+                let shift = operation(Operation::Shift);
+                self.model(vec![("shift", shift)], datapath.shifter_leaking_um())
             }
             ProcessorPart::Multiplier => {
-                self.model(vec![datapath.multiply()], datapath.multiplier_leaking_um())
+                let product = datapath.multiply();
+                self.model(vec![("multiply", product)], datapath.multiplier_leaking_um())
             }
             ProcessorPart::Registers => {
                 let registers = match spec.instruction_set {
@@ -211,18 +171,19 @@ impl Models<'_> {
                     Set::Rv32im => 32,
                 };
                 let array = array(threads * registers, REGISTER_PORTS)?;
-                self.model(vec![array.read(), array.write()], array.leaking_um())
+                let energies = vec![("read", array.read()), ("write", array.write())];
+                self.model(energies, array.leaking_um())
             }
             ProcessorPart::LocalMemory => {
                 let words = u64::from(threads) * LOCAL_BYTES as u64 / 4;
                 let memory = Memory::new(self.process, words, 32, 1)?;
-                self.model(vec![memory.read, memory.write], memory.leaking_um)
+                self.model(vec![("read", memory.read), ("write", memory.write)], memory.leaking_um)
             }
             ProcessorPart::FetchBuffers => {
                 let words = (spec.instruction_cache.line_bytes / 4) as u32;
                 let array = array(threads * words, 2)?;
                 let line = Energy(array.write().0 * u128::from(words));
-                self.model(vec![line, array.read()], array.leaking_um())
+                self.model(vec![("line", line), ("fetch", array.read())], array.leaking_um())
             }
             ProcessorPart::InstructionCache => {
                 self.cache(&spec.instruction_cache, (spec.instruction_cache.line_bytes * 8) as u32)?
@@ -231,20 +192,22 @@ impl Models<'_> {
             ProcessorPart::MessageEngine => {
                 let registers = array(threads * ENGINE_REGISTERS, 2)?;
                 let queue = array(QUEUE_WORDS, 2)?;
-                let energies = vec![registers.read(), queue.write() + queue.read()];
+                let word = queue.write() + queue.read();
+                let energies = vec![("access", registers.read()), ("word", word)];
                 // A queue for each direction.
                 self.model(energies, registers.leaking_um() + 2.0 * queue.leaking_um())
             }
             ProcessorPart::Scheduler => {
                 let arbiter = Arbiter::round_robin(self.process, threads)?;
                 // Half of the threads are ready on average (assumed).
-                self.model(vec![arbiter.grant(threads.div_ceil(2))], arbiter.leaking_um())
+                let grant = arbiter.grant(threads.div_ceil(2));
+                self.model(vec![("grant", grant)], arbiter.leaking_um())
             }
             ProcessorPart::Clock => {
                 let registers = spec.stages * self.power.stage_bits;
                 let side = self.power.processor_um.into();
                 let tree = ClockTree::new(self.process, side, registers)?;
-                self.model(vec![tree.cycle()], tree.leaking_um())
+                self.model(vec![("cycle", tree.cycle())], tree.leaking_um())
             }
         })
     }
@@ -264,7 +227,7 @@ impl Models<'_> {
         let read = times(tags.read + times(data.read, in_read.into()), cache.ways);
         let line = tags.write + times(data.write, in_line.into());
         let leaks = cache.ways as f64 * (data.leaking_um + tags.leaking_um);
-        Ok(self.model(vec![read, line], leaks))
+        Ok(self.model(vec![("read", read), ("line", line)], leaks))
     }
 
     fn chip(&self, part: ChipPart, constants: u64) -> Result<PartModel, RangeError> {
@@ -276,7 +239,7 @@ impl Models<'_> {
                 let arbiter = Arbiter::round_robin(self.process, servers)?;
                 let queue = Memory::new(self.process, spec.io.packets.into(), CALL_BITS, 1)?;
                 let call = queue.write + queue.read + arbiter.grant(servers.div_ceil(2));
-                self.model(vec![call], queue.leaking_um + arbiter.leaking_um())
+                self.model(vec![("call", call)], queue.leaking_um + arbiter.leaking_um())
             }
             ChipPart::PacketMemory => {
                 self.memory(u64::from(power.packet_memory_kilobytes) << 10, &spec.io.memory)?
@@ -284,12 +247,15 @@ impl Models<'_> {
             ChipPart::SharedMemory => {
                 self.memory(u64::from(spec.memory.bytes) + constants, &spec.memory.timing)?
             }
-            ChipPart::Pins => self.model(vec![power.technology.board_word(power.pin_pf)], 0.0),
+            ChipPart::Pins => {
+                let word = power.technology.board_word(power.pin_pf);
+                self.model(vec![("word", word)], 0.0)
+            }
             ChipPart::ClockTree => {
                 let side = power.chip_um.into();
                 let leaves = spec.processors + PLATFORM_NODES;
                 let tree = ClockTree::to_leaves(self.process, side, leaves)?;
-                self.model(vec![tree.cycle()], tree.leaking_um())
+                self.model(vec![("cycle", tree.cycle())], tree.leaking_um())
             }
         })
     }
@@ -297,30 +263,32 @@ impl Models<'_> {
     /// A memory on the chip, in its banks.
     fn memory(&self, bytes: u64, timing: &MemorySpec) -> Result<PartModel, RangeError> {
         let memory = Memory::new(self.process, bytes.div_ceil(4).max(1), 32, timing.banks)?;
-        Ok(self.model(vec![memory.read, memory.write], memory.leaking_um))
+        Ok(self.model(vec![("read", memory.read), ("write", memory.write)], memory.leaking_um))
     }
 
-    /// The network, by its kind. The energies are: a message at a router, a word through a router,
-    /// a word over a link.
+    /// The network, by its kind: a message at a router, the route of a word through a router, and
+    /// its hop over a link.
     fn network(&self) -> Result<PartModel, RangeError> {
         let side = f64::from(self.power.chip_um);
         let wire = |um: f64| Ok::<_, RangeError>(Bus::new(self.process, um)?.carry(32));
         let nodes = self.nodes.min(CONTENDERS);
         let nothing = Energy(0);
+        let carried =
+            |message, route, hop| vec![("message", message), ("route", route), ("hop", hop)];
         let matrix = Arbiter::matrix(self.process, nodes)?;
         let grant = matrix.grant(nodes.div_ceil(2));
         Ok(match &self.spec.network {
             InterconnectSpec::Channel(_) => {
-                self.model(vec![nothing, nothing, wire(MEAN_DISTANCE * side)?], 0.0)
+                self.model(carried(nothing, nothing, wire(MEAN_DISTANCE * side)?), 0.0)
             }
             InterconnectSpec::Bus(_) => {
-                self.model(vec![grant, nothing, wire(side)?], matrix.leaking_um())
+                self.model(carried(grant, nothing, wire(side)?), matrix.leaking_um())
             }
             InterconnectSpec::Crossbar(_) => {
                 // To the middle of the chip and on from there: half a side each, on average.
                 let crossbar = Crossbar::new(self.process, nodes, nodes, 32)?;
                 let arbiters = matrix.leaking_um() * f64::from(nodes);
-                self.model(vec![grant, crossbar.carry(), wire(side)?], arbiters)
+                self.model(carried(grant, crossbar.carry(), wire(side)?), arbiters)
             }
             InterconnectSpec::Ring(ring) => {
                 let ports = if ring.both_ways { 3 } else { 2 };
@@ -345,7 +313,8 @@ impl Models<'_> {
         let arbiter = Arbiter::round_robin(self.process, ports)?;
         let route = queue.write() + queue.read() + crossbar.carry();
         let each = f64::from(ports) * (queue.leaking_um() + arbiter.leaking_um());
-        let energies = vec![arbiter.grant(ports.div_ceil(2)), route, link];
+        let message = arbiter.grant(ports.div_ceil(2));
+        let energies = vec![("message", message), ("route", route), ("hop", link)];
         Ok(self.model(energies, f64::from(routers) * each))
     }
 
@@ -354,13 +323,15 @@ impl Models<'_> {
         let step = datapath.energy(Operation::Logic);
         let (words, bits) = match unit.contents {
             Contents::Nothing => {
-                return Ok(self.model(vec![Energy(0), Energy(0), step], datapath.alu_leaking_um()));
+                let energies = vec![("read", Energy(0)), ("write", Energy(0)), ("step", step)];
+                return Ok(self.model(energies, datapath.alu_leaking_um()));
             }
             Contents::Search => (u64::from(self.power.search_kilobytes) * 256, 32),
             Contents::Entries { count, bits } => (count, bits),
         };
         let memory = Memory::new(self.process, words, bits, 1)?;
-        Ok(self.model(vec![memory.read, memory.write, step], memory.leaking_um))
+        let energies = vec![("read", memory.read), ("write", memory.write), ("step", step)];
+        Ok(self.model(energies, memory.leaking_um))
     }
 }
 
@@ -375,11 +346,11 @@ pub fn plan(spec: &Spec, objects: &[ObjectInterface], constants: u64) -> Result<
     let nodes = spec.processors + PLATFORM_NODES + objects.len() as u32;
     let models = Models { spec, power, process, nodes };
     let (mut unit_parts, mut parts) = (Vec::new(), Vec::new());
-    for (name, part) in PROCESSOR_PARTS.iter().cloned().zip(ProcessorPart::ALL) {
-        unit_parts.push((name, models.processor(part).map_err(wrong)?));
+    for part in ProcessorPart::ALL {
+        unit_parts.push((part.part().clone(), models.processor(*part).map_err(wrong)?));
     }
-    for (name, part) in PARTS.iter().cloned().zip(ChipPart::ALL) {
-        parts.push((name, models.chip(part, constants).map_err(wrong)?));
+    for part in ChipPart::ALL {
+        parts.push((part.part().clone(), models.chip(*part, constants).map_err(wrong)?));
     }
     for object in objects {
         let part = Part::named(format!("object_{}", object.name), OBJECT_CLASSES);
@@ -396,15 +367,17 @@ mod tests {
 
     #[test]
     fn every_part_is_in_one_group() {
-        let processors =
-            GROUPS.iter().flat_map(|group| group.processors).map(|part| *part as usize);
-        let mut processors: Vec<usize> = processors.collect();
-        processors.sort_unstable();
-        assert!(processors.into_iter().eq(0..PROCESSOR_PARTS.len()));
-        let chip = GROUPS.iter().flat_map(|group| group.chip).map(|part| *part as usize);
-        let mut chip: Vec<usize> = chip.collect();
-        chip.sort_unstable();
-        assert!(chip.into_iter().eq(0..PARTS.len()));
+        let places = |parts: Vec<usize>| {
+            let mut parts = parts;
+            parts.sort_unstable();
+            parts
+        };
+        let processors = GROUPS.iter().flat_map(|group| group.processors);
+        let processors = places(processors.map(|part| part.place()).collect());
+        assert!(processors.into_iter().eq(0..ProcessorPart::ALL.len()));
+        let chip = GROUPS.iter().flat_map(|group| group.chip);
+        let chip = places(chip.map(|part| part.place()).collect());
+        assert!(chip.into_iter().eq(0..ChipPart::ALL.len()));
         assert_eq!(GROUPS.iter().filter(|group| group.has_objects).count(), 1);
     }
 
@@ -413,7 +386,7 @@ mod tests {
         change(&mut spec);
         let plan = plan(&spec, &[], 4096).expect("a plan");
         for (part, model) in plan.unit_parts.iter().chain(&plan.parts) {
-            assert_eq!(part.classes.len(), model.energies.len(), "{}", part.name);
+            assert_eq!(part.in_order(&model.energies).len(), model.energies.len());
         }
         plan
     }
@@ -431,25 +404,27 @@ mod tests {
             spec.power.processor_um *= 2;
         });
         use {ChipPart as C, ProcessorPart as P};
-        for place in [
-            P::Registers,
-            P::LocalMemory,
-            P::FetchBuffers,
-            P::InstructionCache,
-            P::DataCache,
-            P::MessageEngine,
+        for (part, class) in [
+            (P::Registers, "read"),
+            (P::LocalMemory, "read"),
+            (P::FetchBuffers, "line"),
+            (P::InstructionCache, "read"),
+            (P::DataCache, "read"),
+            (P::MessageEngine, "access"),
         ] {
-            let [own, large] = [&own, &large].map(|plan| &plan.unit_parts[place as usize].1);
-            assert!(large.energies[0] > own.energies[0], "{place:?}");
-            assert!(large.nanowatts > own.nanowatts, "{place:?}");
+            let [own, large] = [&own, &large].map(|plan| &plan.unit_parts[part.place()].1);
+            assert!(large.energy(class) > own.energy(class), "{part:?}");
+            assert!(large.nanowatts > own.nanowatts, "{part:?}");
         }
-        for place in [C::PacketMemory, C::SharedMemory, C::ClockTree] {
-            let [own, large] = [&own, &large].map(|plan| &plan.parts[place as usize].1);
-            assert!(large.energies[0] > own.energies[0], "{place:?}");
+        let energy = |plan: &Plan, part: C, class| plan.parts[part.place()].1.energy(class);
+        for (part, class) in
+            [(C::PacketMemory, "read"), (C::SharedMemory, "read"), (C::ClockTree, "cycle")]
+        {
+            assert!(energy(&large, part, class) > energy(&own, part, class), "{part:?}");
         }
-        let clock = |plan: &Plan| plan.unit_parts[P::Clock as usize].1.energies[0];
+        let clock = |plan: &Plan| plan.unit_parts[P::Clock.place()].1.energy("cycle");
         assert!(clock(&large) > clock(&own));
-        let hop = |plan: &Plan| plan.parts[C::Network as usize].1.energies[2].0 as f64;
+        let hop = |plan: &Plan| energy(plan, C::Network, "hop").0 as f64;
         assert!((hop(&large) / hop(&own) - 2.0).abs() < 1e-9, "wires cost by their length");
     }
 
@@ -459,7 +434,9 @@ mod tests {
             let text = format!("extends = \"mpsoc\"\n[network]\n{text}");
             let description = wireloom_description::Description::parse("mine", &text);
             let spec = Spec::build("mine", description.expect("TOML")).expect("a machine");
-            plan(&spec, &[], 0).expect("a plan").parts[0].1.energies.clone()
+            let plan = plan(&spec, &[], 0).expect("a plan");
+            let network = &plan.parts[ChipPart::Network.place()].1;
+            ["message", "route", "hop"].map(|class| network.energy(class))
         };
         let clocked = "clock_mhz = 500\nwidth_bytes = 4\nqueue_messages = 8\n";
         let routed = "router_cycles = 1\nlink_cycles = 1\nslots = 4\n";

@@ -56,50 +56,68 @@ pub struct Work {
     pub steps_a_word: u64,
 }
 
+/// The memory of a unit, and the work of a method.
+type Model = (Contents, fn(&Config, &Method) -> Work);
+
+/// The kinds with their own units. Other kinds have entries if they have a size, and logic
+/// otherwise.
+const KINDS: &[(&str, fn(&Config) -> Model)] = &[
+    // A trie.
+    ("lpm", |_| {
+        (Contents::Search, |config, _| {
+            let reads = width(&config.key).div_ceil(STRIDE_BITS).into();
+            Work { reads, ..Work::default() }
+        })
+    }),
+    // An automaton.
+    ("match", |_| (Contents::Search, |_, _| Work { reads_a_byte: 1, ..Work::default() })),
+    ("bloom", |config| {
+        let count = number(config, "size").unwrap_or_default().div_ceil(32).max(1);
+        (Contents::Entries { count, bits: 32 }, |config, method| {
+            let reads = number(config, "hashes").unwrap_or(1);
+            let writes = u64::from(method.state.has_effect()) * reads;
+            Work { reads, writes, ..Work::default() }
+        })
+    }),
+];
+
+/// The unit of a kind that is not in [`KINDS`].
+fn other(config: &Config) -> Model {
+    let Some(size) = number(config, "size") else {
+        return (Contents::Nothing, |_, method| Work {
+            steps: method.args.len().max(1) as u64,
+            steps_a_word: 1,
+            ..Work::default()
+        });
+    };
+    let (key, value) = (width(&config.key), width(&config.value));
+    let bits = if value == 0 { key + STATE_BITS } else { key + value };
+    (Contents::Entries { count: size.max(1), bits: bits.max(1) }, |config, method| {
+        let has_key = registry::kind(&config.kind).is_some_and(|kind| kind.has_key);
+        let reads = if has_key { KEY_PLACES.into() } else { 1 };
+        Work { reads, writes: method.state.has_effect().into(), ..Work::default() }
+    })
+}
+
+fn width(layout: &Option<registry::Layout>) -> u32 {
+    layout.as_ref().map_or(0, registry::Layout::width)
+}
+
+fn number(config: &Config, name: &str) -> Option<u64> {
+    config.params.get(name).map(Bits::low_u64)
+}
+
 impl Unit {
-    /// The unit of an offload: a trie for `lpm`, an automaton for `match`, entries for kinds that
-    /// have a size, and logic for the others.
+    /// The unit of an offload.
     ///
     /// # Panics
     /// There is no kind of that name.
     pub fn of(config: &Config) -> Self {
         let kind = registry::kind(&config.kind).expect("a verified program");
-        let width =
-            |layout: &Option<registry::Layout>| layout.as_ref().map_or(0, registry::Layout::width);
-        let (key, value) = (width(&config.key), width(&config.value));
-        let number = |name: &str| config.params.get(name).map(Bits::low_u64);
-        let all = |work: &dyn Fn(&Method) -> Work| kind.methods.iter().map(work).collect();
-        let (contents, methods) = match (kind.name, number("size")) {
-            ("lpm", _) => {
-                let reads = key.div_ceil(STRIDE_BITS).into();
-                (Contents::Search, all(&|_| Work { reads, ..Work::default() }))
-            }
-            ("match", _) => {
-                (Contents::Search, all(&|_| Work { reads_a_byte: 1, ..Work::default() }))
-            }
-            ("bloom", Some(size)) => {
-                let reads = number("hashes").unwrap_or(1);
-                let contents = Contents::Entries { count: size.div_ceil(32).max(1), bits: 32 };
-                let writes = |method: &Method| u64::from(method.state.has_effect()) * reads;
-                (contents, all(&|method| Work { reads, writes: writes(method), ..Work::default() }))
-            }
-            (_, Some(size)) => {
-                let bits = if value == 0 { key + STATE_BITS } else { key + value };
-                let contents = Contents::Entries { count: size.max(1), bits: bits.max(1) };
-                let reads = if kind.has_key { KEY_PLACES.into() } else { 1 };
-                let writes = |method: &Method| u64::from(method.state.has_effect());
-                (contents, all(&|method| Work { reads, writes: writes(method), ..Work::default() }))
-            }
-            (_, None) => {
-                let work = |method: &Method| Work {
-                    steps: method.args.len().max(1) as u64,
-                    steps_a_word: 1,
-                    ..Work::default()
-                };
-                (Contents::Nothing, all(&work))
-            }
-        };
-        Self { contents, methods }
+        let own = KINDS.iter().find(|(name, _)| *name == kind.name);
+        let (contents, work) = own.map_or_else(|| other(config), |(_, model)| model(config));
+        let methods = kind.methods.iter().map(|method| work(config, method));
+        Self { contents, methods: methods.collect() }
     }
 
     /// The pipeline of a called engine at a clock: a register after each stage. Memories inside are

@@ -3,9 +3,9 @@
 use wireloom_isa::raw::switch::Control;
 use wireloom_isa::raw::tile::{Instruction, Op};
 use wireloom_isa::raw::{Network, Register};
-use wireloom_power::Account;
+use wireloom_power::{Account, ByClass};
 
-use super::parts::{QUEUES, REGISTER_PORTS, STATIC};
+use super::parts::{ChipPart, QUEUES, REGISTER_PORTS, STATIC, TilePart};
 use crate::Chip;
 use crate::cache::LINE_WORDS;
 use crate::layout::{ENDS, PROCESSOR};
@@ -135,35 +135,70 @@ pub fn charge(account: &mut Account, chip: &Chip, cycles: u64) {
         let done = Done::of(tile);
         let [add, logic, shift, multiply, divide, _] = done.datapaths;
         let left = |ports: u64, used: u64| (ports * cycles).saturating_sub(used);
-        let mut part = |place, totals: &[u64]| account.charge_unit(number, place, totals);
-        part(0, &[add, logic, left(1, add + logic)]);
-        part(1, &[shift, left(1, shift)]);
-        part(2, &[multiply, divide, left(1, multiply + divide)]);
+        let mut part =
+            |part: TilePart, totals: ByClass<'_, u64>| account.charge_unit(number, part, totals);
+        let idle = left(1, add + logic);
+        part(TilePart::Alu, &[("add", add), ("logic", logic), ("idle", idle)]);
+        part(TilePart::Shifter, &[("shift", shift), ("idle", left(1, shift))]);
+        let idle = left(1, multiply + divide);
+        part(TilePart::Multiplier, &[("multiply", multiply), ("divide", divide), ("idle", idle)]);
         let Done { reads, writes, loads, stores, .. } = done;
-        part(3, &[reads, writes, left(REGISTER_PORTS, reads + writes)]);
+        let idle = left(REGISTER_PORTS, reads + writes);
+        part(TilePart::Registers, &[("read", reads), ("write", writes), ("idle", idle)]);
         // Instructions after a mispredicted branch are fetched and dropped.
         let fetched = tile.cycles.executed + tile.cycles.branches;
-        part(4, &[fetched, left(1, fetched)]);
+        part(TilePart::InstructionMemory, &[("fetch", fetched), ("idle", left(1, fetched))]);
         // An access that misses looks the line up twice.
         let (_, misses) = tile.cache_counts();
         let (reads, lines) = (loads + misses, misses + tile.written_back);
         let line_words = lines * LINE_WORDS as u64;
-        part(5, &[reads, stores, line_words, left(1, reads + stores + line_words)]);
+        let idle = left(1, reads + stores + line_words);
+        part(
+            TilePart::DataCache,
+            &[("read", reads), ("write", stores), ("line_word", line_words), ("idle", idle)],
+        );
         let fetched = switch.cycles.executed + switch.cycles.branches;
-        part(6, &[fetched, left(1, fetched)]);
+        part(TilePart::SwitchMemory, &[("fetch", fetched), ("idle", left(1, fetched))]);
         let [read, written, added] = control(switch);
-        part(7, &[read, written, added, left(2, read + written)]);
+        let idle = left(2, read + written);
+        part(
+            TilePart::SwitchControl,
+            &[("read", read), ("write", written), ("add", added), ("idle", idle)],
+        );
         let both = [Network::Static1, Network::Static2].map(|network| words(chip, number, network));
         let [into, out, hops] = [0, 1, 2].map(|place| both[0][place] + both[1][place]);
-        part(8, &[into, out, switch.moved, hops, left(2 * QUEUES * STATIC, into + out)]);
-        let dynamic = [Network::General, Network::Memory].into_iter().zip(&chip.routers[number]);
-        for (place, (network, router)) in (9..).zip(dynamic) {
+        let idle = left(2 * QUEUES * STATIC, into + out);
+        part(
+            TilePart::StaticNetworks,
+            &[
+                ("write", into),
+                ("read", out),
+                ("route", switch.moved),
+                ("hop", hops),
+                ("idle", idle),
+            ],
+        );
+        let dynamic = [
+            (TilePart::GeneralNetwork, Network::General),
+            (TilePart::MemoryNetwork, Network::Memory),
+        ];
+        for ((key, network), router) in dynamic.into_iter().zip(&chip.routers[number]) {
             let [into, out, hops] = words(chip, number, network);
             let idle = left(2 * QUEUES, into + out);
-            part(place, &[into, out, router.moved, hops, router.granted, idle]);
+            part(
+                key,
+                &[
+                    ("write", into),
+                    ("read", out),
+                    ("route", router.moved),
+                    ("hop", hops),
+                    ("grant", router.granted),
+                    ("idle", idle),
+                ],
+            );
         }
     }
-    account.charge_part(0, &[pins(chip)]);
+    account.charge_part(ChipPart::Pins, &[("word", pins(chip))]);
     let (mut rows, mut words, mut memories) = (0, 0, 0);
     for accesses in chip.accesses() {
         rows += accesses.rows;
@@ -173,5 +208,8 @@ pub fn charge(account: &mut Account, chip: &Chip, cycles: u64) {
     let spec = chip.spec();
     let nanoseconds = super::clock(spec).edge(cycles).0 / 1000;
     let refreshes = memories * (nanoseconds / u64::from(spec.power.dram_refresh_ns));
-    account.charge_part(1, &[rows, words, refreshes]);
+    account.charge_part(
+        ChipPart::Dram,
+        &[("activate", rows), ("word", words), ("refresh", refreshes)],
+    );
 }

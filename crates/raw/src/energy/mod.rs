@@ -9,7 +9,7 @@ mod parts;
 mod spec;
 
 pub use ledger::charge;
-pub use parts::{Group, PARTS, TILE_PARTS, account, groups};
+pub use parts::{ChipPart, TilePart, account, groups};
 pub use spec::PowerSpec;
 
 use wireloom_power::Account;

@@ -1,11 +1,9 @@
 //! The parts of the energy account, with their models.
 
-use std::ops::Range;
-
 use wireloom_power::datapath::Operation;
 use wireloom_power::{
-    Account, Arbiter, Array, Bus, Crossbar, Datapath, Part, PartModel, Plan, Process, RangeError,
-    Reading, percent_of,
+    Account, Arbiter, Array, Bus, Crossbar, Datapath, PartKey, PartModel, Plan, Process,
+    RangeError, Reading, parts, percent_of,
 };
 use wireloom_sim::{Energy, SpecError, Time};
 
@@ -14,50 +12,59 @@ use crate::cache::{LINE_BYTES, WAYS};
 use crate::layout::ENDS;
 use crate::{Chip, Spec};
 
-/// The parts of a tile. `idle` counts ports and datapaths without an access in a cycle.
-pub static TILE_PARTS: [Part; 11] = [
-    Part::new("alu", &["add", "logic", "idle"]),
-    Part::new("shifter", &["shift", "idle"]),
-    Part::new("multiplier", &["multiply", "divide", "idle"]),
-    Part::new("registers", &["read", "write", "idle"]),
-    Part::new("instruction_memory", &["fetch", "idle"]),
-    Part::new("data_cache", &["read", "write", "line_word", "idle"]),
-    Part::new("switch_memory", &["fetch", "idle"]),
-    Part::new("switch_control", &["read", "write", "add", "idle"]),
-    Part::new("static_networks", &["write", "read", "route", "hop", "idle"]),
-    Part::new("general_network", &["write", "read", "route", "hop", "grant", "idle"]),
-    Part::new("memory_network", &["write", "read", "route", "hop", "grant", "idle"]),
-];
+parts! {
+    /// The parts of a tile. `idle` counts ports and datapaths without an access in a cycle.
+    pub enum TilePart {
+        Alu = "alu" [add, logic, idle],
+        Shifter = "shifter" [shift, idle],
+        Multiplier = "multiplier" [multiply, divide, idle],
+        Registers = "registers" [read, write, idle],
+        InstructionMemory = "instruction_memory" [fetch, idle],
+        DataCache = "data_cache" [read, write, line_word, idle],
+        SwitchMemory = "switch_memory" [fetch, idle],
+        SwitchControl = "switch_control" [read, write, add, idle],
+        StaticNetworks = "static_networks" [write, read, route, hop, idle],
+        GeneralNetwork = "general_network" [write, read, route, hop, grant, idle],
+        MemoryNetwork = "memory_network" [write, read, route, hop, grant, idle],
+    }
+}
 
-/// The parts around the tiles.
-pub static PARTS: [Part; 2] =
-    [Part::new("pins", &["word"]), Part::new("dram", &["activate", "word", "refresh"])];
+parts! {
+    /// The parts around the tiles.
+    pub enum ChipPart {
+        Pins = "pins" [word],
+        Dram = "dram" [activate, word, refresh],
+    }
+}
 
 /// Parts that reports sum up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
-    pub name: &'static str,
-    /// Parts of tiles, as indices into [`TILE_PARTS`].
-    tiles: Range<usize>,
-    /// Parts around the tiles, as indices into [`PARTS`].
-    rest: Range<usize>,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Group {
+    name: &'static str,
+    tile: &'static [TilePart],
+    chip: &'static [ChipPart],
 }
 
 /// All parts, each in one group.
-const GROUPS: [Group; 6] = [
-    Group { name: "tile processors", tiles: 0..6, rest: 0..0 },
-    Group { name: "switch processors", tiles: 6..8, rest: 0..0 },
-    Group { name: "static networks", tiles: 8..9, rest: 0..0 },
-    Group { name: "dynamic networks", tiles: 9..11, rest: 0..0 },
-    Group { name: "pins", tiles: 0..0, rest: 0..1 },
-    Group { name: "DRAM", tiles: 0..0, rest: 1..2 },
-];
+const GROUPS: [Group; 6] = {
+    use {ChipPart as C, TilePart as T};
+    const PROCESSOR: &[TilePart] =
+        &[T::Alu, T::Shifter, T::Multiplier, T::Registers, T::InstructionMemory, T::DataCache];
+    [
+        Group { name: "tile processors", tile: PROCESSOR, chip: &[] },
+        Group { name: "switch processors", tile: &[T::SwitchMemory, T::SwitchControl], chip: &[] },
+        Group { name: "static networks", tile: &[T::StaticNetworks], chip: &[] },
+        Group { name: "dynamic networks", tile: &[T::GeneralNetwork, T::MemoryNetwork], chip: &[] },
+        Group { name: "pins", tile: &[], chip: &[C::Pins] },
+        Group { name: "DRAM", tile: &[], chip: &[C::Dram] },
+    ]
+};
 
 /// Returns the energy of each group.
 pub fn groups(account: &Account) -> impl Iterator<Item = (&'static str, Energy)> {
     GROUPS.iter().map(|group| {
-        let tiles = group.tiles.clone().map(|place| account.unit_part(place));
-        let rest = group.rest.clone().map(|place| account.part(place));
+        let tiles = group.tile.iter().map(|part| account.unit_part(*part));
+        let rest = group.chip.iter().map(|part| account.part(*part));
         (group.name, tiles.chain(rest).sum())
     })
 }
@@ -98,7 +105,7 @@ impl Models<'_> {
     /// Models a memory that is read once a cycle.
     fn fetched(&self, words: u32, bits: u32) -> Result<PartModel, RangeError> {
         let array = Array::new(self.process, words, bits, 1, Reading::Sensed)?;
-        let energies = vec![array.read(), self.off(array.read())];
+        let energies = vec![("fetch", array.read()), ("idle", self.off(array.read()))];
         Ok(PartModel { energies, nanowatts: self.leak(array.leaking_um()) })
     }
 
@@ -114,7 +121,12 @@ impl Models<'_> {
         let of_ways = |energy: Energy| Energy(energy.0 * u128::from(ways));
         let lookup = of_ways(tags.read());
         let read = lookup + of_ways(data.read());
-        let energies = vec![read, lookup + data.write(), data.write(), self.off(read)];
+        let energies = vec![
+            ("read", read),
+            ("write", lookup + data.write()),
+            ("line_word", data.write()),
+            ("idle", self.off(read)),
+        ];
         let leaks = f64::from(ways) * (data.leaking_um() + tags.leaking_um());
         Ok(PartModel { energies, nanowatts: self.leak(leaks) })
     }
@@ -125,68 +137,97 @@ impl Models<'_> {
         let queue = Array::new(self.process, words, 32, 2, Reading::FullSwing)?;
         let crossbar = Crossbar::new(self.process, ends, ends, 32)?;
         let hop = Bus::new(self.process, self.power.tile_um.into())?.carry(32);
-        let mut energies = vec![queue.write(), queue.read(), crossbar.carry(), hop];
+        let mut energies = vec![
+            ("write", queue.write()),
+            ("read", queue.read()),
+            ("route", crossbar.carry()),
+            ("hop", hop),
+            ("idle", self.idle(queue.read())),
+        ];
         let mut leaks = queue.leaking_um() * (QUEUES * networks) as f64;
         if is_dynamic {
             // One arbiter for each output. On average half of the inputs request it (assumed).
             let arbiter = Arbiter::round_robin(self.process, ends)?;
-            energies.push(arbiter.grant(ends.div_ceil(2)));
+            energies.push(("grant", arbiter.grant(ends.div_ceil(2))));
             leaks += arbiter.leaking_um() * f64::from(ends);
         }
-        energies.push(self.idle(queue.read()));
         Ok(PartModel { energies, nanowatts: self.leak(leaks) })
     }
 
-    fn tile(&self, place: usize) -> Result<PartModel, RangeError> {
+    fn tile(&self, part: TilePart) -> Result<PartModel, RangeError> {
         let datapath = Datapath::new(self.process);
         let add = datapath.energy(Operation::Add);
-        Ok(match place {
-            0 => {
-                let energies = vec![add, datapath.energy(Operation::Logic), self.off(add)];
+        Ok(match part {
+            TilePart::Alu => {
+                let logic = datapath.energy(Operation::Logic);
+                let energies = vec![("add", add), ("logic", logic), ("idle", self.off(add))];
                 PartModel { energies, nanowatts: self.leak(datapath.alu_leaking_um()) }
             }
-            1 => {
+            TilePart::Shifter => {
                 let shift = datapath.energy(Operation::Shift);
-                let energies = vec![shift, self.off(shift)];
+                let energies = vec![("shift", shift), ("idle", self.off(shift))];
                 PartModel { energies, nanowatts: self.leak(datapath.shifter_leaking_um()) }
             }
-            2 => {
+            TilePart::Multiplier => {
                 let product = datapath.multiply();
-                let energies = vec![product, datapath.divide(), self.off(product)];
+                let energies = vec![
+                    ("multiply", product),
+                    ("divide", datapath.divide()),
+                    ("idle", self.off(product)),
+                ];
                 PartModel { energies, nanowatts: self.leak(datapath.multiplier_leaking_um()) }
             }
-            3 => {
+            TilePart::Registers => {
                 let ports = REGISTER_PORTS as u32;
                 let array = Array::new(self.process, 32, 32, ports, Reading::FullSwing)?;
-                let energies = vec![array.read(), array.write(), self.idle(array.read())];
+                let energies = vec![
+                    ("read", array.read()),
+                    ("write", array.write()),
+                    ("idle", self.idle(array.read())),
+                ];
                 PartModel { energies, nanowatts: self.leak(array.leaking_um()) }
             }
-            4 => self.fetched(self.spec.tile.instruction_words, 32)?,
-            5 => self.cache()?,
-            6 => self.fetched(self.spec.switch.instruction_words, 64)?,
-            7 => {
+            TilePart::InstructionMemory => self.fetched(self.spec.tile.instruction_words, 32)?,
+            TilePart::DataCache => self.cache()?,
+            TilePart::SwitchMemory => self.fetched(self.spec.switch.instruction_words, 64)?,
+            TilePart::SwitchControl => {
                 let array = Array::new(self.process, SWITCH_REGISTERS, 32, 2, Reading::FullSwing)?;
-                let energies = vec![array.read(), array.write(), add, self.idle(array.read())];
+                let energies = vec![
+                    ("read", array.read()),
+                    ("write", array.write()),
+                    ("add", add),
+                    ("idle", self.idle(array.read())),
+                ];
                 PartModel { energies, nanowatts: self.leak(array.leaking_um()) }
             }
-            8 => self.network(STATIC_ENDS, STATIC, false)?,
-            _ => self.network(ENDS as u32, 1, true)?,
+            TilePart::StaticNetworks => self.network(STATIC_ENDS, STATIC, false)?,
+            TilePart::GeneralNetwork | TilePart::MemoryNetwork => {
+                self.network(ENDS as u32, 1, true)?
+            }
         })
     }
 
     /// Models the pins of the chip, and the chips of all memories.
-    fn rest(&self, memories: u64) -> Vec<PartModel> {
+    fn chip(&self, part: ChipPart, memories: u64) -> PartModel {
         let power = self.power;
-        let word = power.technology.board_word(power.pin_pf);
-        let chips = &power.dram;
-        let burst = chips.burst(f64::from(power.dram_word_ps) / 1e3);
-        vec![
-            PartModel { energies: vec![word], nanowatts: 0 },
-            PartModel {
-                energies: vec![chips.activate(), burst, chips.refresh()],
-                nanowatts: chips.open_nanowatts() * memories,
-            },
-        ]
+        match part {
+            ChipPart::Pins => {
+                let word = power.technology.board_word(power.pin_pf);
+                PartModel { energies: vec![("word", word)], nanowatts: 0 }
+            }
+            ChipPart::Dram => {
+                let chips = &power.dram;
+                let burst = chips.burst(f64::from(power.dram_word_ps) / 1e3);
+                PartModel {
+                    energies: vec![
+                        ("activate", chips.activate()),
+                        ("word", burst),
+                        ("refresh", chips.refresh()),
+                    ],
+                    nanowatts: chips.open_nanowatts() * memories,
+                }
+            }
+        }
     }
 }
 
@@ -201,14 +242,17 @@ pub fn account(chip: &Chip, interval: Option<Time>) -> Result<Account, SpecError
     let wrong = |error: RangeError| error.in_table("power");
     let models = Models { spec, power, process: power.technology.process().map_err(wrong)? };
     let mut unit_parts = Vec::new();
-    for (place, part) in TILE_PARTS.iter().cloned().enumerate() {
-        unit_parts.push((part, models.tile(place).map_err(wrong)?));
+    for part in TilePart::ALL {
+        unit_parts.push((part.part().clone(), models.tile(*part).map_err(wrong)?));
     }
+    let memories = chip.accesses().count() as u64;
+    let parts =
+        ChipPart::ALL.iter().map(|part| (part.part().clone(), models.chip(*part, memories)));
     let tiles = (0..spec.rows).flat_map(|y| (0..spec.columns).map(move |x| (x, y)));
     let plan = Plan {
         units: tiles.map(|(x, y)| format!("tile_{x}_{y}")).collect(),
         unit_parts,
-        parts: PARTS.iter().cloned().zip(models.rest(chip.accesses().count() as u64)).collect(),
+        parts: parts.collect(),
         millivolts: power.technology.voltage_mv,
     };
     Account::new(plan, interval)
@@ -220,11 +264,10 @@ mod tests {
 
     #[test]
     fn every_part_is_in_one_group() {
-        let all = |places: fn(&Group) -> Range<usize>| -> Vec<usize> {
-            GROUPS.iter().flat_map(places).collect()
-        };
-        assert!(all(|group| group.tiles.clone()).into_iter().eq(0..TILE_PARTS.len()));
-        assert!(all(|group| group.rest.clone()).into_iter().eq(0..PARTS.len()));
+        let tile = GROUPS.iter().flat_map(|group| group.tile);
+        assert!(tile.eq(TilePart::ALL));
+        let chip = GROUPS.iter().flat_map(|group| group.chip);
+        assert!(chip.eq(ChipPart::ALL));
     }
 
     #[test]
@@ -234,12 +277,14 @@ mod tests {
             change(&mut spec);
             let process = spec.power.technology.process().expect("a process");
             let models = Models { spec: &spec, power: &spec.power, process };
-            let parts: Vec<PartModel> =
-                (0..TILE_PARTS.len()).map(|place| models.tile(place).expect("a model")).collect();
-            for (part, model) in TILE_PARTS.iter().zip(&parts) {
-                assert_eq!(part.classes.len(), model.energies.len(), "{}", part.name);
+            let models: Vec<(TilePart, PartModel)> = TilePart::ALL
+                .iter()
+                .map(|part| (*part, models.tile(*part).expect("a model")))
+                .collect();
+            for (part, model) in &models {
+                assert_eq!(part.part().in_order(&model.energies).len(), model.energies.len());
             }
-            parts
+            move |part| models.iter().find(|(other, _)| *other == part).expect("a model").1.clone()
         };
         let own = cost(|_| {});
         let large = cost(|spec| {
@@ -247,12 +292,20 @@ mod tests {
             spec.tile.instruction_words = 32_768;
             spec.queue_words = 16;
         });
-        for place in [4, 5, 8, 9, 10] {
-            assert!(large[place].energies[0] > own[place].energies[0], "{place}");
-            assert!(large[place].nanowatts > own[place].nanowatts, "{place}");
+        let changed = [
+            (TilePart::InstructionMemory, "fetch"),
+            (TilePart::DataCache, "read"),
+            (TilePart::StaticNetworks, "write"),
+            (TilePart::GeneralNetwork, "write"),
+            (TilePart::MemoryNetwork, "write"),
+        ];
+        for (part, class) in changed {
+            assert!(large(part).energy(class) > own(part).energy(class), "{part:?}");
+            assert!(large(part).nanowatts > own(part).nanowatts, "{part:?}");
         }
         // A read reads both ways with their tags, a write changes one.
-        assert!(own[5].energies[0] > own[5].energies[2]);
-        assert!(own[5].energies[1] > own[5].energies[2]);
+        let cache = own(TilePart::DataCache);
+        assert!(cache.energy("read") > cache.energy("line_word"));
+        assert!(cache.energy("write") > cache.energy("line_word"));
     }
 }

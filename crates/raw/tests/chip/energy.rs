@@ -3,7 +3,7 @@
 use wireloom_isa::raw::Network;
 use wireloom_power::Account;
 use wireloom_raw::device::{Memory, MemorySpec, Sink, Source};
-use wireloom_raw::energy::{PARTS, TILE_PARTS, groups, spent};
+use wireloom_raw::energy::{groups, spent};
 use wireloom_raw::{Chip, Header, Side};
 use wireloom_sim::Energy;
 
@@ -11,15 +11,11 @@ use super::chip;
 
 /// Returns the events of a class of a part of a tile.
 fn events(account: &Account, tile: usize, part: &str, class: &str) -> u64 {
-    let place = TILE_PARTS.iter().position(|other| other.name == part).expect(part);
-    let number = TILE_PARTS[place].classes.iter().position(|other| *other == class);
-    account.unit_events(tile, place, number.expect(class)).0
+    account.unit_events(tile, part, class).0
 }
 
 fn around(account: &Account, part: &str, class: &str) -> u64 {
-    let place = PARTS.iter().position(|other| other.name == part).expect(part);
-    let number = PARTS[place].classes.iter().position(|other| *other == class);
-    account.part_events(place, number.expect(class)).0
+    account.part_events(part, class).0
 }
 
 fn spent_by(chip: &Chip) -> Account {
