@@ -218,3 +218,82 @@ fn number(layer: Option<&Layer>) -> u8 {
         Some(_) => 253,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::checksum_by_division;
+    use super::*;
+
+    impl Frame {
+        /// Adds all layers of another frame.
+        fn layers(mut self, other: Self) -> Self {
+            self.layers.extend(other.layers);
+            self
+        }
+    }
+
+    #[test]
+    fn each_layer_announces_the_next() {
+        let ethertype = |frame: Frame| {
+            let bytes = Frame::new().ethernet(Ethernet::default()).layers(frame).bytes();
+            u16::from_be_bytes([bytes[12], bytes[13]])
+        };
+        assert_eq!(ethertype(Frame::new().ipv4(Ipv4::default())), 0x0800);
+        assert_eq!(ethertype(Frame::new().ipv6(Ipv6::default())), 0x86dd);
+        assert_eq!(ethertype(Frame::new().mpls(Mpls::default())), 0x8847);
+        assert_eq!(ethertype(Frame::new().vlan(Vlan::default())), 0x8100);
+        assert_eq!(ethertype(Frame::new().payload(&[1])), 0xffff);
+        let protocol = |frame: Frame| Frame::new().ipv4(Ipv4::default()).layers(frame).bytes()[9];
+        assert_eq!(protocol(Frame::new()), 59);
+        assert_eq!(protocol(Frame::new().payload(&[1])), 253);
+        assert_eq!(protocol(Frame::new().tcp(Tcp::default())), 6);
+        assert_eq!(protocol(Frame::new().udp(Udp::default())), 17);
+        assert_eq!(protocol(Frame::new().icmp(Icmp::default())), 1);
+        assert_eq!(protocol(Frame::new().icmpv6(Icmp::default())), 58);
+        assert_eq!(protocol(Frame::new().ipv4(Ipv4::default())), 4);
+        assert_eq!(protocol(Frame::new().ipv6(Ipv6::default())), 41);
+        assert_eq!(protocol(Frame::new().fragment(Fragment::default())), 44);
+        let kind = protocol::ROUTING;
+        let extension = Extension { kind, next_header: None, data: Vec::new() };
+        assert_eq!(protocol(Frame::new().extension(extension)), 43);
+    }
+
+    #[test]
+    fn lengths_count_all_inner_layers() {
+        let frame = Frame::new()
+            .ipv6(Ipv6::default())
+            .ipv4(Ipv4 { options: vec![1], ..Ipv4::default() })
+            .udp(Udp::default())
+            .payload(&[0; 5])
+            .bytes();
+        assert_eq!(frame.len(), 40 + 24 + 8 + 5);
+        assert_eq!((frame[5], frame[40 + 3], frame[64 + 5]), (24 + 8 + 5, 24 + 8 + 5, 8 + 5));
+    }
+
+    #[test]
+    fn an_outer_checksum_covers_the_inner_one() {
+        let inner = Frame::new().ipv4(Ipv4::default()).udp(Udp::default()).payload(&[1, 2, 3]);
+        let outer = Frame::new().ipv4(Ipv4::default()).icmp(Icmp::default());
+        let bytes = outer.layers(inner.clone()).bytes();
+        assert_eq!(bytes[28..], inner.bytes());
+        let mut covered = bytes[20..].to_vec();
+        let stated = u16::from_be_bytes([covered[2], covered[3]]);
+        covered[2..4].fill(0);
+        assert_eq!(stated, checksum_by_division(&covered));
+    }
+
+    #[test]
+    fn checksums_take_the_nearest_addresses() {
+        let segment = |outer: Frame| {
+            let frame = outer.ipv4(Ipv4::default()).udp(Udp::default()).payload(&[1]).bytes();
+            frame[frame.len() - 9..].to_vec()
+        };
+        let other = Ipv4 { src: [10, 0, 0, 1].into(), ..Ipv4::default() };
+        assert_eq!(segment(Frame::new()), segment(Frame::new().ipv4(other)));
+        // Without an IP header the checksum covers the segment alone.
+        let mut alone = Frame::new().udp(Udp::default()).payload(&[1]).bytes();
+        let stated = u16::from_be_bytes([alone[6], alone[7]]);
+        alone[6..8].fill(0);
+        assert_eq!(stated, checksum_by_division(&alone));
+    }
+}

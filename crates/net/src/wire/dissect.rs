@@ -393,3 +393,78 @@ pub fn diff(expected: &[u8], got: &[u8]) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::build::Frame;
+    use super::super::ethernet::Ethernet;
+    use super::super::ipv4::Ipv4;
+    use super::super::testing::assert_any_bytes_are_shown;
+    use super::super::udp::Udp;
+    use super::*;
+
+    fn nested(depth: usize) -> Vec<u8> {
+        let frame = Frame::new().ethernet(Ethernet::default());
+        (0..depth).fold(frame, |frame, _| frame.ipv4(Ipv4::default())).payload(&[1]).bytes()
+    }
+
+    #[test]
+    fn packets_in_packets_are_dissected_up_to_a_depth() {
+        for depth in 1..8 {
+            let layers = dissect(&nested(depth));
+            let layers = layers.iter().filter(|field| field.name.ends_with(".ttl")).count();
+            assert_eq!(layers, depth.min(MAX_NESTING + 1));
+        }
+    }
+
+    #[test]
+    fn rows_of_bytes_have_their_offset() {
+        let frame = [0x11; 14 + ROW + 3];
+        let fields = dissect(&frame);
+        let rows: Vec<_> = fields.iter().skip(3).map(|f| (&*f.name, f.offset, f.bits)).collect();
+        assert_eq!(rows, [("payload[0]", 14, 8 * ROW), ("payload[16]", 14 + ROW, 24)]);
+    }
+
+    #[test]
+    fn layers_of_one_kind_are_numbered() {
+        let names: Vec<String> = dissect(&nested(3)).into_iter().map(|field| field.name).collect();
+        let versions: Vec<_> = names.iter().filter(|name| name.ends_with(".version")).collect();
+        assert_eq!(versions, ["ipv4.version", "ipv4[1].version", "ipv4[2].version"]);
+    }
+
+    #[test]
+    fn fields_of_one_frame_alone_are_compared_with_nothing() {
+        let without = Frame::new().ethernet(Ethernet::default()).ipv4(Ipv4::default());
+        let with = without.clone().udp(Udp::default());
+        let rows = compare(&without.bytes(), &with.bytes());
+        let port = rows.iter().find(|row| row.name == "udp.dst_port").expect("a port");
+        assert_eq!((&port.expected, port.got.as_deref()), (&None, Some("53")));
+        assert!(!port.same());
+        let back = compare(&with.bytes(), &without.bytes());
+        let port = back.iter().find(|row| row.name == "udp.dst_port").expect("a port");
+        assert_eq!((port.expected.as_deref(), &port.got), (Some("53"), &None));
+        let names =
+            |rows: &[Comparison]| rows.iter().map(|row| row.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&rows), names(&back));
+    }
+
+    #[test]
+    fn a_table_marks_differences_and_omits_equal_payload() {
+        let frame = |ttl, byte| {
+            let header = Ipv4 { ttl, ..Ipv4::default() };
+            let frame = Frame::new().ethernet(Ethernet::default()).ipv4(header);
+            frame.payload(&[[7; ROW], [byte; ROW]].concat()).bytes()
+        };
+        let table = diff(&frame(9, 1), &frame(8, 2));
+        let line = |name: &str| table.lines().find(|line| line[2..].starts_with(name));
+        assert!(line("ipv4.ttl").expect("a line").starts_with('!'));
+        assert!(line("ipv4.src").expect("a line").starts_with(' '));
+        assert!(line("payload[16]").expect("a line").starts_with('!'));
+        assert_eq!(line("payload[0]"), None);
+    }
+
+    #[test]
+    fn any_bytes_are_shown() {
+        assert_any_bytes_are_shown(&nested(1)[..12]);
+    }
+}

@@ -71,3 +71,55 @@ impl Ethernet {
         out.extend_from_slice(&self.ethertype.unwrap_or(next).to_be_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeSet, HashMap};
+
+    use super::super::testing::{
+        assert_any_bytes_are_shown, assert_cover, assert_shortest, shown, values,
+    };
+    use super::*;
+
+    #[test]
+    fn fields_are_at_their_places() {
+        assert_cover(FIELDS, LEN);
+        let mut bytes = Vec::new();
+        let header =
+            Ethernet { dst: [1, 2, 3, 4, 5, 6], src: [7, 8, 9, 10, 11, 12], ethertype: None };
+        header.write(ARP, &mut bytes);
+        assert_eq!(bytes, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 8, 6]);
+        let found = values(FIELDS, &bytes);
+        let wanted = [("dst", 0x0102_0304_0506), ("src", 0x0708_090a_0b0c), ("type", 0x0806)];
+        assert_eq!(found, HashMap::from(wanted));
+    }
+
+    #[test]
+    fn a_given_type_stays() {
+        let mut bytes = vec![0xee];
+        Ethernet { ethertype: Some(0x1234), ..Ethernet::default() }.write(IPV4, &mut bytes);
+        assert_eq!((bytes.len(), bytes[0], &bytes[13..]), (1 + LEN, 0xee, &[0x12, 0x34][..]));
+    }
+
+    #[test]
+    fn a_header_needs_all_its_bytes() {
+        let frame = [0x11; 20];
+        assert_shortest(&frame, "ethernet", LEN);
+        assert_eq!(shown(&frame)["payload"], "11 11 11 11 11 11");
+        assert!(shown(&[]).is_empty());
+    }
+
+    #[test]
+    fn types_have_one_name() {
+        let numbers: BTreeSet<u64> = ETHERTYPES.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers.len(), ETHERTYPES.len());
+        for (number, name) in [(0x0800, "IPv4"), (0x86dd, "IPv6"), (0x88cc, "LLDP")] {
+            assert!(ETHERTYPES.contains(&(number, name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_shown() {
+        assert_any_bytes_are_shown(&[]);
+    }
+}

@@ -63,3 +63,78 @@ impl Icmp {
         out.extend_from_slice(&self.rest.to_be_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::super::build::Frame;
+    use super::super::ethernet::{self, Ethernet};
+    use super::super::ipv4::{self, Ipv4};
+    use super::super::testing::{
+        assert_any_bytes_are_shown, assert_cover, assert_shortest, checksum_by_division, shown,
+        values,
+    };
+    use super::*;
+
+    fn ipv4() -> Frame {
+        Frame::new().ethernet(Ethernet::default()).ipv4(Ipv4::default())
+    }
+
+    const START: usize = ethernet::LEN + ipv4::LEN;
+
+    #[test]
+    fn fields_are_at_their_places() {
+        assert_cover(FIELDS, LEN);
+        let mut bytes = Vec::new();
+        let header = Icmp { kind: 1, code: 2, checksum: Some(0x0304), rest: 0x0506_0708 };
+        header.write(&mut bytes);
+        assert_eq!(bytes, [1, 2, 3, 4, 5, 6, 7, 8]);
+        let wanted = [("type", 1), ("code", 2), ("checksum", 0x0304), ("rest", 0x0506_0708)];
+        assert_eq!(values(FIELDS, &bytes), HashMap::from(wanted));
+        assert_eq!(bytes[CHECKSUM], 3);
+    }
+
+    #[test]
+    fn checksums_cover_header_and_payload_but_no_addresses() {
+        for length in 0..50_u8 {
+            let echo = Icmp { kind: ECHO, rest: 0x0001_0002, ..Icmp::default() };
+            let frame = ipv4().icmp(echo).payload(&(1..=length).collect::<Vec<_>>()).bytes();
+            let mut covered = frame[START..].to_vec();
+            let stated = u16::from_be_bytes([covered[CHECKSUM], covered[CHECKSUM + 1]]);
+            covered[CHECKSUM..CHECKSUM + 2].fill(0);
+            assert_eq!(stated, checksum_by_division(&covered), "{length} bytes");
+            let shown = shown(&frame);
+            assert!(shown["icmp.checksum"].ends_with("(correct)"));
+            assert_eq!(shown["icmp.type"], "8 (echo request)");
+        }
+    }
+
+    #[test]
+    fn only_errors_contain_a_packet() {
+        let errors: Vec<u8> = (0..=255).filter(|kind| is_error(*kind)).collect();
+        assert_eq!(errors, [3, 4, 5, 11, 12]);
+        for kind in [UNREACHABLE, ECHO_REPLY] {
+            let about = Ipv4 { ttl: 99, ..Ipv4::default() };
+            let header = Icmp { kind, ..Icmp::default() };
+            let shown = shown(&ipv4().icmp(header).ipv4(about).payload(&[1; 8]).bytes());
+            let inner = shown.get("ipv4[1].ttl").map(String::as_str);
+            assert_eq!(inner, is_error(kind).then_some("99"));
+        }
+    }
+
+    #[test]
+    fn a_header_needs_all_its_bytes() {
+        let frame = ipv4().icmp(Icmp { kind: ECHO, ..Icmp::default() }).payload(&[1]).bytes();
+        assert_shortest(&frame, "icmp", START + LEN);
+    }
+
+    #[test]
+    fn any_bytes_are_shown() {
+        let header = Ipv4 { protocol: Some(1), total_length: Some(80), ..Ipv4::default() };
+        let mut begin = Frame::new().ethernet(Ethernet::default()).ipv4(header).bytes();
+        assert_any_bytes_are_shown(&begin);
+        begin.push(TIME_EXCEEDED);
+        assert_any_bytes_are_shown(&begin);
+    }
+}

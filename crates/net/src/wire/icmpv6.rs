@@ -44,3 +44,79 @@ pub const FIELDS: &[FieldSpec] = &[
 pub fn is_error(kind: u8) -> bool {
     matches!(kind, UNREACHABLE..=PARAMETER_PROBLEM)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::super::build::Frame;
+    use super::super::ethernet::{self, Ethernet};
+    use super::super::icmp::Icmp;
+    use super::super::ipv6::{self, Ipv6};
+    use super::super::testing::{
+        assert_any_bytes_are_shown, assert_cover, assert_shortest, checksum_by_division, shown,
+        values,
+    };
+    use super::*;
+
+    fn ipv6() -> Frame {
+        Frame::new().ethernet(Ethernet::default()).ipv6(Ipv6::default())
+    }
+
+    const START: usize = ethernet::LEN + ipv6::LEN;
+
+    #[test]
+    fn fields_are_at_their_places() {
+        assert_cover(FIELDS, LEN);
+        let mut bytes = Vec::new();
+        Icmp { kind: ECHO, code: 2, checksum: Some(0x0304), rest: 0x0506_0708 }.write(&mut bytes);
+        let wanted = [("type", 128), ("code", 2), ("checksum", 0x0304), ("rest", 0x0506_0708)];
+        assert_eq!(values(FIELDS, &bytes), HashMap::from(wanted));
+    }
+
+    #[test]
+    fn checksums_cover_the_pseudo_header() {
+        for length in 0..50_u8 {
+            let echo = Icmp { kind: ECHO_REPLY, ..Icmp::default() };
+            let frame = ipv6().icmpv6(echo).payload(&(1..=length).collect::<Vec<_>>()).bytes();
+            let segment = &frame[START..];
+            let mut covered = frame[ethernet::LEN + ipv6::SRC..START].to_vec();
+            covered.extend([0, 0, 0, segment.len() as u8, 0, 0, 0, 58]);
+            covered.extend(segment);
+            covered[40 + CHECKSUM..40 + CHECKSUM + 2].fill(0);
+            let stated = u16::from_be_bytes([segment[CHECKSUM], segment[CHECKSUM + 1]]);
+            assert_eq!(stated, checksum_by_division(&covered), "{length} bytes");
+            let shown = shown(&frame);
+            assert!(shown["icmpv6.checksum"].ends_with("(correct)"));
+            assert_eq!(shown["icmpv6.type"], "129 (echo reply)");
+        }
+    }
+
+    #[test]
+    fn only_errors_contain_a_packet() {
+        let errors: Vec<u8> = (0..=255).filter(|kind| is_error(*kind)).collect();
+        assert_eq!(errors, [1, 2, 3, 4]);
+        for kind in [TOO_BIG, ECHO] {
+            let about = Ipv6 { hop_limit: 99, ..Ipv6::default() };
+            let header = Icmp { kind, ..Icmp::default() };
+            let shown = shown(&ipv6().icmpv6(header).ipv6(about).payload(&[1; 8]).bytes());
+            let inner = shown.get("ipv6[1].hop_limit").map(String::as_str);
+            assert_eq!(inner, is_error(kind).then_some("99"));
+        }
+    }
+
+    #[test]
+    fn a_header_needs_all_its_bytes() {
+        let frame = ipv6().icmpv6(Icmp { kind: ECHO, ..Icmp::default() }).payload(&[1]).bytes();
+        assert_shortest(&frame, "icmpv6", START + LEN);
+    }
+
+    #[test]
+    fn any_bytes_are_shown() {
+        let header = Ipv6 { next_header: Some(58), payload_length: Some(90), ..Ipv6::default() };
+        let mut begin = Frame::new().ethernet(Ethernet::default()).ipv6(header).bytes();
+        assert_any_bytes_are_shown(&begin);
+        begin.push(PARAMETER_PROBLEM);
+        assert_any_bytes_are_shown(&begin);
+    }
+}

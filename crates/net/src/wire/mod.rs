@@ -18,5 +18,7 @@ pub mod layout;
 pub mod mpls;
 pub mod protocol;
 pub mod tcp;
+#[cfg(test)]
+mod testing;
 pub mod udp;
 pub mod vlan;

@@ -56,3 +56,63 @@ impl Mpls {
         out.extend_from_slice(&entry.to_be_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::super::build::Frame;
+    use super::super::ethernet::{self, Ethernet};
+    use super::super::testing::{
+        assert_any_bytes_are_shown, assert_cover, assert_shortest, shown, values,
+    };
+    use super::*;
+
+    fn stack(entries: &[Mpls]) -> Vec<u8> {
+        let frame = Frame::new().ethernet(Ethernet::default());
+        entries.iter().fold(frame, |frame, entry| frame.mpls(*entry)).payload(&[0xff]).bytes()
+    }
+
+    #[test]
+    fn fields_are_at_their_places() {
+        assert_cover(FIELDS, LEN);
+        let mut bytes = Vec::new();
+        let entry = Mpls { label: 0xabcde, traffic_class: 5, bottom: Some(true), ttl: 0x42 };
+        entry.write(false, &mut bytes);
+        assert_eq!(bytes, [0xab, 0xcd, 0xeb, 0x42]);
+        let wanted = [("label", 0xabcde), ("traffic_class", 5), ("bottom", 1), ("ttl", 0x42)];
+        assert_eq!(values(FIELDS, &bytes), HashMap::from(wanted));
+    }
+
+    #[test]
+    fn numbers_that_are_too_large_lose_their_upper_bits() {
+        let mut bytes = Vec::new();
+        let entry = Mpls { label: MAX_LABEL + 1, traffic_class: 8, ..Mpls::default() };
+        entry.write(false, &mut bytes);
+        assert_eq!(bytes, [0, 0, 0, 64]);
+    }
+
+    #[test]
+    fn the_last_entry_is_the_bottom() {
+        let frame = stack(&[Mpls { label: 1, ..Mpls::default() }, Mpls::default()]);
+        let fields = shown(&frame);
+        assert_eq!(fields["mpls.label"], "1 (router alert)");
+        assert_eq!((&*fields["mpls.bottom"], &*fields["mpls[1].bottom"]), ("0", "1"));
+        assert_eq!(fields["payload"], "ff");
+        // Without a bottom, the next word is an entry as well.
+        let open = stack(&[Mpls { bottom: Some(false), ..Mpls::default() }]);
+        assert_eq!(shown(&open)["mpls[1].truncated"], "ff");
+    }
+
+    #[test]
+    fn an_entry_needs_all_its_bytes() {
+        let frame = stack(&[Mpls::default(); 2]);
+        assert_shortest(&frame, "mpls", ethernet::LEN + LEN);
+        assert_shortest(&frame, "mpls[1]", ethernet::LEN + 2 * LEN);
+    }
+
+    #[test]
+    fn any_bytes_are_shown() {
+        assert_any_bytes_are_shown(&stack(&[Mpls::default()])[..ethernet::LEN]);
+    }
+}

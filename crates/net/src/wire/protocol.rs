@@ -41,3 +41,37 @@ pub const NAMES: &[(u64, &str)] = &[
     (89, "OSPF"),
     (132, "SCTP"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_ascend_and_have_one_name() {
+        assert!(NAMES.is_sorted_by(|(a, first), (b, second)| a < b && first != second));
+    }
+
+    #[test]
+    fn another_list_has_the_same_numbers() {
+        let numbers = [
+            (ICMP, "ICMP"),
+            (TCP, "TCP"),
+            (UDP, "UDP"),
+            (ROUTING, "IPv6-Route"),
+            (FRAGMENT, "IPv6-Frag"),
+            (AUTHENTICATION, "AH"),
+            (ICMPV6, "IPv6-ICMP"),
+            (NO_NEXT, "IPv6-NoNxt"),
+            (DESTINATION_OPTIONS, "IPv6-Opts"),
+            (HOP_BY_HOP, "HOPOPT"),
+            (2, "IGMP"),
+            (47, "GRE"),
+            (50, "ESP"),
+            (132, "SCTP"),
+        ];
+        for (number, keyword) in numbers {
+            assert_eq!(etherparse::IpNumber(number).keyword_str(), Some(keyword));
+            assert!(NAMES.iter().any(|(other, _)| *other == u64::from(number)), "{keyword}");
+        }
+    }
+}

@@ -44,3 +44,59 @@ impl Vlan {
         out.extend_from_slice(&self.ethertype.unwrap_or(next).to_be_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::super::build::Frame;
+    use super::super::ethernet::Ethernet;
+    use super::super::testing::{
+        assert_any_bytes_are_shown, assert_cover, assert_shortest, shown, values,
+    };
+    use super::*;
+
+    fn tagged(tag: Vlan) -> Vec<u8> {
+        Frame::new().ethernet(Ethernet::default()).vlan(tag).payload(&[1, 2]).bytes()
+    }
+
+    #[test]
+    fn fields_are_at_their_places() {
+        assert_cover(FIELDS, LEN);
+        let mut bytes = Vec::new();
+        let tag = Vlan { priority: 5, drop_eligible: true, id: 0xabc, ..Vlan::default() };
+        tag.write(ethernet::IPV6, &mut bytes);
+        assert_eq!(bytes, [0b1011_1010, 0xbc, 0x86, 0xdd]);
+        let wanted = [("priority", 5), ("drop_eligible", 1), ("id", 0xabc), ("type", 0x86dd)];
+        assert_eq!(values(FIELDS, &bytes), HashMap::from(wanted));
+    }
+
+    #[test]
+    fn numbers_that_are_too_large_lose_their_upper_bits() {
+        let mut bytes = Vec::new();
+        let tag = Vlan { priority: 0xf8, id: 0xf001, ethertype: Some(7), ..Vlan::default() };
+        tag.write(ethernet::IPV4, &mut bytes);
+        assert_eq!(bytes, [0, 1, 0, 7]);
+    }
+
+    #[test]
+    fn a_tag_needs_all_its_bytes() {
+        let frame = tagged(Vlan::default());
+        assert_eq!(frame.len(), ethernet::LEN + LEN + 2);
+        assert_shortest(&frame, "vlan", ethernet::LEN + LEN);
+    }
+
+    #[test]
+    fn the_tag_type_is_the_type_of_the_layer_before() {
+        for tag_type in [ethernet::VLAN, ethernet::SERVICE_VLAN] {
+            let frame = tagged(Vlan { id: 77, tag_type, ..Vlan::default() });
+            assert_eq!(frame[12..14], tag_type.to_be_bytes());
+            assert_eq!(shown(&frame)["vlan.id"], "77");
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_shown() {
+        assert_any_bytes_are_shown(&tagged(Vlan::default())[..ethernet::LEN]);
+    }
+}
