@@ -69,13 +69,13 @@ soak: tools data ## live forwarding of PACKETS=1000000000 packets in flat memory
 	  --seed $$(( $$(date +%s) * 1000000 )) --keep crates/fuzz/tests/regressions
 
 formal: tools-hardware ## every proof of the hardware templates, and that each fails when its module is broken
-	cargo test --locked --package wireloom-np --test formal -- --include-ignored
+	cargo test --locked --package wireloom-np --test suite formal:: -- --include-ignored
 
 pages: ## write the pages that are made from sources: hardware templates, instructions of microengines and tiles, what each machine executes
-	WIRELOOM_WRITE_PAGES=1 cargo test --locked --package wireloom-np --test pages
-	WIRELOOM_WRITE_PAGES=1 cargo test --locked --package wireloom-isa --test microengine
-	WIRELOOM_WRITE_PAGES=1 cargo test --locked --package wireloom-isa --test raw page
-	WIRELOOM_WRITE_PAGES=1 cargo test --locked --package wireloom-machines --test conformance page_of_features
+	WIRELOOM_WRITE_PAGES=1 cargo test --locked --package wireloom-np --test suite pages::
+	WIRELOOM_WRITE_PAGES=1 cargo test --locked --package wireloom-isa --test suite microengine::
+	WIRELOOM_WRITE_PAGES=1 cargo test --locked --package wireloom-isa --test suite raw::page
+	WIRELOOM_WRITE_PAGES=1 cargo test --locked --package wireloom-machines --test suite page_of_features
 
 fmt: ## format all source
 	cargo fmt --all

@@ -1,4 +1,4 @@
-// Test bench of a generated lookup service with QDR memories (crates/np/tests/lookup.rs writes what it reads).
+// Test bench of a generated lookup service with QDR memories (crates/np/tests/suite/lookup.rs writes what it reads).
 //
 // First `Keys` lookups without a pause: one reply a cycle, each `Latency` cycles after its request, each with the expected value. Then
 // the control plane's updates: while the writes of one go on, lookups of keys around it flow, with pauses and without; each answers the

@@ -1,4 +1,4 @@
-//! Tests with files built here byte by byte. tests/compiled.rs has compiled programs.
+//! Tests with files built here byte by byte. tests/suite/compiled.rs has compiled programs.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -1,5 +1,5 @@
 // Numbers that the processor's sources and the compiler set: of the model's ports, and of packets.
-// A test compares them (crates/np/tests/templates.rs).
+// A test compares them (crates/np/tests/suite/templates.rs).
 
 constexpr unsigned LANE_BYTES = 64;          // of a beat on a wide lane
 

@@ -1,4 +1,4 @@
-// A server of Lookup, as tests/wrappers.rs has one in Rust, and a run-time that calls it.
+// A server of Lookup, as tests/suite/wrappers.rs has one in Rust, and a run-time that calls it.
 
 #include "lookup.h"
 

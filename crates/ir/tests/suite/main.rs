@@ -1,0 +1,4 @@
+//! The integration tests of this crate, in one program, since each program takes long to link.
+
+mod support;
+mod text;

@@ -1,0 +1,29 @@
+//! The integration tests of this crate, in one program, since each program takes long to link.
+
+mod agreed;
+mod assembled;
+mod assertions;
+mod benchmarks;
+mod closed_forms;
+mod compiled;
+mod contexts;
+mod degenerate;
+mod engine;
+mod frames;
+mod governors;
+mod hostile;
+mod interleavings;
+mod ipv4;
+mod kind;
+mod microcode;
+mod networks;
+mod order;
+mod packets;
+mod parts;
+mod places;
+mod power;
+mod statistics;
+mod support;
+mod updates;
+mod windows;
+mod written;

@@ -1,0 +1,6 @@
+//! The integration tests of this crate, in one program, since each program takes long to link.
+
+mod diagnostics;
+mod figure2;
+mod fuzz;
+mod language;

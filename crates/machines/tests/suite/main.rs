@@ -1,0 +1,7 @@
+//! The integration tests of this crate, in one program, since each program takes long to link.
+
+mod conformance;
+mod nat_model;
+mod packets;
+mod statistics;
+mod tables;

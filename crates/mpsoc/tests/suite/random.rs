@@ -1,0 +1,80 @@
+//! Random programs of the fuzzer: they behave on the processors as on golden.
+
+use std::ops::Range;
+
+use crate::support::agree;
+use crate::support::engine::{agree_on_both_kernels, own_spec};
+use wireloom_fuzz::campaign::case;
+use wireloom_ir::Program;
+use wireloom_isa::program::Machine;
+use wireloom_mpsoc::for_threads;
+use wireloom_mpsoc::program::{Elements, PARTS, Partition};
+use wireloom_mpsoc::spec::Set;
+use wireloom_offloads::Store;
+
+/// The seeds. `WIRELOOM_MPSOC_RANDOM=FIRST..END` replaces the seeds of every run.
+fn seeds() -> Range<u64> {
+    let range = std::env::var("WIRELOOM_MPSOC_RANDOM").unwrap_or_else(|_| "0..24".into());
+    let (first, end) = range.split_once("..").expect("FIRST..END");
+    first.parse().expect("a number")..end.parse().expect("a number")
+}
+
+#[test]
+fn random_programs_agree() {
+    let (mut agreed, mut refused) = (0, Vec::new());
+    for seed in seeds() {
+        let (case, compiled) = case(seed);
+        let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
+        let machine = if seed % 2 == 0 { Machine::Arm } else { Machine::Riscv };
+        let program = &for_threads(compiled.plain);
+        for partition in [Partition::whole(), cut(program, seed)] {
+            match agree(
+                program,
+                &partition,
+                &Elements::none(),
+                &case.input.packets,
+                machine,
+                &|store| case.input.load(store),
+            ) {
+                Ok(()) => agreed += 1,
+                Err(why) => refused.push(format!("{seed}: {why}")),
+            }
+        }
+    }
+    // The other programs need more room for arguments or replies than a thread has.
+    assert!(agreed > 9 * refused.len(), "{agreed} agreed, refused were\n{}", refused.join("\n"));
+}
+
+/// Tests whole and cut programs on chips of several processors, where threads take packets in any
+/// order, each with both kernels.
+#[test]
+fn random_programs_agree_in_time_and_in_order() {
+    let (mut agreed, mut refused) = (0, Vec::new());
+    for seed in seeds() {
+        let (case, compiled) = case(seed);
+        let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
+        let program = &for_threads(compiled.plain);
+        let cuts = cut(program, seed).names(program);
+        let cut = format!("[partition]\nkind = \"within-packet\"\ncuts = {:?}", &cuts[1..]);
+        let set = if seed % 2 == 0 { Set::Armv4 } else { Set::Rv32im };
+        for keys in ["", &cut][..cuts.len().min(2)].iter() {
+            let load = |store: &mut Store| case.input.load(store);
+            match agree_on_both_kernels(&own_spec(set, keys), program, &case.input.packets, &load) {
+                Ok(()) => agreed += 1,
+                Err(why) => refused.push(format!("{seed}: {why}")),
+            }
+        }
+    }
+    assert!(agreed > 4 * refused.len(), "{agreed} agreed, refused were\n{}", refused.join("\n"));
+}
+
+/// A partition that cuts before about half of the steps, chosen by a hash of their numbers and the
+/// seed.
+fn cut(program: &Program, seed: u64) -> Partition {
+    let steps = &program.engines[program.main.index()].steps;
+    let is_chosen =
+        |step: &usize| (seed << 8 | *step as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 0;
+    let names: Vec<&String> =
+        (1..steps.len()).filter(is_chosen).take(PARTS - 1).map(|step| &steps[step].name).collect();
+    Partition::at(program, &names).unwrap_or_else(|why| panic!("{why}"))
+}

@@ -1,0 +1,133 @@
+//! Tables that packets change. Threads prepare and look up before their turn. The result must be
+//! the same as if packets were executed one after the other.
+
+use crate::support::agree;
+use crate::support::random::Random;
+use wireloom_codegen_c::generate;
+use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config};
+use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp, Value};
+use wireloom_net::Packet;
+use wireloom_offloads::{Content, Entry, EntryKey, Store};
+
+/// The number of table entries, large enough for prefetching.
+const SIZE: u64 = 300;
+
+/// Looks up a key. If it is found, the value names the key of the second step. The third byte
+/// selects how that step changes the table. Some values drop the packet at once.
+fn program(age: u64) -> Program {
+    let mut builder = ProgramBuilder::new();
+    let reasons = builder.reasons("Reason", &["A"]);
+    let mut engine = EngineBuilder::packet("early");
+    let params = [("size", SIZE), ("age", age)];
+    let table = engine.offload("table", config("exact", &[("", 16)], &[("", 40)], &params));
+    let other = engine.offload("other", config("exact", &[("", 16)], &[("", 40)], &params));
+    let found = engine.context("found", 1);
+    let second = engine.context("second", 16);
+    engine.regions("look", |step| {
+        let start = step.constant(16, 0);
+        let key = step.read_packet(start, 0, 16);
+        let reply = step.call(table, "lookup", &[key]).expect("a reply");
+        let beside = step.call(other, "lookup", &[key]).expect("a reply");
+        step.next_region();
+        let is_found = step.slice(reply, 40, 1);
+        let named = step.slice(reply, 0, 16);
+        let next = step.select(is_found, named, key);
+        let is_beside = step.slice(beside, 40, 1);
+        let both = step.binary(BinaryOp::Xor, is_found, is_beside);
+        step.write(found, both);
+        step.write(second, next);
+        step.next_region();
+        let low = step.slice(reply, 16, 3);
+        let five = step.constant(3, 5);
+        let is_five = step.binary(BinaryOp::Eq, low, five);
+        let others = step.unary(UnaryOp::Not, is_five);
+        let reason = step.constant(16, 0);
+        step.when(is_five).exit(Exit::Drop(reason, reasons));
+        step.when(others).exit(Exit::Next(StepId(1)));
+    });
+    engine.regions("act", |step| {
+        let start = step.constant(16, 0);
+        let key = step.read(second);
+        let value = step.read_packet(start, 24, 40);
+        let act = step.read_packet(start, 16, 8);
+        let is = |step: &mut StepBuilder<'_>, number: u128| -> Value {
+            let number = step.constant(8, number);
+            step.binary(BinaryOp::Eq, act, number)
+        };
+        let mut replies = Vec::new();
+        for (number, (offload, method)) in [
+            (table, "insert"),
+            (table, "update"),
+            (table, "accumulate"),
+            (table, "remove"),
+            (table, "touch"),
+            (other, "insert"),
+            (other, "remove"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let guard = is(step, number as u128);
+            let has_value = !matches!(method, "remove" | "touch");
+            let arguments = if has_value { vec![key, value] } else { vec![key] };
+            replies.extend(step.when(guard).call(offload, method, &arguments));
+        }
+        let aged = step.call(table, "age", &[key]).expect("a reply");
+        let long = step.read_packet(start, 64, 64);
+        let expires = is(step, 7);
+        replies.extend(step.when(expires).call(table, "expire", &[long]));
+        step.next_region();
+        let before = step.read(found);
+        replies.extend([aged, before]);
+        let all = step.concat(&replies);
+        step.write_packet(start, 128, all);
+        step.next_region();
+        step.exit(Exit::Finish);
+    });
+    builder.engine(engine);
+    builder.build()
+}
+
+/// Returns packets with few keys, so that packets of a batch share some. The third byte, which
+/// selects the act, is constant for a burst of packets, or random.
+fn packets(seed: u64, keys: usize) -> Vec<Packet> {
+    let random = &mut Random(seed);
+    let mut act = 0;
+    (0..4000)
+        .map(|index| {
+            if random.chance(20) {
+                act = random.below(12);
+            }
+            let mut bytes = vec![0; 120];
+            let key = random.below(keys) as u16;
+            bytes[..2].copy_from_slice(&key.to_be_bytes());
+            bytes[2] = if act < 8 { act as u8 } else { random.below(9) as u8 };
+            // The value names a key.
+            bytes[3..6].fill(random.below(256) as u8);
+            bytes[6..8].copy_from_slice(&(random.below(keys) as u16).to_be_bytes());
+            bytes[8 + 6..16].copy_from_slice(&(random.below(400) as u16).to_be_bytes());
+            // Times mostly increase.
+            let arrival_ns = index * 3 + random.below(40) as u64;
+            Packet { ingress: 0, arrival_ns, bytes }
+        })
+        .collect()
+}
+
+fn load(store: &mut Store) {
+    for key in [3u128, 7, 11] {
+        let slot = store.find_mut("table").expect("it is there");
+        let Content::Kind { instance, .. } = &mut slot.content else { panic!("a kind") };
+        let bits = |width, value| wireloom_bits::Bits::new(width, value);
+        let entry = Entry { key: EntryKey::Exact(bits(16, key)), value: bits(40, key + 1) };
+        instance.load(entry).expect("there is room");
+    }
+}
+
+#[test]
+fn what_is_looked_up_early_holds_at_the_packets_turn() {
+    let programs = [0, 60, 900].map(program);
+    assert!(generate(&programs[0]).files[0].1.contains("early_turn(m, t, state, before)"));
+    for (seed, keys) in [(1, 6), (2, 40), (3, 250), (4, 700)] {
+        agree(&programs, &packets(seed, keys), &load);
+    }
+}

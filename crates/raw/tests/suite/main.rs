@@ -1,0 +1,5 @@
+//! The integration tests of this crate, in one program, since each program takes long to link.
+
+mod chip;
+mod engines;
+mod reference;
