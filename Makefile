@@ -19,7 +19,7 @@ export WIRELOOM_CACHE := $(CURDIR)/$(CACHE)
 HOURS ?= 4
 # What `make soak` forwards before that.
 PACKETS ?= 1000000000
-# Tests of a program that run at once. Two programs do, since tests of live forwarding and of builds wait.
+# Tests of a program that run at once. scripts/test.py runs twice as many, since tests of live forwarding and of builds wait.
 export RUST_TEST_THREADS ?= $(shell nproc)
 # What `make figures` measures: those that take some minutes at most.
 FIGURES ?= cheap
@@ -40,7 +40,7 @@ test: ## what CI runs: formatting, lints, licences, tests, the comparison with t
 	cargo test --workspace --locked --doc --quiet
 
 test-all: deny test tools-icarus ## licences of the dependencies, what CI runs, then what takes long and seldom fails: slow proofs, benches in a four-state simulator, every packet test and 100 random programs in hardware, native engines on 64-bit ARM
-	scripts/test.py --ignored
+	WIRELOOM_TEST_PATIENCE=$${WIRELOOM_TEST_PATIENCE:-60} scripts/test.py --ignored # an hour a test: proofs take long
 	@$(MAKE) --no-print-directory test-aarch64
 
 test-aarch64: ## native engines on 64-bit ARM, in QEMU

@@ -1,5 +1,7 @@
 //! Forwarding for a long time: captures of the router's traffic and of random bytes are played
 //! repeatedly. Memory stays flat, and every packet is counted once.
+//!
+//! A program of its own, since `make soak` runs nothing but this test, for hours.
 
 #![cfg(target_os = "linux")]
 

@@ -32,7 +32,7 @@ pub enum Kernel {
 /// IP protocol of the marker packets after each packet's effects (RFC 3692: for experiments).
 const MARKER_PROTOCOL: u8 = 253;
 /// A timeout longer than the kernel ever needs for a packet, even on a busy computer.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(50);
 
 /// The router in its namespaces, and the sockets to it.
 pub struct KernelRouter {

@@ -39,7 +39,7 @@ const PORTS: u16 = 4;
 /// The lengths of frames that a wire carries.
 const LENGTHS: std::ops::RangeInclusive<usize> = 14..=3000;
 /// The longest time for a frame to reach the machine, or to return from it.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(50);
 
 /// Returns the machines, one for each way of exchanging frames; none without the rights.
 pub fn machines() -> Vec<Arc<dyn Configured>> {
