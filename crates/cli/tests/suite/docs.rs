@@ -19,14 +19,19 @@ fn root() -> PathBuf {
 
 /// Collects the Markdown files in a folder that belong to the repository.
 fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
+    files(folder, ".md", found);
+}
+
+/// Collects the files in a folder that belong to the repository and whose names end so.
+fn files(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         if path.is_dir() {
             if !name.starts_with('.') && !["target", "out"].contains(&name.as_str()) {
-                pages(&path, found);
+                files(&path, end, found);
             }
-        } else if name.ends_with(".md") {
+        } else if name.ends_with(end) {
             found.push(path);
         }
     }
@@ -41,6 +46,17 @@ fn no_page_has_marks_of_a_merge() {
         let mark =
             text.lines().find(|line| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> "));
         assert_eq!(mark, None, "{}", page.display());
+    }
+}
+
+#[test]
+fn a_snapshot_is_short_enough_to_be_reviewed() {
+    let mut found = Vec::new();
+    files(&root().join("crates"), ".snap", &mut found);
+    assert!(!found.is_empty());
+    for snapshot in found {
+        let lines = fs::read_to_string(&snapshot).expect("a snapshot").lines().count();
+        assert!(lines <= 300, "{}: {lines} lines", snapshot.display());
     }
 }
 

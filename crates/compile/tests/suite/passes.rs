@@ -1,20 +1,31 @@
 //! Tests each pass alone: a small program in, its textual form out. `tests/passes/PASS.NAME.ir`
-//! holds the programs, `snapshots` the output of the pass. The meaning of the programs must
-//! not change.
+//! holds the programs, `snapshots` the output of the pass. The meaning of these programs, and of
+//! larger ones in `tests/passes/meaning`, must not change.
 
 use crate::support;
 
 use std::fs;
 use std::path::Path;
 
+use wireloom_bits::Bits;
 use wireloom_compile::analysis::ports::HeaderPorts;
 use wireloom_compile::passes::{PassOptions, pass};
 use wireloom_compile::pipeline;
-use wireloom_ir::{Program, parse, print, verify};
+use wireloom_ir::{Code, OpKind, Program, parse, print, verify};
 
-/// Returns the programs by file name without extension, sorted.
-fn programs() -> Vec<(String, Program)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/passes");
+/// Returns the programs of all tests by file name without extension.
+pub fn programs() -> Vec<(String, Program)> {
+    [small_programs(), programs_of("tests/passes/meaning")].concat()
+}
+
+/// Returns the programs whose output is short enough to read.
+fn small_programs() -> Vec<(String, Program)> {
+    programs_of("tests/passes")
+}
+
+/// Returns the programs of a folder of this crate by file name without extension, sorted.
+fn programs_of(folder: &str) -> Vec<(String, Program)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut found: Vec<_> = fs::read_dir(folder)
         .expect("the folder of inputs")
         .map(|entry| entry.expect("a file").path())
@@ -54,7 +65,7 @@ const PORTS: [HeaderPorts; 5] = [
 
 #[test]
 fn each_pass_makes_of_its_programs_what_it_should() {
-    for (name, mut program) in programs() {
+    for (name, mut program) in small_programs() {
         let wanted = pass_of(&name);
         assert!(pipeline::run_pass(&mut program, wanted, &options_of(&name)), "no pass {wanted}");
         insta::assert_snapshot!(name.as_str(), print(&program));
@@ -81,7 +92,7 @@ fn each_pass_keeps_the_meaning_of_every_program() {
 
 #[test]
 fn every_pass_has_a_program_of_its_own() {
-    let programs = programs();
+    let programs = small_programs();
     for pass in wireloom_compile::passes::PASSES {
         assert!(programs.iter().any(|(name, _)| pass_of(name) == pass.name), "{}", pass.name);
     }
@@ -118,4 +129,55 @@ fn steps_fit_the_header_ports() {
             support::fits(&program, &header, &name);
         }
     }
+}
+
+#[test]
+fn packets_change_their_length_only_at_their_front() {
+    for (name, mut program) in programs() {
+        pipeline::run_pass(&mut program, "resize", &options_of("resize"));
+        for step in program.engines.iter().flat_map(|engine| &engine.steps) {
+            let mut zeros = Vec::new();
+            step.for_each_op(|op| match &op.kind {
+                OpKind::Const(bits) if bits.to_u64() == Some(0) => zeros.extend(&op.results),
+                OpKind::Insert { offset, .. } | OpKind::Remove { offset, .. } => {
+                    assert!(zeros.contains(offset), "{name}, step {}: {offset:?}", step.name);
+                }
+                _ => (),
+            });
+        }
+    }
+}
+
+#[test]
+fn the_engine_itself_reads_and_sums_packets_that_lie_in_the_window() {
+    let text = "loom_ir 1\nfile \"window.loom\"\nengine window {\n  offload bytes : payload value u32\n  \
+        offload sums : checksum\n  step only @window.loom:1 {\n    %0:u16 = meta.read ingress\n    \
+        %1:u32 = call bytes.read(%0)\n    %2:u16 = slice %1 from 16\n    %3:u16 = meta.read length\n    \
+        %4:u16 = sub %3, %0\n    %5:u16 = call sums.sum(%0, %4, %2)\n    meta.write egress, %5\n    finish\n  \
+        }\n}\nmain window\n";
+    let program = parse(text).expect("the text is IR");
+    let mut packets = support::packets();
+    packets.retain(|packet| (2..=wireloom_net::packet::WINDOW).contains(&packet.bytes.len()));
+    let expected = support::observe(&program, &packets);
+    // Replaces the calls by what a machine that sees only the payload returns: no bytes, and the
+    // sum so far.
+    let without_calls = |mut program: Program| {
+        let Code::Sequential(block) = &mut program.engines[0].steps[0].code else {
+            panic!("one block")
+        };
+        for op in &mut block.ops {
+            if let OpKind::Call { args, .. } = &op.kind {
+                op.kind = match args[..] {
+                    [_] => OpKind::Const(Bits::zero(32)),
+                    [_, _, begun] => OpKind::Slice(begun, 0),
+                    _ => panic!("another call"),
+                };
+            }
+        }
+        support::observe(&program, &packets)
+    };
+    assert_ne!(without_calls(program.clone()), expected);
+    let mut changed = program;
+    pipeline::run_pass(&mut changed, "window", &options_of("window"));
+    assert_eq!(without_calls(changed), expected);
 }
