@@ -11,12 +11,12 @@ use wireloom_sim::Time;
 use super::broker::Service;
 use super::handover::Forward;
 use super::local_memory::{Constants, LocalMemory};
-use super::machine::Problem;
 use super::mpe::{self, Call, Information, Registers, Spent, Target};
 use super::objects::{CallersPacket, Words};
 use super::one_way::{OneWayCalls, Receiver};
 use super::order_gate::{CallCounts, Position};
 use super::packet_message::{Left, PacketMessage};
+use super::problem::Problem;
 use super::tickets::{Ticket, Tickets};
 
 /// The context of a hardware thread.

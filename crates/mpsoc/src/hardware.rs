@@ -8,7 +8,8 @@ use wireloom_sim::{Clock, Time, Timeline};
 use super::context::{Context, Wait};
 use super::mpe::Spent;
 use super::processor::Outside;
-use super::workload::{Outcome, Run};
+use super::run::Run;
+use super::workload::Outcome;
 
 /// A hardware thread.
 #[derive(Clone, Debug)]

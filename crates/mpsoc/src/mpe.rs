@@ -11,7 +11,7 @@ use super::broker::Service;
 use super::objects::{CallersPacket, PacketUse, Words};
 use super::order_gate::{CallCounts, Position};
 use super::packet_message::{Kept, Left, PacketMessage};
-use super::workload::Run;
+use super::run::Run;
 
 /// The address of the local store, the same for all threads.
 pub const LOCAL_STORE: u32 = 0x1000_0000;

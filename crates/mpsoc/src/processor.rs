@@ -12,12 +12,13 @@ use wireloom_sim::{Effort, SpecError, Time, Timeline};
 use super::caches::Caches;
 use super::context::{Context, Wait};
 use super::hardware::{Before, Hardware, ThreadProfile};
-use super::machine::Problem;
 use super::mpe::Spent;
 use super::noc_payload::{Line, Request, Which};
+use super::problem::Problem;
+use super::run::Run;
 use super::spec::{Multithreading, ProcessorSpec};
 use super::tally::Tally;
-use super::workload::{Outcome, Run, Start, Workload};
+use super::workload::{Outcome, Start, Workload};
 use executing::{Core, Executing};
 
 pub(super) use wireloom_sim::parts::issue::NEVER;

@@ -2,7 +2,8 @@
 //! the network.
 
 use super::mpe;
-use super::workload::{Issued, Outcome, Port, Run, Workload};
+use super::run::Run;
+use super::workload::{Issued, Outcome, Port, Workload};
 
 /// Instructions that only take time. The first receives the packet and the last sends it. Accesses
 /// to the network are distributed evenly over the instructions between.

@@ -15,7 +15,8 @@ use crate::caches::Caches;
 use crate::context::Context;
 use crate::local_memory::{LocalMemory, NO_DATA};
 use crate::noc_payload::Which;
-use crate::workload::{Issued, Outcome, Port, Run};
+use crate::run::Run;
+use crate::workload::{Issued, Outcome, Port};
 
 /// The instructions that a thread has executed but not issued.
 #[derive(Clone, Debug, Default)]

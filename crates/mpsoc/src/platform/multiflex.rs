@@ -4,10 +4,11 @@
 use wireloom_sim::{Kernel, SpecError};
 
 use super::super::broker::{Errand, Service};
-use super::super::machine::{Failure, Problem};
+use super::super::machine::Failure;
 use super::super::mpe::{Call, Target};
 use super::super::noc_payload::NocPayload;
 use super::super::objects::{Element, ObjectInterface, Objects, Words};
+use super::super::problem::Problem;
 use super::super::processor::Outside;
 use super::super::spec::Spec;
 use super::super::workload::{Start, Workload};

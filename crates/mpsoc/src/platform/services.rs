@@ -5,10 +5,10 @@ use wireloom_sim::parts::network::Node;
 use wireloom_sim::{Kernel, Time};
 
 use super::super::broker::Service;
-use super::super::machine::Problem;
 use super::super::mpe::{self, Call, Target};
 use super::super::noc_payload::NocPayload;
 use super::super::objects::{Called, Objects};
+use super::super::problem::Problem;
 use super::super::services::Server;
 use super::super::workload::Workload;
 use super::{Event, Platform};

@@ -6,7 +6,8 @@ use wireloom_sim::parts::issue::{IssueSlots, Rounds, Threads};
 use super::{Hardware, Outside, Sent};
 use crate::caches::Caches;
 use crate::noc_payload::{Line, Request};
-use crate::workload::{Issued, Outcome, Port, Run, Workload};
+use crate::run::Run;
+use crate::workload::{Issued, Outcome, Port, Workload};
 
 /// The threads of a processor, and their shared state. In masks, bit `n` is thread `n`.
 #[derive(Clone, Debug)]
