@@ -91,6 +91,10 @@ class Run:
             for piece in sorted(pieces, key=Piece.order):
                 async with self.changed:
                     await self.changed.wait_for(lambda: self.has_room(piece))
+                # A piece that could not run to its end, as when the disk is full, ends the run.
+                for task in tasks:
+                    if task.done():
+                        task.result()
                 self.running.append(piece)
                 tasks.append(asyncio.create_task(self.run(piece)))
             await asyncio.gather(*tasks)
@@ -104,6 +108,15 @@ class Run:
         return weight == 0 or weight + piece.weight() <= 2 * THREADS
 
     async def run(self, piece):
+        """Runs the tests of a piece, and tells when there is room for others."""
+        try:
+            await self.process(piece)
+        finally:
+            self.running.remove(piece)
+            async with self.changed:
+                self.changed.notify_all()
+
+    async def process(self, piece):
         """Runs the tests of a piece in a process."""
         program = piece.program
         command = [program.executable, "--exact", *piece.names, *self.options]
@@ -129,7 +142,6 @@ class Run:
                 await process.wait()
         finally:
             await end_group(process)
-            self.running.remove(piece)
         text = b"".join(said).decode(errors="replace")
         if late:
             what = f"killed after {LIMIT:.0f} s (WIRELOOM_TEST_PATIENCE={PATIENCE:g})"
@@ -144,8 +156,6 @@ class Run:
         program.pieces -= 1
         if not program.pieces:
             print(f"{program.title}: {program.tests} tests, {program.seconds:.1f} s", flush=True)
-        async with self.changed:
-            self.changed.notify_all()
 
     async def follow(self, piece, output, begun, said):
         """Follows the output to its end. Returns tests that exceed the limit, if there are any."""
@@ -197,7 +207,7 @@ class Run:
         print(f"\nFAILED {piece.program.title} {name}\n{text}", flush=True)
 
     def report(self):
-        """Prints slow and failed tests. Returns the exit status."""
+        """Prints slow and failed tests so far. Returns the exit status."""
         self.times.sort(reverse=True)
         TIMES.write_text("".join(f"{seconds:.3f} {name}\n" for seconds, name in self.times))
         slow = [(seconds, name) for seconds, name in self.times if seconds > SLOW]
@@ -210,7 +220,7 @@ class Run:
             for name in self.failed:
                 print(f"  {name}")
             return 1
-        print(f"\nall {len(self.times)} tests passed, {self.ignored} are left out")
+        print(f"\n{len(self.times)} tests passed, {self.ignored} are left out")
         return 0
 
 
@@ -261,8 +271,10 @@ async def main(arguments):
     pieces = [piece for program in build() for piece in program.split(arguments)]
     built = time.monotonic()
     run = Run(options_of(arguments))
-    await run.all(pieces)
-    status = run.report()
+    try:
+        await run.all(pieces)
+    finally:
+        status = run.report()
     print(f"built in {built - started:.0f} s, ran for {time.monotonic() - built:.0f} s")
     return status
 
