@@ -6,12 +6,12 @@
 //! so the golden model does not allocate for the fields of common protocols. Wider values are
 //! boxed.
 
-mod known;
+mod known_bits;
 
 use std::cmp::Ordering;
 use std::fmt;
 
-pub use known::Known;
+pub use known_bits::Known;
 
 /// The widest bit vector of the IR. Loom C's own limit is `u1024`; a reply that carries such a
 /// value together with its flags is a little wider.

@@ -10,7 +10,7 @@ use wireloom_report::{Section, Table};
 
 use crate::rows::OffloadReport;
 use crate::simulation::{kinds, usage};
-use wireloom_console::Fates;
+use wireloom_console::VerdictCounts;
 
 /// Returns the command line, quoted for a shell.
 pub fn command_line() -> String {
@@ -33,7 +33,7 @@ pub fn step_graph(program: &ir::Program) -> Section {
 }
 
 /// Shows the destinations of packets, as a table and as bars.
-pub fn fates(fates: &Fates) -> Section {
+pub fn fates(fates: &VerdictCounts) -> Section {
     let section = Section::new("Where packets went");
     let rows = fates.rows();
     if rows.is_empty() {

@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 
-use super::posted::instruction;
+use super::elide_waits::instruction;
 
 /// Replaces results of comparisons by condition codes where only a branch reads them.
 pub fn fused(text: &str) -> String {

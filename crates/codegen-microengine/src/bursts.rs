@@ -12,8 +12,8 @@
 
 use std::collections::HashMap;
 
-use super::early::{constant, number};
-use super::posted::{WAIT, instruction, transfer};
+use super::elide_waits::{WAIT, instruction, transfer};
+use super::hoist_reads::{constant, number};
 
 /// The most words of a command.
 const MOST: u32 = 8;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use super::apart::Here;
+use super::cold_exits::Here;
 use super::local::Pointer;
 use super::routines::Routine;
 

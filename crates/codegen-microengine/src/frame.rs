@@ -13,9 +13,9 @@
 
 use wireloom_bits::Bits;
 
-use super::apart::Here;
 use super::code::{Code, Label, Operand, Register, Shift, TRANSFERS, Target};
-use super::homes::LOCAL;
+use super::cold_exits::Here;
+use super::spill_slots::LOCAL;
 use super::window::{self, Home};
 use super::words::{self, Words};
 

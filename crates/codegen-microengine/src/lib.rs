@@ -7,39 +7,39 @@
 //! `kinds` for offloads. The result is text for the assembler, which allocates registers. `second`
 //! translates it for version 2.
 
-mod apart;
 mod branches;
 mod bursts;
 mod calls;
-mod carried;
 mod code;
-mod early;
+mod cold_exits;
+mod context_handover;
 mod elements;
+mod elide_waits;
 mod exits;
+mod fixed_fields;
 mod frame;
-mod grouped;
-mod homes;
+mod hoist_reads;
 mod inline;
 mod kinds;
-mod known;
 pub mod layout;
 mod local;
 mod lower;
 mod memory;
-mod merged;
+mod merge_waits;
+mod offset_groups;
 mod operations;
 mod order;
-mod posted;
-mod reach;
 mod resize;
 mod routines;
-mod second;
 mod spill;
+mod spill_slots;
 mod spread;
+mod version2;
 mod wide;
 mod window;
 mod words;
 mod writes;
+mod zero_tail;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -48,14 +48,15 @@ use wireloom_codegen::context;
 use wireloom_ir::Engine;
 use wireloom_isa::microengine::Version;
 
-use early::{Waits, early};
+use elide_waits::elide_waits;
 pub use exits::RUNAWAY;
 pub use frame::WORDS as FRAME;
-pub use homes::Local;
+use hoist_reads::{Waits, hoist_reads};
 pub use inline::{Inlined, inline};
 pub use layout::{Image, Layout, Memories, Slot, Unit, slots};
 use lower::Written;
-use merged::merged;
+use merge_waits::merge_waits;
+pub use spill_slots::Local;
 pub use spread::Cut;
 pub use wireloom_codegen::refused::Refused;
 
@@ -203,9 +204,9 @@ pub fn generate<'a>(
     let engine = &program.engines[program.main.index()];
     let multipliers = layout.multipliers();
     let frame = words.next_power_of_two().max(layout.frame);
-    let cleared = reach::cleared(engine);
+    let cleared = zero_tail::cleared(engine);
     let Layout { gates, ring, first_gate, near, first_near, .. } = *layout;
-    let live = homes::Homes::of(engine, local).live(engine);
+    let live = spill_slots::Homes::of(engine, local).live(engine);
     Ok(Microcode {
         live,
         engine,
@@ -333,8 +334,10 @@ impl Microcode<'_> {
         }
         let text = bursts::joined(&branches::fused(&text));
         match target {
-            Target::One { .. } => posted::posted(&early(&text, Waits::Ordered)),
-            Target::Two { .. } => second::translated(&merged(&early(&text, Waits::Signals))),
+            Target::One { .. } => elide_waits(&hoist_reads(&text, Waits::Ordered)),
+            Target::Two { .. } => {
+                version2::translated(&merge_waits(&hoist_reads(&text, Waits::Signals)))
+            }
         }
     }
 }

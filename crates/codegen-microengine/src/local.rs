@@ -16,7 +16,7 @@
 //! ```
 
 use super::code::{Code, Operand, Register, Shift};
-use super::homes::GROUP;
+use super::spill_slots::GROUP;
 use super::window;
 
 /// The number of contexts of an engine with local memory.

@@ -11,19 +11,19 @@ use wireloom_ir::{BinaryOp, Engine, Op, OpKind, Step, Value};
 
 use super::calls;
 use super::code::{Code, Operand, Register, TRANSFERS, Target};
+use super::fixed_fields;
 use super::frame::{self, State};
-use super::grouped::{Group, Planned};
-use super::homes::{Homes, LOCAL, Local, Room, bytes};
 use super::inline::Inlined;
-use super::known;
 use super::layout::Layout;
+use super::offset_groups::{Group, Planned};
 use super::order::Order;
-use super::reach;
 use super::routines::{Pass, Routine, Turn};
+use super::spill_slots::{Homes, LOCAL, Local, Room, bytes};
 use super::spread;
 use super::wide::is_wide;
 use super::window;
 use super::words::{self, Words};
+use super::zero_tail;
 
 /// Writes a step of the engine that takes packets.
 pub struct Lower<'a> {
@@ -130,7 +130,7 @@ pub fn steps(
     let mut refused = Vec::new();
     let mut steps = Vec::new();
     let order = Order::of(engine, layout.gates, layout.ring, layout.first_gate);
-    let fronts = known::fronts(engine);
+    let fronts = fixed_fields::fronts(engine);
     let windows = window::homes(engine, local);
     for (number, step) in engine.steps.iter().enumerate() {
         let mut code = Code::new(number, &frame::PINNED);
@@ -232,7 +232,7 @@ impl Lower<'_> {
                 self.code.line(&format!("    ; {name}:{}", op.loc.line));
             }
             let planned = self.planned(op);
-            self.reads_first = known::computes(op) || known::is_exit(op);
+            self.reads_first = fixed_fields::computes(op) || fixed_fields::is_exit(op);
             self.make_room(op, planned.as_ref().map_or(0, Planned::count));
             if let Some(planned) = planned {
                 self.read_group(planned);
@@ -248,7 +248,7 @@ impl Lower<'_> {
             let home = self.state.home;
             self.op(op)?;
             self.state.home = window::after(self.engine, &self.ops, op, home);
-            if known::moves_front(self.engine, op) {
+            if fixed_fields::moves_front(self.engine, op) {
                 self.state.known = None;
             }
             self.keep_groups(op);
@@ -275,7 +275,7 @@ impl Lower<'_> {
 
     /// The width of a value.
     pub fn width(&self, value: Value) -> u32 {
-        reach::width(self.step, value)
+        zero_tail::width(self.step, value)
     }
 
     /// Writes words of the frame, of the scratchpad, or of local memory.
@@ -433,7 +433,7 @@ impl Lower<'_> {
 
     /// Returns the largest value that a value can have, as far as its operation shows.
     pub(super) fn most(&self, value: Value) -> u32 {
-        reach::most(self.step, &self.ops, value)
+        zero_tail::most(self.step, &self.ops, value)
     }
 
     /// Returns whether an operation calls a routine.

@@ -3,8 +3,8 @@
 use wireloom_ir::Value;
 
 use super::code::{Code, Label, Operand, Target};
+use super::fixed_fields;
 use super::frame::{self, State};
-use super::known;
 use super::lower::Lower;
 use super::routines::{Clear, Move};
 use super::window::{self, Home};
@@ -19,7 +19,7 @@ impl Lower<'_> {
             self.insert_near(bytes, refused, inserted);
         }
         self.move_to_frame();
-        if known::cuts_windows(self.engine) {
+        if fixed_fields::cuts_windows(self.engine) {
             self.move_up(bytes);
         }
         let (offset, count) = (self.again(at)[0], self.again(bytes)[0]);

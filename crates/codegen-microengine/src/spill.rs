@@ -6,8 +6,8 @@ use std::ops::Range;
 use wireloom_ir::{Op, OpKind, Value};
 
 use super::code::{Operand, Register};
-use super::homes::LOCAL;
 use super::lower::{Lower, Place};
+use super::spill_slots::LOCAL;
 use super::wide::{MOST, is_wide};
 use super::words;
 

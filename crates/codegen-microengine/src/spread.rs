@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 use wireloom_codegen::steps::ops;
 use wireloom_ir::{Engine, Exit, OpKind};
 
-use super::carried;
+use super::context_handover;
 use super::lower::{Written, label};
 use super::routines::{self, Routine};
 
@@ -462,8 +462,8 @@ impl Cut {
             let _ = writeln!(text, "    br[{begin}#]");
             if self.is_chain {
                 let carried = |part| self.carried(engine, live, part);
-                text.push_str(&carried::macros("give", &carried(number + 1), true));
-                text.push_str(&carried::macros("take", &carried(number), false));
+                text.push_str(&context_handover::macros("give", &carried(number + 1), true));
+                text.push_str(&context_handover::macros("take", &carried(number), false));
             }
             text.push_str(match self.is_chain {
                 true => include_str!("chain.uc"),

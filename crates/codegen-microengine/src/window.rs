@@ -21,11 +21,11 @@ use wireloom_ir::{Engine, Op, OpKind, Value};
 
 use super::code::{Code, Label, Operand, Register, Shift, Target};
 use super::frame::{END, State};
-use super::homes::Local;
 use super::kinds;
 use super::local::CONTEXTS;
 use super::lower::Lower;
 use super::routines::TO_FRAME;
+use super::spill_slots::Local;
 
 /// The word of local memory that is 1 if the window is in the frame.
 pub const FAR: u32 = 0;

@@ -1,13 +1,13 @@
 //! Common parts of command-line programs: text and tables, progress, and atomic writes of files and
 //! folders.
 
-mod fates;
+mod atomic_folder;
 pub mod memory;
 pub mod output;
 mod places;
 mod progress;
-mod staged;
 pub mod traced;
+mod verdict_counts;
 
 use std::path::PathBuf;
 
@@ -15,10 +15,10 @@ use wireloom_ir::Program;
 use wireloom_machine::{LoadedTables, Result};
 use wireloom_offloads::Store;
 
-pub use fates::{Count, Fates, Reasoned, Sent, Tally};
+pub use atomic_folder::Staged;
 pub use places::Places;
 pub use progress::{Working, bar};
-pub use staged::Staged;
+pub use verdict_counts::{Count, Reasoned, Sent, Tally, VerdictCounts};
 pub use wireloom_machine::{counted, thousands};
 
 /// Creates the offloads of a program and loads table files into them. On a terminal, the progress

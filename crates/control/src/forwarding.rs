@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use wireloom_console::{Fates, Tally};
+use wireloom_console::{Tally, VerdictCounts};
 use wireloom_ir::{Golden, Verdict};
 use wireloom_live::{
     Attention, Bell, Control, Forwarder, InKernel, Observer, Paused, RunningMirror, Stop,
@@ -23,14 +23,14 @@ use wireloom_native::absorb;
 use wireloom_net::Packet;
 use wireloom_offloads::{Content, Instance, Store, Update, registry};
 
+use crate::capture::{
+    self, CAUGHT_WAITING, Caught, Passed, Point, TRACED_WAITING, Tapped, Traced, WAITING_BYTES,
+};
 use crate::counts;
 use crate::engine::{Built, Engine, keeps_state};
 use crate::filter::Filter;
 use crate::kernel_conditions::KernelConditions;
 use crate::status::{Kernel, Memory, Offload, Policed, Status};
-use crate::taps::{
-    self, CAUGHT_WAITING, Caught, Passed, Point, TRACED_WAITING, Tapped, Traced, WAITING_BYTES,
-};
 
 /// The state of the forwarding thread.
 pub struct Forwarding {
@@ -39,7 +39,7 @@ pub struct Forwarding {
     /// Offloads whose entries are changed on the first core's machine only.
     of_all_cores: BTreeSet<String>,
     /// Verdict counts of replaced programs.
-    fates_before: Fates,
+    fates_before: VerdictCounts,
     /// Steps and calls of replaced programs.
     counts_before: counts::Named,
     kernel: Option<RunningMirror>,
@@ -142,7 +142,7 @@ impl Forwarding {
             forwarder,
             cores: cores.collect(),
             of_all_cores: built.of_all_cores,
-            fates_before: Fates::default(),
+            fates_before: VerdictCounts::default(),
             counts_before: counts::Named::default(),
             kernel: built.kernel,
             conditions,
@@ -271,7 +271,7 @@ impl Forwarding {
             return Err(Error::new("there is no memory for a further capture")
                 .with_help("end another one, or start with a larger --memory"));
         }
-        let (passing, passed) = taps::passing(CAUGHT_WAITING, packets, bytes);
+        let (passing, passed) = capture::passing(CAUGHT_WAITING, packets, bytes);
         for machine in self.machines() {
             machine.capture(points.to_vec(), filter.clone(), passing.clone());
         }
@@ -292,7 +292,7 @@ impl Forwarding {
         if !Arc::ptr_eq(engine, self.engine()) || self.machines().any(Tapped::is_traced) {
             return None;
         }
-        let (passing, passed) = taps::passing(TRACED_WAITING, packets, u64::MAX);
+        let (passing, passed) = capture::passing(TRACED_WAITING, packets, u64::MAX);
         for (machine, golden) in self.machines().zip(golden) {
             machine.trace(golden, filter.clone(), most_steps, passing.clone());
         }
@@ -323,7 +323,7 @@ impl Forwarding {
     }
 
     /// Returns the verdict counts of the running program and of earlier programs.
-    fn fates(&self) -> Fates {
+    fn fates(&self) -> VerdictCounts {
         let mut fates = self.fates_before.clone();
         for core in &self.cores {
             fates.add(&core.counted.0.fates(&self.engine().program.optimised));

@@ -15,11 +15,13 @@
 #![cfg(target_os = "linux")]
 
 mod budget;
+mod capture;
 mod client;
 mod counts;
 mod engine;
 mod filter;
 mod forwarding;
+mod kernel_capture;
 mod kernel_conditions;
 mod limits;
 pub mod logging;
@@ -30,9 +32,8 @@ mod server;
 mod service;
 mod status;
 mod supervisor;
-mod taps;
-mod watching;
 
+pub use capture::Point;
 pub use client::Client;
 pub use engine::Loaded;
 pub use filter::Filter;
@@ -40,7 +41,6 @@ pub use limits::CpuRate;
 pub use reload::Load;
 pub use service::{Settings, Ticker, forward};
 pub use status::{Called, Kernel, Memory, Offload, Policed, Reloaded, Status, Stepped};
-pub use taps::Point;
 pub use tracing;
 
 use wireloom_machine::Result;

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use wireloom_machine::Error;
 
+use crate::capture::Point;
 use crate::status::{Reloaded, Status};
-use crate::taps::Point;
 
 /// The longest request, in bytes. Longer lines are refused.
 pub const MOST_REQUEST_BYTES: usize = 64 << 10;

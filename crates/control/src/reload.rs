@@ -14,9 +14,9 @@ use wireloom_machine::{Error, Result};
 
 use crate::engine::{Built, Entries, Following, Loaded, Prepared, Where, changes};
 use crate::forwarding::Handle;
+use crate::kernel_capture::Watching;
 use crate::kernel_conditions::KernelConditions;
 use crate::status::Reloaded;
-use crate::watching::Watching;
 
 /// Fails if both engines with their tables do not fit into the memory at the same time.
 fn unless_too_large(built: &Built, following: Option<&Following>) -> Result {

@@ -15,14 +15,14 @@ use wireloom_console::traced::{Report, Subject};
 use wireloom_ir::{self as ir, Golden};
 use wireloom_machine::{Error, Result};
 
+use crate::capture::{Next, Passed};
 use crate::filter::Filter;
 use crate::forwarding::{Forwarding, Handle};
+use crate::kernel_capture::{InTheKernel, Watching};
 use crate::protocol::{
     Capture, Ended, MOST_REQUEST_BYTES, Packet, Reply, Request, Trace, Traced, hex,
 };
 use crate::reload::Reloader;
-use crate::taps::{Next, Passed};
-use crate::watching::{InTheKernel, Watching};
 
 /// The most clients at a time.
 const MOST_CLIENTS: usize = 16;
@@ -253,7 +253,7 @@ impl Session {
         write(out, &reply.unwrap_or_else(Reply::from))
     }
 
-    fn start_capture(&self, capture: &Capture) -> Result<Passed<crate::taps::Caught>> {
+    fn start_capture(&self, capture: &Capture) -> Result<Passed<crate::capture::Caught>> {
         let filter = Filter::parse(&capture.filter).map_err(Error::new)?;
         if capture.at.is_empty() {
             return Err(Error::new("a capture has at least one point: in, out, cpu, drop"));
@@ -268,7 +268,7 @@ impl Session {
     fn start_trace(
         &self,
         trace: &Trace,
-    ) -> Result<(Arc<crate::engine::Engine>, Passed<crate::taps::Traced>)> {
+    ) -> Result<(Arc<crate::engine::Engine>, Passed<crate::capture::Traced>)> {
         let filter = Filter::parse(&trace.filter).map_err(Error::new)?;
         let (count, steps) = (trace.count, if trace.steps == 0 { u64::MAX } else { trace.steps });
         if let Some(watching) = &self.watching {
@@ -361,7 +361,7 @@ fn has_left(stream: &UnixStream) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::taps::passing;
+    use crate::capture::passing;
 
     use super::*;
 

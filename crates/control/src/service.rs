@@ -19,12 +19,12 @@ use wireloom_machine::{Error, Result};
 use crate::budget::Budget;
 use crate::engine::{Built, Following, Loaded, Prepared, Where};
 use crate::forwarding::{Forwarding, Handle};
+use crate::kernel_capture::Watching;
 use crate::kernel_conditions::KernelConditions;
 use crate::metrics::Endpoint;
 use crate::reload::{Load, Reloader};
 use crate::server::ControlSocket;
 use crate::status::Status;
-use crate::watching::Watching;
 use crate::{log_reload, supervisor};
 
 /// The settings of forwarding.

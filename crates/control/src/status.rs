@@ -1,7 +1,7 @@
 //! The counters of a forwarder, and the result of a reload.
 
 use serde::{Deserialize, Serialize};
-use wireloom_console::{Fates, output, thousands};
+use wireloom_console::{VerdictCounts, output, thousands};
 use wireloom_live::PortCounters;
 use wireloom_live::conditions::Found;
 
@@ -22,7 +22,7 @@ pub struct Status {
     pub without_port: u64,
     /// The verdict counts.
     #[serde(flatten)]
-    pub fates: Fates,
+    pub fates: VerdictCounts,
     /// Packets that were not handed to the kernel because they exceeded the limit of their reason.
     pub policed: Vec<Policed>,
     /// How often packets began the program's steps, if the machine counts that.

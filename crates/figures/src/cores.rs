@@ -50,13 +50,13 @@ pub fn machine(settings: &Settings, source: &Source) -> Result<Native> {
 /// The outputs of a machine. The peer computes the same sum over each packet's verdict, port and
 /// length.
 #[derive(Default)]
-pub struct Left {
+pub struct OutputSum {
     pub count: usize,
     /// A sum that is not reported; it only makes the loop look at each packet.
     pub sum: u64,
 }
 
-impl Left {
+impl OutputSum {
     /// Adds a packet whose bytes are in two pieces.
     pub fn add(&mut self, output: Output<'_>, rest: &[u8]) {
         let (verdict, port) = match output.verdict {
@@ -79,7 +79,7 @@ fn mpps(count: usize, work: Vec<(&mut Native, &[Frame<'_>])>) -> f64 {
             let processor = allowed().get(number).copied();
             scope.spawn(move || {
                 let _pinned = processor.and_then(Pinned::to);
-                let mut left = Left::default();
+                let mut left = OutputSum::default();
                 ready.wait();
                 let begin = Instant::now();
                 for _ in 0..PASSES {

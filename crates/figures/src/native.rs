@@ -10,7 +10,7 @@ use wireloom_net::traffic::Pick;
 use wireloom_net::{Frame, Packet};
 use wireloom_plot::{Bars, Group};
 
-use super::cores::{self, Left};
+use super::cores::{self, OutputSum};
 use super::figure::{Choice, Drawn, Figure, Kept};
 use super::lookups::Lookups;
 use super::peer::{Peer, Work};
@@ -207,7 +207,7 @@ fn router(
 
 /// Measures the rate of one pass over the packets.
 fn mpps(machine: &mut Native, frames: &[Frame<'_>]) -> f64 {
-    let mut left = Left::default();
+    let mut left = OutputSum::default();
     let begin = Instant::now();
     machine.offer_to(frames, |output, rest| left.add(output, rest));
     let seconds = begin.elapsed().as_secs_f64();

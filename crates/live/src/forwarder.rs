@@ -12,15 +12,15 @@ use wireloom_machine::{Error, Machine, Result, UpdateError};
 use wireloom_net::Frame;
 use wireloom_xdp::{InKernel, Interface, Links, PortCounts, WatchedPrograms};
 
-use crate::attention::{Attention, Bell};
 use crate::control::Control;
 use crate::forwards::{Barred, Tagged};
 use crate::holder::Holder;
 use crate::police::{Limits, Police};
 use crate::port::{self, Exchange, Gate, Io, Port, Receive, Spread, Transmit};
 use crate::removal::Removals;
+use crate::shadow_tap::{Device, Twin};
 use crate::stop::Stop;
-use crate::twin::{Device, Twin};
+use crate::wakeup::{Attention, Bell};
 
 /// Updates applied between two rounds of the ports, so that packets do not wait for a whole large
 /// change.

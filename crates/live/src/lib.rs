@@ -10,7 +10,7 @@
 //! program in the driver and AF_XDP sockets ([`port`]'s `xdp`). Where AF_XDP is not available, it
 //! uses a packet socket and a BPF program at the ingress, which drops the kernel's copy
 //! ([`ingress`]). A packet that the machine hands `to_cpu` is written to a TAP device, the port's
-//! [`twin`]. Another program moves it from there into the receive path of the port, after the
+//! [`shadow_tap`]. Another program moves it from there into the receive path of the port, after the
 //! programs of the port. The kernel processes it as if the port had just received it. Therefore
 //! addresses, ARP, neighbour discovery, routing daemons and ICMP errors work unchanged, and each
 //! packet is processed once.
@@ -26,7 +26,6 @@
 
 #![cfg(target_os = "linux")]
 
-mod attention;
 mod bpf;
 pub mod conditions;
 mod control;
@@ -41,11 +40,11 @@ mod port;
 mod removal;
 mod rights;
 mod segment;
+mod shadow_tap;
 mod stop;
 mod system;
-mod twin;
+mod wakeup;
 
-pub use attention::{Attention, Bell};
 pub use control::Control;
 pub use forwarder::{Forwarder, Observer, Paused, PortCounters, Worker};
 pub use forwards::{Barred, Tagged};
@@ -58,6 +57,7 @@ pub use rights::{
     unless_lacking,
 };
 pub use stop::Stop;
+pub use wakeup::{Attention, Bell};
 pub use wireloom_xdp::{
     Comparison, Event, Events, Header, InKernel, Interface, Live, Place, Test, Watch,
     WatchedPrograms,

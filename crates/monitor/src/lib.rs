@@ -13,7 +13,7 @@ mod sources;
 pub use debugger::{Answer, Debugger, HELP};
 pub use history::{History, Row};
 pub use server::Server;
-pub use session::{Ended, Left, Session, Verdicts};
+pub use session::{Departure, Ended, Session, Verdicts};
 
 /// Makes the signals that ask a process to end interrupt the run instead. A second signal ends the
 /// process.

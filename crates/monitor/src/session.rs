@@ -31,7 +31,7 @@ pub type Verdicts = Box<dyn Fn(Verdict) -> String>;
 
 /// A departed packet.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Left {
+pub struct Departure {
     /// The number of the packet.
     pub packet: u64,
     /// The verdict in words.
@@ -83,7 +83,7 @@ pub struct Session {
     breakpoints: Vec<Numbered>,
     next: u32,
     history: History,
-    left: VecDeque<Left>,
+    left: VecDeque<Departure>,
     interrupt: Arc<AtomicBool>,
     /// The constant description of the machine's parts.
     pub parts: Vec<Part>,
@@ -179,7 +179,7 @@ impl Session {
             if left.len() == LEFT {
                 left.pop_front();
             }
-            left.push_back(Left {
+            left.push_back(Departure {
                 packet: output.sequence,
                 verdict: verdict(output.verdict),
                 bytes: output.bytes.len(),
@@ -298,7 +298,7 @@ impl Session {
     }
 
     /// The packets that left last, oldest first.
-    pub fn left(&self) -> impl DoubleEndedIterator<Item = &Left> {
+    pub fn left(&self) -> impl DoubleEndedIterator<Item = &Departure> {
         self.left.iter()
     }
 

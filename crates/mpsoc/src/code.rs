@@ -1,7 +1,7 @@
 //! Compiled programs: instructions of an instruction set, their cycles, and the targets of their
 //! loads and stores.
 
-mod reach;
+mod access_targets;
 mod run_ahead;
 
 use wireloom_isa::{
@@ -21,7 +21,7 @@ use super::sources::Sources;
 use super::spec::{CyclesSpec, Multithreading, Spec};
 use super::tally::Sums;
 use super::workload::{Issued, Outcome, Port, Start, Workload};
-use reach::Reach;
+use access_targets::Reach;
 use run_ahead::RunAhead;
 
 /// A program of an instruction set. All threads execute it from its entry, with the stack pointer

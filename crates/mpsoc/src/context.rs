@@ -15,7 +15,7 @@ use super::mpe::{self, Call, Information, Registers, Spent, Target};
 use super::objects::{CallersPacket, Words};
 use super::one_way::{OneWayCalls, Receiver};
 use super::order_gate::{CallCounts, Position};
-use super::packet_message::{Left, PacketMessage};
+use super::packet_message::{PacketChange, PacketMessage};
 use super::problem::Problem;
 use super::tickets::{Ticket, Tickets};
 
@@ -129,7 +129,7 @@ struct Held {
     /// The counters of other parts' threads for this packet.
     others: Spent,
     /// The bytes that objects have changed in packet memory.
-    left: Left,
+    left: PacketChange,
     /// The number of calls in progress that carry the packet.
     lent: u32,
     /// Whether one of these calls may change the packet.
@@ -224,7 +224,7 @@ impl Context {
         information: Information,
         sent: u32,
         others: Spent,
-        left: Left,
+        left: PacketChange,
     ) {
         let before = self.spent;
         let (lent, is_changing, counts) = (0, false, CallCounts::default());

@@ -12,7 +12,7 @@ use super::mpe::{
     place_window,
 };
 use super::order_gate::CallCounts;
-use super::packet_message::Left;
+use super::packet_message::PacketChange;
 
 /// The maximum number of context words in a message.
 const WORDS: usize = REPLY_WORDS * TICKETS;
@@ -87,7 +87,7 @@ pub(super) struct Forward {
     pub(super) spent: Spent,
     pub(super) contents: HandOver,
     /// The bytes that objects have changed in packet memory.
-    pub(super) left: Left,
+    pub(super) left: PacketChange,
     /// The number of the packet's calls to objects with an order gate.
     pub(super) counts: CallCounts,
     /// The part that hands the packet over.

@@ -10,7 +10,7 @@ use wireloom_sim::Time;
 use super::broker::Service;
 use super::objects::{CallersPacket, PacketUse, Words};
 use super::order_gate::{CallCounts, Position};
-use super::packet_message::{Kept, Left, PacketMessage};
+use super::packet_message::{Kept, PacketChange, PacketMessage};
 use super::run::Run;
 
 /// The address of the local store, the same for all threads.
@@ -289,7 +289,7 @@ pub(super) struct Finish {
     /// The length of the window in bytes.
     pub(super) window_bytes: u32,
     /// The bytes that objects have changed after the window.
-    pub(super) left: Left,
+    pub(super) left: PacketChange,
     pub(super) spent: Spent,
     /// The number of the packet's calls to objects with an order gate.
     pub(super) counts: CallCounts,

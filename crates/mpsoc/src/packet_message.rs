@@ -51,7 +51,7 @@ impl Changed {
 
 /// The change that objects have made to a packet in packet memory; `None` if no object has changed
 /// it. Messages in transit keep the version of the time at which they were sent.
-pub type Left = Option<Arc<Changed>>;
+pub type PacketChange = Option<Arc<Changed>>;
 
 /// A packet in transit between a thread and an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub struct PacketMessage {
     /// The window in network order.
     window: Vec<u8>,
     /// The change that objects have made after the window.
-    pub left: Left,
+    pub left: PacketChange,
 }
 
 impl PacketMessage {
@@ -73,7 +73,7 @@ impl PacketMessage {
     /// only reads it. `place` and `left` are the packet's place and its change in packet memory.
     /// Returns `None` if the registers are invalid: the window lies outside its area, or the packet
     /// has too many bytes.
-    pub fn of(local: &[u8], registers: Registers, place: u32, left: &Left) -> Option<Self> {
+    pub fn of(local: &[u8], registers: Registers, place: u32, left: &PacketChange) -> Option<Self> {
         let (window, _) = registers.window_and_body()?;
         if window as usize > WINDOW + HEADROOM || registers.length as usize > MAX_LENGTH {
             return None;

@@ -22,7 +22,7 @@ use crate::pages;
 use crate::rows::{self, OffloadReport};
 use crate::simulation;
 use crate::updates::{Part, UpdatesArgs};
-use wireloom_console::{Count, Fates};
+use wireloom_console::{Count, VerdictCounts};
 
 /// See `wireloom run --help`.
 #[derive(Args, Debug)]
@@ -76,7 +76,7 @@ struct Report {
     /// Peak resident memory of the whole process, in KiB.
     peak_memory_kib: u64,
     #[serde(flatten)]
-    fates: Fates,
+    fates: VerdictCounts,
     /// The work of threads at each line of the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<Profile>,

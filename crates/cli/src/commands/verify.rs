@@ -19,7 +19,7 @@ use crate::machine::{self, MachineName, warn_of_sections};
 use crate::pages;
 use crate::simulation;
 use crate::updates::{Part, UpdatesArgs};
-use wireloom_console::{Count, Fates, Tally};
+use wireloom_console::{Count, Tally, VerdictCounts};
 
 /// See `wireloom verify --help`.
 #[derive(Args, Debug)]
@@ -43,7 +43,7 @@ struct Report {
     machines: Vec<MachineReport>,
     differences: Vec<Difference>,
     #[serde(flatten)]
-    fates: Fates,
+    fates: VerdictCounts,
 }
 
 #[derive(Serialize)]

@@ -1,6 +1,6 @@
 //! The memory layout of a program: the places and initial contents of its tables.
 
-mod near;
+mod scratchpad;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -250,7 +250,9 @@ pub fn place(
     let order =
         Order::of(engine, Order::most(memories.scratch, first_gate, ring), ring, first_gate);
     let near = match memories.version {
-        Version::One => near::words(engine, memories.scratch - order.words(), memories.threads),
+        Version::One => {
+            scratchpad::words(engine, memories.scratch - order.words(), memories.threads)
+        }
         Version::Two => 0,
     };
     let taken = order.words() + near * memories.threads;
@@ -272,7 +274,7 @@ pub fn place(
     let mut refused = Vec::new();
     let mut growing = Vec::new();
     let mut slots = slots(store);
-    layout.regions = near::regions(engine, &slots, memories.version, &mut room);
+    layout.regions = scratchpad::regions(engine, &slots, memories.version, &mut room);
     for (number, slot) in slots.iter_mut().enumerate() {
         let Some(kind) = kinds::find(slot.config) else {
             refused.push(unsupported(engine, number, &slot.config.kind));

@@ -7,8 +7,8 @@
 mod arithmetic;
 mod clear;
 mod fetch;
+mod local_window;
 mod long;
-mod near;
 mod order;
 mod packet;
 
@@ -24,8 +24,8 @@ use super::words;
 pub use arithmetic::{Divide, Multiply, Pair, both, give, pair};
 pub use clear::Clear;
 pub use fetch::Fetch;
+pub use local_window::TO_FRAME;
 pub use long::{Long, Product, Quotient, RESULT, SECOND};
-pub use near::TO_FRAME;
 pub use order::{Pass, Turn};
 pub use packet::Move;
 

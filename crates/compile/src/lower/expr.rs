@@ -6,7 +6,7 @@ use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Meta, OffloadId, OpKind, UnaryOp, Value};
 use wireloom_lang::hir::{self, Expr, ExprKind, FunctionId, Resize, Type};
 
-use super::state::Left;
+use super::state::Exited;
 use super::{StepLowering, leaves, place};
 
 impl<'a> StepLowering<'a> {
@@ -250,7 +250,7 @@ impl<'a> StepLowering<'a> {
         let outer = std::mem::replace(&mut self.state.result, nothing);
         self.body(&function.body);
         self.b.loc = loc;
-        self.state.flow.returned = Left::Never;
+        self.state.flow.returned = Exited::Never;
         std::mem::replace(&mut self.state.result, outer)
     }
 }

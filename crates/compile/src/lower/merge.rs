@@ -5,7 +5,7 @@ use std::rc::Rc;
 use wireloom_ir::Value;
 
 use super::builder::Builder;
-use super::state::{Flow, Left, State};
+use super::state::{Exited, Flow, State};
 
 /// The merge of two arms whose blocks are closed.
 pub struct Merge<'a> {
@@ -22,8 +22,10 @@ impl<'a> Merge<'a> {
     /// `then_gone` says that every path of the first arm has ended the step, although its flow is
     /// not `Always`.
     pub fn new(b: &'a mut Builder, then: &'a State, otherwise: &'a State, then_gone: bool) -> Self {
-        let gone =
-            [then_gone || then.flow.exited == Left::Always, otherwise.flow.exited == Left::Always];
+        let gone = [
+            then_gone || then.flow.exited == Exited::Always,
+            otherwise.flow.exited == Exited::Always,
+        ];
         Self { b, then, otherwise, gone, yields: Vec::new() }
     }
 
@@ -90,16 +92,16 @@ impl<'a> Merge<'a> {
                 let (a, b) = (self.flag(a), self.flag(b));
                 let result = self.b.fresh(1);
                 self.yields.push((a, b, result));
-                Left::If(result)
+                Exited::If(result)
             }
         }))
     }
 
-    fn flag(&mut self, left: Left) -> Value {
+    fn flag(&mut self, left: Exited) -> Value {
         match left {
-            Left::Never => self.b.number(1, 0),
-            Left::Always => self.b.number(1, 1),
-            Left::If(value) => value,
+            Exited::Never => self.b.number(1, 0),
+            Exited::Always => self.b.number(1, 1),
+            Exited::If(value) => value,
         }
     }
 }

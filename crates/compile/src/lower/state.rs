@@ -7,7 +7,7 @@ use wireloom_ir::Value;
 
 /// Whether control has left in one particular way before the current point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum Exited {
     /// Control has left on no path.
     Never,
     /// Control has left on the paths on which this one-bit value is 1.
@@ -20,44 +20,44 @@ pub enum Left {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// The step has ended.
-    pub exited: Left,
+    pub exited: Exited,
     /// The function being inlined has returned.
-    pub returned: Left,
+    pub returned: Exited,
     /// The innermost loop has ended.
-    pub broke: Left,
+    pub broke: Exited,
     /// The current iteration of the innermost loop has ended.
-    pub continued: Left,
+    pub continued: Exited,
 }
 
 impl Flow {
     /// Control has not left.
     pub const STRAIGHT: Self = Self {
-        exited: Left::Never,
-        returned: Left::Never,
-        broke: Left::Never,
-        continued: Left::Never,
+        exited: Exited::Never,
+        returned: Exited::Never,
+        broke: Exited::Never,
+        continued: Exited::Never,
     };
 
     /// Returns whether control has left only by ending the step. The values of the paths that left
     /// then no longer matter.
     pub fn only_exits(&self) -> bool {
-        [self.returned, self.broke, self.continued] == [Left::Never; 3]
+        [self.returned, self.broke, self.continued] == [Exited::Never; 3]
     }
 
     /// Returns the four ways, for code that handles them alike.
-    pub fn ways(&self) -> [Left; 4] {
+    pub fn ways(&self) -> [Exited; 4] {
         [self.exited, self.returned, self.broke, self.continued]
     }
 
     /// Creates a flow from its ways: the inverse of [`ways`](Self::ways).
-    pub fn from_ways([exited, returned, broke, continued]: [Left; 4]) -> Self {
+    pub fn from_ways([exited, returned, broke, continued]: [Exited; 4]) -> Self {
         Self { exited, returned, broke, continued }
     }
 
     /// Returns whether no path reaches the current point, so that the code after it need not be
     /// lowered. (The values of variables may still matter: after a `return`, to the caller.)
     pub fn is_dead(&self) -> bool {
-        self.ways().contains(&Left::Always)
+        self.ways().contains(&Exited::Always)
     }
 }
 

@@ -9,7 +9,7 @@ use wireloom_ir::{BinaryOp, Exit, Loc, StepId, Value};
 use wireloom_lang::hir::{self, Stmt, StmtKind, Type, VarId};
 
 use super::merge::Merge;
-use super::state::{Flow, Left};
+use super::state::{Exited, Flow};
 use super::{StepLowering, leaves};
 
 /// Work still to be lowered on a path.
@@ -151,13 +151,13 @@ impl<'a> StepLowering<'a> {
                 self.expr(expr);
             }
             StmtKind::For { var, values, body } => self.unroll(*var, values, body),
-            StmtKind::Break => self.state.flow.broke = Left::Always,
-            StmtKind::Continue => self.state.flow.continued = Left::Always,
+            StmtKind::Break => self.state.flow.broke = Exited::Always,
+            StmtKind::Continue => self.state.flow.continued = Exited::Always,
             StmtKind::Return(value) => {
                 if let Some(value) = value {
                     self.state.result = self.expr(value);
                 }
-                self.state.flow.returned = Left::Always;
+                self.state.flow.returned = Exited::Always;
             }
             StmtKind::Exit(exit) => self.exit(exit),
             StmtKind::SetNext(step) => {
@@ -204,7 +204,7 @@ impl<'a> StepLowering<'a> {
             self.write_context();
         }
         self.b.exit(exit);
-        self.state.flow.exited = Left::Always;
+        self.state.flow.exited = Exited::Always;
     }
 
     /// Continues at the step in `Next_step`, which may differ from path to path.
@@ -246,7 +246,7 @@ impl<'a> StepLowering<'a> {
                 let value = me.b.constant(value.clone());
                 me.set_var(var, Rc::new([value]));
                 me.sequence(work(body));
-                me.state.flow.continued = Left::Never;
+                me.state.flow.continued = Exited::Never;
             };
             match self.left() {
                 None => iteration(self),
@@ -256,15 +256,15 @@ impl<'a> StepLowering<'a> {
                 }
             }
         }
-        self.state.flow.broke = Left::Never;
+        self.state.flow.broke = Exited::Never;
     }
 
     /// Returns the flag that says whether control has left before this point. Returns `None` if
     /// control has never left.
     fn left(&mut self) -> Option<Value> {
         self.state.flow.ways().into_iter().fold(None, |flag, way| match (flag, way) {
-            (None, Left::If(v)) => Some(v),
-            (Some(f), Left::If(v)) => Some(self.b.binary(BinaryOp::Or, f, v)),
+            (None, Exited::If(v)) => Some(v),
+            (Some(f), Exited::If(v)) => Some(self.b.binary(BinaryOp::Or, f, v)),
             _ => flag,
         })
     }

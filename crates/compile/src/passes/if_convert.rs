@@ -52,7 +52,7 @@ fn convert(step: &mut Step, effects: &Effects, engine: EngineId) {
     let definitions = Definitions::of(step);
     let packets = Packets::new(effects, engine, step, &definitions);
     let mut flat = Flatten { packets, values: step.values.clone() };
-    let mut path = Path { guard: None, left: Left::Never };
+    let mut path = Path { guard: None, left: Exited::Never };
     let mut ops = Vec::new();
     flat.block(&mut ops, block, &mut path, 0);
     let values = flat.values;
@@ -71,7 +71,7 @@ fn is_flat(block: &Block) -> bool {
 
 /// Whether control has ended the step before some point.
 #[derive(Clone, Copy)]
-enum Left {
+enum Exited {
     Never,
     Always,
     When(Value),
@@ -82,7 +82,7 @@ struct Path {
     /// The condition under which control is on this path. `None` means always.
     guard: Option<Value>,
     /// Whether the path has ended the step since it began.
-    left: Left,
+    left: Exited,
 }
 
 /// A block and its yields.
@@ -129,14 +129,14 @@ impl Flatten<'_> {
                         None => path.guard,
                     };
                     if exits && op.guard == path.guard {
-                        path.left = Left::Always;
+                        path.left = Exited::Always;
                     } else if let (true, Some(guard)) = (exits, op.guard) {
                         self.leave(ops, path, guard, loc);
                     }
                     ops.push(op);
                 }
             }
-            if matches!(path.left, Left::Always) {
+            if matches!(path.left, Exited::Always) {
                 break;
             }
         }
@@ -145,8 +145,8 @@ impl Flatten<'_> {
     /// Records that some path has ended the step under the condition `gone`. The code after it is
     /// guarded against that.
     fn leave(&mut self, ops: &mut Vec<Op>, path: &mut Path, gone: Value, loc: Loc) {
-        path.left = Left::When(match path.left {
-            Left::When(before) => self.bit(ops, OpKind::Binary(BinaryOp::Or, before, gone), loc),
+        path.left = Exited::When(match path.left {
+            Exited::When(before) => self.bit(ops, OpKind::Binary(BinaryOp::Or, before, gone), loc),
             _ => gone,
         });
         let stays = self.not(ops, gone, loc);
@@ -164,8 +164,8 @@ impl Flatten<'_> {
         let if_then = self.and(ops, path.guard, condition, loc);
         let not = self.not(ops, condition, loc);
         let if_not = self.and(ops, path.guard, not, loc);
-        let mut taken = Path { guard: Some(if_then), left: Left::Never };
-        let mut other = Path { guard: Some(if_not), left: Left::Never };
+        let mut taken = Path { guard: Some(if_then), left: Exited::Never };
+        let mut other = Path { guard: Some(if_not), left: Exited::Never };
         if depth > DEEPEST_MOVED {
             self.block(ops, then.0, &mut taken, depth);
             self.block(ops, otherwise.0, &mut other, depth);
@@ -184,15 +184,15 @@ impl Flatten<'_> {
             ops.push(Op { kind, results: vec![result], guard: None, loc });
         }
         match (taken.left, other.left) {
-            (Left::Never, Left::Never) => {}
-            (Left::Always, Left::Always) => path.left = Left::Always,
-            (Left::Always, Left::Never) => self.stay(ops, path, if_not, if_then, loc),
-            (Left::Never, Left::Always) => self.stay(ops, path, if_then, if_not, loc),
+            (Exited::Never, Exited::Never) => {}
+            (Exited::Always, Exited::Always) => path.left = Exited::Always,
+            (Exited::Always, Exited::Never) => self.stay(ops, path, if_not, if_then, loc),
+            (Exited::Never, Exited::Always) => self.stay(ops, path, if_then, if_not, loc),
             (a, b) => {
                 let when = |left, guard| match left {
-                    Left::Never => None,
-                    Left::Always => Some(guard),
-                    Left::When(value) => Some(value),
+                    Exited::Never => None,
+                    Exited::Always => Some(guard),
+                    Exited::When(value) => Some(value),
                 };
                 for gone in [when(a, if_then), when(b, if_not)].into_iter().flatten() {
                     self.leave(ops, path, gone, loc);
@@ -204,8 +204,8 @@ impl Flatten<'_> {
     /// Continues after a choice of which one arm has always ended the step and the other never has.
     /// The code after it runs if the other arm was taken.
     fn stay(&mut self, ops: &mut Vec<Op>, path: &mut Path, guard: Value, gone: Value, loc: Loc) {
-        path.left = Left::When(match path.left {
-            Left::When(before) => self.bit(ops, OpKind::Binary(BinaryOp::Or, before, gone), loc),
+        path.left = Exited::When(match path.left {
+            Exited::When(before) => self.bit(ops, OpKind::Binary(BinaryOp::Or, before, gone), loc),
             _ => gone,
         });
         path.guard = Some(guard);

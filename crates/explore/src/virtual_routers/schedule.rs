@@ -13,13 +13,13 @@ const BEAT: usize = 64;
 
 /// An output: its packet, its verdict, and its bytes unless it is a drop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct Departure {
     pub number: u64,
     verdict: Verdict,
     bytes: Vec<u8>,
 }
 
-impl Left {
+impl Departure {
     /// Copies an output.
     pub fn of(output: &Output<'_>) -> Self {
         let bytes = match output.verdict {
@@ -143,7 +143,7 @@ impl Schedule {
     ///
     /// # Errors
     /// If a table is refused.
-    pub fn expected(&self, evaluator: &Evaluator<'_>) -> Result<Vec<Left>> {
+    pub fn expected(&self, evaluator: &Evaluator<'_>) -> Result<Vec<Departure>> {
         let mut expected = Vec::new();
         for lane in &self.lanes {
             let (alone, _) = evaluator.loaded(&lane.routers, &lane.protocols)?;
@@ -161,7 +161,7 @@ impl Schedule {
                     Golden::new(alone.optimised.clone(), evaluator.store(&alone, router)?);
                 golden.execute(&own, &mut |output| {
                     let number = numbers[output.sequence as usize];
-                    expected.push(Left { number, ..Left::of(&output) }.tagged(router));
+                    expected.push(Departure { number, ..Departure::of(&output) }.tagged(router));
                 });
             }
         }
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn what_a_router_sends_carries_its_number() {
-        let left = |port| Left { number: 0, verdict: Verdict::Sent { port }, bytes: vec![9] };
+        let left = |port| Departure { number: 0, verdict: Verdict::Sent { port }, bytes: vec![9] };
         assert_eq!(left(0x0103).tagged(2), left(0x0203));
     }
 }

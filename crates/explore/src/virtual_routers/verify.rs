@@ -8,7 +8,7 @@ use wireloom_np::simulation::{Arrival, Resolved, Settings};
 
 use super::joined::Joined;
 use super::lanes::Evaluator;
-use super::schedule::{Left, Overload, Schedule};
+use super::schedule::{Departure, Overload, Schedule};
 use wireloom_console::Working;
 use wireloom_machine::{Error, Result};
 use wireloom_np::machine;
@@ -76,7 +76,7 @@ impl Evaluator<'_> {
         for (cycle, packet) in schedule.arrivals() {
             simulation.offer(packet.frame(), Arrival::At(cycle));
         }
-        let mut got: Vec<Vec<Left>> = vec![Vec::new(); routers];
+        let mut got: Vec<Vec<Departure>> = vec![Vec::new(); routers];
         loop {
             simulation.run(CHUNK)?;
             while let Some(left) = simulation.take() {
@@ -84,7 +84,7 @@ impl Evaluator<'_> {
                 let router = schedule.router(number).expect("the packet was offered");
                 let resolved =
                     Resolved { number, ingress: 0, arrival_ns: 0, left: Some(vec![left]) };
-                got[router].extend(resolved.outputs().map(|output| Left::of(&output)));
+                got[router].extend(resolved.outputs().map(|output| Departure::of(&output)));
             }
             let state = simulation.state();
             if state.waiting == 0 && state.inside == 0 {
@@ -97,7 +97,7 @@ impl Evaluator<'_> {
         while let Some(number) = simulation.take_lost() {
             lost[schedule.router(number).expect("the packet was offered")].push(number);
         }
-        let mut expected: Vec<Vec<Left>> = vec![Vec::new(); routers];
+        let mut expected: Vec<Vec<Departure>> = vec![Vec::new(); routers];
         for left in schedule.expected(self)? {
             expected[schedule.router(left.number).expect("golden was given no others")].push(left);
         }
@@ -116,7 +116,7 @@ impl Evaluator<'_> {
 }
 
 /// Returns the number of the first packet that leaves otherwise than expected.
-fn first_difference(expected: &[Left], got: &[Left]) -> Option<u64> {
+fn first_difference(expected: &[Departure], got: &[Departure]) -> Option<u64> {
     let different = expected.iter().zip(got).find(|(expected, got)| expected != got);
     match different {
         Some((expected, _)) => Some(expected.number),
@@ -135,7 +135,7 @@ mod tests {
     fn the_first_packet_that_differs_is_told() {
         let sent = |sequence, port| {
             let verdict = Verdict::Sent { port };
-            Left::of(&Output { sequence, arrival_ns: 0, ingress: 0, verdict, bytes: &[1, 2] })
+            Departure::of(&Output { sequence, arrival_ns: 0, ingress: 0, verdict, bytes: &[1, 2] })
         };
         let expected = [sent(4, 1), sent(6, 2), sent(9, 3)];
         assert_eq!(first_difference(&expected, &[sent(4, 1), sent(6, 2), sent(9, 3)]), None);

@@ -75,10 +75,10 @@ pub fn measure<E: EnergySink>(
     window: Time,
 ) -> Result<Measured, RunError> {
     let mut feed = Feed::new(traffic);
-    let mut out = Left::default();
+    let mut out = Departures::default();
     out.run(processor, &mut feed, before)?;
     let first = Counts::of(processor);
-    out = Left::default();
+    out = Departures::default();
     out.run(processor, &mut feed, window)?;
     let last = Counts::of(processor);
     let seconds = (last.at - first.at).as_seconds();
@@ -106,7 +106,7 @@ pub fn measure<E: EnergySink>(
 
 /// The packets that have left, and the free buffers at each sample.
 #[derive(Default)]
-struct Left {
+struct Departures {
     packets: u64,
     bytes: u64,
     dropped: u64,
@@ -114,7 +114,7 @@ struct Left {
     samples: u64,
 }
 
-impl Left {
+impl Departures {
     fn run<E: EnergySink>(
         &mut self,
         processor: &mut Processor<E>,

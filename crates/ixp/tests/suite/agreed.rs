@@ -13,7 +13,7 @@ pub fn root() -> PathBuf {
 }
 
 /// The number of a packet, its port, its verdict and its bytes.
-type Left = (u64, u16, Verdict, Vec<u8>);
+type Departure = (u64, u16, Verdict, Vec<u8>);
 
 /// Runs packets on golden and on a chip of each version, and compares the outputs and the tables.
 pub fn agree_with(program: &Program, tables: &[PathBuf], packets: &[Packet]) {
@@ -30,7 +30,7 @@ const FEW: usize = 100;
 /// Runs packets on golden and on one chip, and compares the outputs and the tables.
 pub fn agree_on(mut spec: Spec, program: &Program, tables: &[PathBuf], packets: &[Packet]) {
     let stored = || load_store(&program.optimised, tables, &|_| ()).expect("tables").0;
-    let mut expected: Vec<Left> = Vec::new();
+    let mut expected: Vec<Departure> = Vec::new();
     let mut golden = Golden::new(program.optimised.clone(), stored());
     golden.execute(packets, &mut |output| {
         // The chip has ports 0 to 7, and does not show the bytes of dropped packets.
@@ -46,7 +46,7 @@ pub fn agree_on(mut spec: Spec, program: &Program, tables: &[PathBuf], packets: 
     let options = Options { assertions: packets.len() <= FEW, ..Options::default() };
     let started = spec.start(program, stored(), &options, &|_| ());
     let mut machine = started.unwrap_or_else(|error| panic!("{}", error.message));
-    let mut got: Vec<Left> = Vec::new();
+    let mut got: Vec<Departure> = Vec::new();
     let frames: Vec<_> = packets.iter().map(Packet::frame).collect();
     let mut keep = |output: wireloom_ir::Output<'_>| {
         got.push((output.sequence, output.ingress, output.verdict, output.bytes.to_vec()));

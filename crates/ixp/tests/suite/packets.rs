@@ -49,9 +49,9 @@ fn packets(count: usize) -> Vec<(u16, Vec<u8>)> {
     (0..count).map(packet).collect()
 }
 
-type Left = (u64, u16, Verdict, Vec<u8>);
+type Departure = (u64, u16, Verdict, Vec<u8>);
 
-fn run(machine: &mut Ixp, packets: &[(u16, Vec<u8>)]) -> (Vec<Left>, Settled) {
+fn run(machine: &mut Ixp, packets: &[(u16, Vec<u8>)]) -> (Vec<Departure>, Settled) {
     let frames: Vec<Frame<'_>> = packets
         .iter()
         .enumerate()

@@ -11,8 +11,8 @@ use wireloom_machine::{Error, Result};
 use wireloom_net::Frame;
 
 use super::{Exchange, Port, Receive, Sent, Spread, Transmit};
+use crate::shadow_tap::{create_device, set_up};
 use crate::system::{failed, interface_index};
-use crate::twin::{create_device, set_up};
 
 /// Frames that are received at once.
 const BATCH: usize = 64;

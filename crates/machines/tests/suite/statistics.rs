@@ -85,12 +85,12 @@ fn start(
 }
 
 /// For each verdict the number of packets, and their bytes if the machine shows them.
-type Fates = BTreeMap<Verdict, (u64, Option<u64>)>;
+type VerdictCounts = BTreeMap<Verdict, (u64, Option<u64>)>;
 
 /// A run with its record.
 struct Ran {
     settled: Settled,
-    fates: Fates,
+    fates: VerdictCounts,
     /// The number of packets with an output.
     with_output: usize,
     record: Option<Record>,
@@ -100,7 +100,7 @@ struct Ran {
 fn run(machine: &Arc<dyn Configured>, running: &mut dyn Machine, packets: &[Packet]) -> Ran {
     let name = machine.name();
     let shows_drops = machine.capabilities().shows_drops;
-    let (mut fates, mut numbers) = (Fates::new(), Vec::new());
+    let (mut fates, mut numbers) = (VerdictCounts::new(), Vec::new());
     let mut keep = |output: Output<'_>| {
         numbers.push(output.sequence);
         let is_shown = shows_drops || !matches!(output.verdict, Verdict::Dropped(_));

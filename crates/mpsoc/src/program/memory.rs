@@ -15,7 +15,7 @@ use crate::mpe::{
     kind, place_window, put_words,
 };
 use crate::objects::{Called, CallersPacket, Objects, PacketUse};
-use crate::packet_message::{Kept, Left, PacketMessage};
+use crate::packet_message::{Kept, PacketChange, PacketMessage};
 
 /// The lowest offset of the stack. The area below it holds packets and messages.
 const STACK_BEGIN: usize = REPLIES + 4 * REPLY_WORDS * TICKETS;
@@ -42,7 +42,7 @@ pub struct Surroundings {
     /// The current packet, until the thread has finished it.
     hand: Option<(Packet, CallersPacket)>,
     /// The changes that objects have made to the current packet in packet memory.
-    left: Left,
+    left: PacketChange,
     /// The packets that RECEIVE will return.
     pub next: VecDeque<(Packet, CallersPacket)>,
     pub sent: Vec<Sent>,

@@ -23,12 +23,12 @@ pub(crate) mod plan;
 mod ports;
 pub(crate) mod probes;
 mod reasons;
+mod request_paths;
 pub(crate) mod rig;
 pub(crate) mod services;
 pub(crate) mod templates;
 mod testbench;
 mod top;
-mod ways;
 pub(crate) mod wires;
 
 use wireloom_ir::Program;
@@ -41,9 +41,9 @@ pub use images::{Image, images};
 pub use memory_map::{Contents, Field, MemoryMap, Register, Seed, Target, memory_map};
 pub use plan::{Channel, Plan, Service};
 pub use reasons::{ReasonCount, ReasonCounter};
+pub use request_paths::Way;
 pub use rig::REPORT_BASE;
 pub use testbench::Stimulus;
-pub use ways::Way;
 
 use crate::description::{Machine, Place, ShellKind};
 use crate::realisation;

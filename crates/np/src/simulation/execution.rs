@@ -11,7 +11,7 @@ use wireloom_bits::Bits;
 use super::error::Fault;
 use super::follow::Event;
 use super::measure::{Distribution, Meter, Pace, Pacer};
-use super::run::{Fate, Left, Simulation};
+use super::run::{Departure, Fate, Simulation};
 use super::source::Geometry;
 
 /// The set of reasons with which an engine reports that a thread jumped back too often.
@@ -37,7 +37,7 @@ pub struct Execution {
     /// port, or else one queue for all packets.
     open: Vec<VecDeque<Open>>,
     /// The outputs so far of the oldest packet that was not lost.
-    parts: Vec<Left>,
+    parts: Vec<Departure>,
     /// Number of the next packet to offer.
     offered: u64,
     /// Packets with a complete outcome that were not lost.
@@ -136,7 +136,7 @@ pub struct Resolved {
     pub ingress: u16,
     pub arrival_ns: u64,
     /// The outputs, in order; `None` if the packet was lost at the input.
-    pub left: Option<Vec<Left>>,
+    pub left: Option<Vec<Departure>>,
 }
 
 impl Resolved {
@@ -155,7 +155,7 @@ impl Resolved {
 }
 
 /// Returns the verdict on a packet, or `None` if the packet ended without an output.
-fn verdict(left: &Left) -> Option<Verdict> {
+fn verdict(left: &Departure) -> Option<Verdict> {
     let reason = || match left.reason {
         (RUNAWAY_SET, _) => Reason::Runaway,
         (set, value) => Reason::Program(ReasonSetId(set.into()), value),
@@ -398,7 +398,7 @@ impl Execution {
         while let Some(left) = self.simulation.take() {
             self.meter.note(&left);
             if self.followed == Some(left.number) {
-                let Left { arrived, entered, left, .. } = left;
+                let Departure { arrived, entered, left, .. } = left;
                 self.times.push(Times { arrived, entered, left });
             }
             let (number, done) = (left.number, left.fate != Fate::Emitted);

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 
-use super::run::{Arrival, Fate, Left};
+use super::run::{Arrival, Departure, Fate};
 
 /// How packets arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,7 +111,7 @@ impl Meter {
     }
 
     /// Records an output.
-    pub fn note(&mut self, left: &Left) {
+    pub fn note(&mut self, left: &Departure) {
         if left.fate == Fate::Emitted {
             return;
         }
@@ -238,9 +238,9 @@ pub fn mlffr<E>(
 mod tests {
     use super::*;
 
-    fn left(arrived: u64, entered: u64, left: u64) -> Left {
+    fn left(arrived: u64, entered: u64, left: u64) -> Departure {
         let (fate, bytes) = (Fate::Finished, Vec::new());
-        Left { number: 0, fate, egress: 0, reason: (0, 0), bytes, arrived, entered, left }
+        Departure { number: 0, fate, egress: 0, reason: (0, 0), bytes, arrived, entered, left }
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub use follow::{Event, Followed, Happened, PipelinedStep};
 pub use measure::{Bin, Distribution, Meter, Pace, Pacer, mlffr};
 pub use model::{Model, State};
 pub use rig::{RigReport, RigRun};
-pub use run::{Access, Arrival, Fate, Left, Simulation};
+pub use run::{Access, Arrival, Departure, Fate, Simulation};
 pub use settings::Settings;
 pub use source::{Geometry, NarrowPorts, Probe, Routers, Source};
 pub use trial::{OnLoss, Trial, beats};

@@ -40,7 +40,7 @@ pub enum Fate {
 
 /// An output: a packet, or the report of a packet that does not leave.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct Departure {
     /// Number of the packet among those offered, from 0.
     pub number: u64,
     /// The fate of the packet.
@@ -59,7 +59,7 @@ pub struct Left {
     pub left: u64,
 }
 
-impl Left {
+impl Departure {
     fn new(raw: &RawLeft, bytes: &[u8]) -> Result<Self, Fault> {
         let fate = match u64::from(raw.kind) {
             exit_code::FINISH => Fate::Finished,
@@ -86,7 +86,7 @@ impl Left {
 pub struct Simulation {
     instance: Instance,
     /// Outputs that the caller has not taken, in order.
-    left: VecDeque<Left>,
+    left: VecDeque<Departure>,
     time: Duration,
 }
 
@@ -117,7 +117,7 @@ impl Simulation {
     /// If the machine fails. It then remains failed.
     pub fn run(&mut self, cycles: u64) -> Result<(), Fault> {
         let ran = self.clock(cycles, false);
-        while let Some(left) = self.instance.take(Left::new) {
+        while let Some(left) = self.instance.take(Departure::new) {
             self.left.push_back(left?);
         }
         ran
@@ -142,7 +142,7 @@ impl Simulation {
     /// accepted. The outputs of one packet are in the order in which it sent them. A packet for a
     /// port that does not exist has no bytes. With virtual routers, only the packets of one router
     /// are in order.
-    pub fn take(&mut self) -> Option<Left> {
+    pub fn take(&mut self) -> Option<Departure> {
         self.left.pop_front()
     }
 

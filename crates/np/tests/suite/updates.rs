@@ -8,7 +8,7 @@ use wireloom_compile::pipeline;
 use wireloom_net::Packet;
 use wireloom_np::description::{Machine, Reset};
 use wireloom_np::processor::{self, Processor};
-use wireloom_np::simulation::{self, Arrival, BuildOptions, Left, Settings, Simulation};
+use wireloom_np::simulation::{self, Arrival, BuildOptions, Departure, Settings, Simulation};
 use wireloom_offloads::Content;
 
 /// Reads three tables and sends the results. `labels` goes through the caches of the clusters, as
@@ -119,7 +119,7 @@ struct Run {
     random: Random,
     /// The keys of each packet: destination, hop, label.
     asked: Vec<(u32, u8, u8)>,
-    left: Vec<Left>,
+    left: Vec<Departure>,
     /// The prefix that changes. Many packets ask for it.
     focus: (u32, u32),
 }

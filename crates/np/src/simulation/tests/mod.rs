@@ -98,7 +98,7 @@ fn expected(number: u64, packet: &Packet) -> Vec<Told> {
     }
 }
 
-fn finish(simulation: &mut Simulation) -> Vec<Left> {
+fn finish(simulation: &mut Simulation) -> Vec<Departure> {
     simulation.run(1_000_000).expect("it works");
     assert_eq!((simulation.state().inside, simulation.state().waiting), (0, 0));
     std::iter::from_fn(|| simulation.take()).collect()
@@ -340,7 +340,7 @@ fn an_execution_tells_the_whole_story_of_each_packet_in_order() {
 
 #[test]
 fn what_left_is_told_as_all_machines_tell_it() {
-    let left = |fate, reason| Left {
+    let left = |fate, reason| Departure {
         number: 7,
         fate,
         egress: 5,

@@ -16,7 +16,7 @@ use wireloom_offloads::{Content, Env, Store};
 
 /// An output of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct Departure {
     pub verdict: Verdict,
     /// The bytes of the packet; empty if it was dropped.
     pub bytes: Vec<u8>,
@@ -116,7 +116,7 @@ impl Bench {
         store: &mut Store,
         seed: u64,
         slow: bool,
-    ) -> Vec<Vec<Left>> {
+    ) -> Vec<Vec<Departure>> {
         let mut child = Command::new(&self.binary)
             .arg(seed.to_string())
             .arg(if slow { "slow" } else { "fast" })
@@ -228,7 +228,7 @@ impl Bench {
         tables: impl Fn(&Program) -> Store,
         seed: u64,
         slow: bool,
-    ) -> Vec<Vec<Left>> {
+    ) -> Vec<Vec<Departure>> {
         let mut golden = Golden::new(self.program.clone(), tables(&self.program));
         let mut expected = vec![Vec::new(); packets.len()];
         golden.execute(packets, &mut |output| {
@@ -236,7 +236,7 @@ impl Bench {
                 Verdict::Dropped(_) => Vec::new(),
                 _ => output.bytes.to_vec(),
             };
-            expected[output.sequence as usize].push(Left { verdict: output.verdict, bytes });
+            expected[output.sequence as usize].push(Departure { verdict: output.verdict, bytes });
         });
         let mut store = tables(&self.program);
         let left = self.run(packets, &mut store, seed, slow);
@@ -267,7 +267,7 @@ pub fn empty(program: &Program) -> Store {
 
 /// Returns the output in the shell's result and rows, or `None` if the thread ended without
 /// sending.
-fn outcome(packet: &Packet, result: &str, rows: &str) -> Option<Left> {
+fn outcome(packet: &Packet, result: &str, rows: &str) -> Option<Departure> {
     let result = bits(result);
     let field = |low, width| result.slice(low, width).low_u64();
     let (length, window) = (field(1, 16) as usize, field(17, 9) as usize);
@@ -280,7 +280,7 @@ fn outcome(packet: &Packet, result: &str, rows: &str) -> Option<Left> {
     };
     let verdict = match kind {
         1 | 2 => Verdict::Sent { port: port as u16 },
-        3 => return Some(Left { verdict: Verdict::Dropped(reason), bytes: Vec::new() }),
+        3 => return Some(Departure { verdict: Verdict::Dropped(reason), bytes: Vec::new() }),
         4 => Verdict::ToCpu(reason),
         5 => return None,
         other => panic!("exit {other}"),
@@ -290,7 +290,7 @@ fn outcome(packet: &Packet, result: &str, rows: &str) -> Option<Left> {
     let mut bytes: Vec<u8> = (0..window).map(|i| rows[i - i % 16 + (start + i) % 16]).collect();
     let body = &packet.bytes[packet.bytes.len().min(WINDOW)..];
     bytes.extend_from_slice(&body[..length - window]);
-    Some(Left { verdict, bytes })
+    Some(Departure { verdict, bytes })
 }
 
 /// Returns the description of the ports for the bench.

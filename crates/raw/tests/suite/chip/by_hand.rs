@@ -59,10 +59,10 @@ fn written(board: &dyn Configured, text: &str, options: &Options) -> Box<dyn Mac
 }
 
 /// The packets that left, by port and in order, and the packets that settled.
-type Left = (Vec<(u16, Vec<u8>)>, Settled);
+type Departures = (Vec<(u16, Vec<u8>)>, Settled);
 
 /// Runs a machine until all packets have left.
-fn run(machine: &mut dyn Machine, packets: &[Packet]) -> Result<Left, Error> {
+fn run(machine: &mut dyn Machine, packets: &[Packet]) -> Result<Departures, Error> {
     let mut left = Vec::new();
     let mut sink = |output: Output<'_>| {
         let Verdict::Sent { port } = output.verdict else { panic!("{:?}", output.verdict) };

@@ -63,10 +63,10 @@ fn any_instruction() -> impl Strategy<Value = Instruction> {
 }
 
 /// Results of a program: registers with HI and LO, memory, and the words that it sent.
-type Left = (Vec<u32>, Vec<u32>, Vec<u32>);
+type Results = (Vec<u32>, Vec<u32>, Vec<u32>);
 
 /// Executes instructions. Also returns the cycles in which they waited for operands.
-fn executed(instructions: &[Instruction]) -> (Left, u64) {
+fn executed(instructions: &[Instruction]) -> (Results, u64) {
     let mut begin = format!(".tile 0 0\n li $28, {MEMORY}\n li $29, {}\n", MEMORY + 8);
     for register in VALUES {
         begin += &format!(" li ${register}, {}\n", 0x1234_5678u32.wrapping_mul(register.into()));

@@ -69,7 +69,7 @@ pub fn translated(text: &str) -> String {
 }
 
 /// Translates a read that begins early, a write that ends late, or a command that ends together
-/// with such commands ([`early`](super::early), [`merged`](super::merged)).
+/// with such commands ([`hoist_reads`](super::hoist_reads), [`merge_waits`](super::merge_waits)).
 fn with_signals(command: &str) -> Option<String> {
     let (unit, rest) = command.split_once('[')?;
     let (operands, tokens) = rest.split_once("], ")?;

@@ -18,7 +18,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use super::posted::{WAIT, instruction, transfer};
+use super::elide_waits::{WAIT, instruction, transfer};
 
 /// The number and the first of the signals of version 2 for hoisted reads. Programs and other
 /// threads use lower signals.
@@ -77,7 +77,7 @@ struct Move {
 }
 
 /// Hoists reads.
-pub fn early(text: &str, waits: Waits) -> String {
+pub fn hoist_reads(text: &str, waits: Waits) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut sources: HashMap<String, usize> = HashMap::new();
     for (name, operands, _) in lines.iter().filter_map(|line| instruction(line)) {
@@ -227,11 +227,11 @@ pub(super) fn number(text: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Waits, early};
+    use super::{Waits, hoist_reads};
 
     /// Returns the trimmed lines of a text after reads have moved.
     fn moved(text: &str, waits: Waits) -> Vec<String> {
-        early(text, waits).lines().map(str::to_owned).collect()
+        hoist_reads(text, waits).lines().map(str::to_owned).collect()
     }
 
     const TWO: &str = "sram[read, $0, frame, 24, 1], ctx_swap\n\
@@ -314,7 +314,7 @@ mod tests {
         ] {
             let text = TWO.replacen(from, to, 1);
             assert_ne!(text, TWO, "{from}");
-            assert_eq!(early(&text, Waits::Ordered), text, "{to}");
+            assert_eq!(hoist_reads(&text, Waits::Ordered), text, "{to}");
         }
     }
 }

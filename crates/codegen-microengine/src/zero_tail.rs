@@ -4,8 +4,8 @@
 use wireloom_codegen::steps::ops;
 use wireloom_ir::{Engine, Op, OpKind, Step, Value};
 
+use super::fixed_fields::{fronts, moves_front};
 use super::frame;
-use super::known::{fronts, moves_front};
 use super::window::reaches_packet;
 
 /// The word of the frame at which the longest window ends. All words after it are zero anyway.

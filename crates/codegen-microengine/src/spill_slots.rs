@@ -19,7 +19,7 @@
 //! variable would cost another read of SRAM for each write. The header window may be in local
 //! memory too (`window.rs`), after these words of all contexts. If the steps are spread over
 //! engines, neither is in local memory, since each engine has its own. In a chain both are, since
-//! packets take them along (`carried.rs`).
+//! packets take them along (`context_handover.rs`).
 //!
 //! The words of a thread of version 1 in the scratchpad also have numbers from [`LOCAL`] on. Like
 //! the frame they are accessed by commands, so any word can have any place, but with fewer cycles.

@@ -12,8 +12,8 @@ use wireloom_codegen::steps::ops;
 use wireloom_ir::{Engine, OpKind};
 use wireloom_isa::microengine::Version;
 
-use super::super::homes;
 use super::super::kinds;
+use super::super::spill_slots;
 use super::super::spread::visits;
 use super::{Region, Room, Slot, Unit};
 
@@ -24,7 +24,7 @@ const GRANULE: u32 = 4;
 
 /// Returns the number of words of each thread of version 1, if `left` words are free.
 pub(super) fn words(engine: &Engine, left: u32, threads: u32) -> u32 {
-    let wanted = homes::wanted(engine).next_multiple_of(GRANULE).min(MOST);
+    let wanted = spill_slots::wanted(engine).next_multiple_of(GRANULE).min(MOST);
     let room = left / threads.max(1) / GRANULE * GRANULE;
     let words = wanted.min(room);
     if words < LEAST { 0 } else { words }

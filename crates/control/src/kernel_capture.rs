@@ -18,13 +18,13 @@ use wireloom_live::{Event, Events, Place, Test, Watch};
 use wireloom_machine::{Error, Outputs, Result, reason_name, verdict_text};
 use wireloom_net::Packet;
 
+use crate::capture::{
+    self, CAUGHT_WAITING, Caught, Passed, Passing, Point, TRACED_WAITING, Tap, Traced,
+};
 use crate::engine::Engine;
 use crate::filter::Filter;
 use crate::forwarding::Handle;
 use crate::protocol::hex;
-use crate::taps::{
-    self, CAUGHT_WAITING, Caught, Passed, Passing, Point, TRACED_WAITING, Tap, Traced,
-};
 
 /// How often the empty ring is polled.
 const LOOK: Duration = Duration::from_millis(2);
@@ -139,7 +139,7 @@ impl Watching {
         packets: u64,
         bytes: u64,
     ) -> Result<Passed<Caught>> {
-        let (passing, passed) = taps::passing(CAUGHT_WAITING, packets, bytes);
+        let (passing, passed) = capture::passing(CAUGHT_WAITING, packets, bytes);
         self.add(Watcher::Capture(Tap::new(points, filter, passing)))?;
         Ok(passed)
     }
@@ -154,7 +154,7 @@ impl Watching {
         packets: u64,
         most_steps: u64,
     ) -> Result<(Arc<Engine>, Passed<Traced>)> {
-        let (passing, passed) = taps::passing(TRACED_WAITING, packets, u64::MAX);
+        let (passing, passed) = capture::passing(TRACED_WAITING, packets, u64::MAX);
         let engine = self.handle.ask(|forwarding| Arc::clone(forwarding.engine()))?;
         let traced = Arc::clone(&engine);
         self.add(Watcher::Trace { engine: traced, filter, most_steps, passing })?;
@@ -376,12 +376,12 @@ fn traced(
 pub struct InTheKernel {
     /// Whether golden gave the same result.
     is_same: bool,
-    outputs: Vec<Left>,
+    outputs: Vec<Departure>,
 }
 
 /// A packet that left the program.
 #[derive(Serialize)]
-struct Left {
+struct Departure {
     verdict: String,
     length: usize,
     bytes: String,
@@ -393,7 +393,7 @@ impl InTheKernel {
         let parts = |outputs: &Outputs| -> Vec<(Verdict, Vec<u8>)> {
             outputs.iter().map(|output| (output.verdict, output.bytes.to_vec())).collect()
         };
-        let left = |output: Output<'_>| Left {
+        let left = |output: Output<'_>| Departure {
             verdict: verdict_text(program, output.verdict),
             length: output.bytes.len(),
             bytes: hex(output.bytes),

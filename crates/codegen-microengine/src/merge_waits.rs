@@ -13,8 +13,8 @@
 //! of the first word serves a whole command. So commands with common words may pass each other
 //! unless they begin with the same word. Where that is possible, the thread waits.
 
-use super::early::constant;
-use super::posted::{WAIT, instruction, transfer};
+use super::elide_waits::{WAIT, instruction, transfer};
+use super::hoist_reads::constant;
 
 /// Signals of writes in flight. Threads signal each other by 4, 12 and 13, hoisted reads have 8 to
 /// 11, and programs name the lowest signals.
@@ -76,7 +76,7 @@ enum How {
 }
 
 /// Delays the waits for writes to later commands.
-pub fn merged(text: &str) -> String {
+pub fn merge_waits(text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut flight: Vec<Write> = Vec::new();
     let mut in_macro = false;
@@ -193,11 +193,11 @@ fn effect<'a>(before: &[String], line: &'a str) -> Effect<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::merged;
+    use super::merge_waits;
 
     /// Returns how the writes and reads of a text wait.
     fn waits(text: &str) -> Vec<String> {
-        let out = merged(text);
+        let out = merge_waits(text);
         let commands =
             out.lines().filter(|line| line.contains("sram[") || line.contains("scratch["));
         commands.filter_map(|line| Some(line.split_once("], ")?.1.to_owned())).collect()
@@ -281,6 +281,6 @@ mod tests {
     #[test]
     fn the_body_of_a_macro_is_left_alone() {
         let text = "#macro m()\nsram[write, $0, frame, 3, 1], ctx_swap\nsram[write, $1, frame, 4, 1], ctx_swap\n#endm\n";
-        assert_eq!(merged(text), text);
+        assert_eq!(merge_waits(text), text);
     }
 }

@@ -43,7 +43,7 @@ struct Flight {
 }
 
 /// Removes the waits of writes that need none.
-pub fn posted(text: &str) -> String {
+pub fn elide_waits(text: &str) -> String {
     posted_to("scratch", &posted_to("sram", text))
 }
 
@@ -284,11 +284,11 @@ fn successors(lines: &[&str]) -> Vec<Option<Vec<usize>>> {
 
 #[cfg(test)]
 mod tests {
-    use super::posted;
+    use super::elide_waits;
 
     fn waits(text: &str) -> Vec<&'static str> {
         let is_write = |line: &&str| line.trim().starts_with("sram[write");
-        let out = posted(text);
+        let out = elide_waits(text);
         let how = |line: &str| if line.ends_with("ctx_swap") { "waits" } else { "posted" };
         out.lines().filter(is_write).map(how).collect()
     }
@@ -358,14 +358,14 @@ mod tests {
                     sram[read, $0, frame, 9, 1], ctx_swap\nalu[$0, --, B, y]\n\
                     scratch[read, $1, near, 4, 1], ctx_swap\nbr[out#]\n";
         // Waiting for SRAM does not wait for the scratchpad.
-        let out = posted(both);
+        let out = elide_waits(both);
         assert!(out.contains("scratch[write, $0, near, 3, 1], ctx_swap"), "{out}");
         let other = both.replace("alu[$0, --, B, y]", "alu[$1, --, B, y]");
-        let out = posted(&other);
+        let out = elide_waits(&other);
         assert!(out.contains("scratch[write, $0, near, 3, 1]\n"), "{out}");
         // Writes to other words of the scratchpad are waited for.
         let shared = other.replace("near, 3", "turn, 3");
-        assert_eq!(posted(&shared), shared);
+        assert_eq!(elide_waits(&shared), shared);
     }
 
     #[test]

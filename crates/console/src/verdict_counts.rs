@@ -71,8 +71,8 @@ impl Tally {
     }
 
     /// Returns the counts by port and by reason, largest first.
-    pub fn fates(&self, program: &ir::Program) -> Fates {
-        let mut fates = Fates::default();
+    pub fn fates(&self, program: &ir::Program) -> VerdictCounts {
+        let mut fates = VerdictCounts::default();
         for (&verdict, &count) in &self.counts {
             match verdict {
                 Verdict::Sent { port } => fates.sent.push(Sent { port, count }),
@@ -88,7 +88,7 @@ impl Tally {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Fates {
+pub struct VerdictCounts {
     /// Sent packets by port, in ascending order.
     pub sent: Vec<Sent>,
     /// Packets to the control processor by reason, most frequent first.
@@ -119,7 +119,7 @@ impl Reasoned {
     }
 }
 
-impl Fates {
+impl VerdictCounts {
     /// Formats the counts as tables.
     pub fn text(&self) -> String {
         let mut table = output::table(&["went to", "packets", "bytes"], &[1, 2]);
@@ -234,7 +234,7 @@ mod tests {
             reason: reason.into(),
             count: Count { packets, bytes: Some(1) },
         };
-        sum.add(&Fates {
+        sum.add(&VerdictCounts {
             sent: vec![Sent { port: 0, count: Count { packets: 9, bytes: Some(9) } }],
             cpu: Vec::new(),
             dropped: vec![named("EXPIRED", 7), named("NEW", 4)],
