@@ -59,9 +59,12 @@ pub struct Work {
 /// The memory of a unit, and the work of a method.
 type Model = (Contents, fn(&Config, &Method) -> Work);
 
+/// Returns the unit of an offload.
+type UnitOf = fn(&Config) -> Model;
+
 /// The kinds with their own units. Other kinds have entries if they have a size, and logic
 /// otherwise.
-const KINDS: &[(&str, fn(&Config) -> Model)] = &[
+const KINDS: &[(&str, UnitOf)] = &[
     // A trie.
     ("lpm", |_| {
         (Contents::Search, |config, _| {
