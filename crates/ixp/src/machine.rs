@@ -1,13 +1,13 @@
 //! Runs a program on the chip, behind the interface that all machines share.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_machine::watch::{Event, Watched};
 use wireloom_machine::{
-    Error, Machine, Profile, Profiler, Rate, Record, Recordings, Result, Settled, Sink, Snapshot,
-    UpdateError, Wanted,
+    Departures, Error, Machine, Profile, Profiler, Rate, Record, Recordings, Result, Settled, Sink,
+    Snapshot, UpdateError, Wanted,
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
@@ -36,10 +36,8 @@ pub struct Ixp<E = ()> {
     /// The meanings of the reason numbers in control words.
     reasons: Vec<Reason>,
     offered: u64,
-    /// Packets that the chip has taken and whose outputs were not passed on yet, in order.
-    taken: VecDeque<u64>,
-    /// The outputs so far of these packets, and whether they are complete.
-    left: BTreeMap<u64, (Vec<Delivered>, bool)>,
+    /// Packets that the chip has taken, until their outputs are passed on.
+    departures: Departures<(), Delivered>,
     pub(crate) lost: u64,
     /// The memory layout of the offloads of an engine in Loom C.
     tables: Tables,
@@ -65,8 +63,7 @@ impl<E: Metered> Ixp<E> {
             store,
             reasons,
             offered: 0,
-            taken: VecDeque::new(),
-            left: BTreeMap::new(),
+            departures: Departures::default(),
             lost: 0,
             tables: Tables::default(),
             sources: Sources::default(),
@@ -170,22 +167,17 @@ impl<E: Metered> Ixp<E> {
     pub(crate) fn settle(&mut self, sink: Sink<'_>) -> Result<Settled> {
         let mut settled = Settled::default();
         let cards = &mut self.processor.chip.cards;
-        self.taken.extend(cards.accepted.drain(..));
+        cards.accepted.drain(..).for_each(|number| self.departures.take(number, ()));
         for number in cards.lost.drain(..) {
             settled.lost.push(number);
             self.lost += 1;
         }
         for delivered in self.processor.delivered() {
-            let (all, is_over) = self.left.entry(delivered.offered).or_default();
-            *is_over |= delivered.is_last;
-            all.push(delivered);
+            let (number, is_last) = (delivered.offered, delivered.is_last);
+            self.departures.leave(number, delivered, is_last);
         }
-        while let Some(number) = self.taken.front().copied()
-            && let Some((_, true)) = self.left.get(&number)
-        {
-            self.taken.pop_front();
+        while let Some((number, (), all)) = self.departures.pop() {
             settled.taken.push(number);
-            let (all, _) = self.left.remove(&number).unwrap_or_default();
             for delivered in all {
                 if let Some(verdict) = self.verdict(&delivered)? {
                     sink(Output {

@@ -13,6 +13,7 @@ mod compare;
 mod error;
 mod explain;
 pub mod golden;
+mod in_order;
 mod interface;
 mod kind;
 mod options;
@@ -35,6 +36,7 @@ pub use compare::{
 };
 pub use error::{Error, Result};
 pub use explain::{described, explained};
+pub use in_order::{Departures, Sequence};
 pub use interface::{
     Calls, Capabilities, Counts, Events, LostOutput, Machine, Numbers, Recordings, Settled, Sink,
     SinkOfPieces, UpdateError, Wanted,

@@ -117,27 +117,6 @@ impl CallCounts {
     }
 }
 
-/// Packets in transit to the broker, which must receive them in the order of their numbers.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Arrivals {
-    next: u64,
-    early: BTreeMap<u64, u32>,
-}
-
-impl Arrivals {
-    /// Handles the arrival of a packet by its number, with its place.
-    pub(super) fn come(&mut self, number: u64, place: u32) {
-        self.early.insert(number, place);
-    }
-
-    /// Takes the next packet, if it has arrived.
-    pub(super) fn next(&mut self) -> Option<u32> {
-        let place = self.early.remove(&self.next)?;
-        self.next += 1;
-        Some(place)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,14 +153,5 @@ mod tests {
             [Some(2), None, Some(0), Some(0)]
         );
         assert!(counts.is_over(7) && !counts.is_over(0));
-    }
-
-    #[test]
-    fn packets_go_on_in_the_order_of_their_numbers() {
-        let mut arrivals = Arrivals::default();
-        arrivals.come(1, 5);
-        assert_eq!(arrivals.next(), None);
-        arrivals.come(0, 6);
-        assert_eq!([arrivals.next(), arrivals.next(), arrivals.next()], [Some(6), Some(5), None]);
     }
 }

@@ -17,6 +17,7 @@ mod services;
 use std::collections::VecDeque;
 
 use slab::Slab;
+use wireloom_machine::Sequence;
 use wireloom_sim::parts::interconnect::Interconnect;
 use wireloom_sim::parts::line::LineEvent;
 use wireloom_sim::parts::network::{Message, Network, NetworkEvent, Node, Notice};
@@ -34,7 +35,7 @@ use super::mpe::{Call, Finish, Target};
 use super::noc_payload::NocPayload;
 use super::objects::{Called, Element, Objects};
 use super::one_way::Receiver;
-use super::order_gate::{Arrivals, OrderGate};
+use super::order_gate::OrderGate;
 use super::processor::{Labels, Processor, Sent};
 use super::shared::SharedMemory;
 use super::spec::{PLATFORM_NODES, Spec};
@@ -78,7 +79,7 @@ pub(super) struct Platform<W: Workload, O: Objects> {
     turns: Vec<Option<OrderGate>>,
     /// If any object has an order gate: the packets in transit to the broker, and the order gates
     /// of the parts of a cut engine.
-    arrivals: Option<Arrivals>,
+    arrivals: Option<Sequence<u32>>,
     part_turns: Vec<OrderGate>,
     pub(super) objects: O,
     network: Interconnect<NocPayload>,
@@ -164,7 +165,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             ),
             memory: SharedMemory::new(&spec.memory, workload.variables())?,
             elements,
-            arrivals: turns.iter().any(Option::is_some).then(Arrivals::default),
+            arrivals: turns.iter().any(Option::is_some).then(Sequence::default),
             turns,
             part_turns: vec![OrderGate::new(); workload.parts().len()],
             objects,

@@ -25,7 +25,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         } else {
             self.serve_packet(packet, kernel);
         }
-        while let Some(packet) = self.arrivals.as_mut().and_then(|arrivals| arrivals.next()) {
+        while let Some(packet) = self.arrivals.as_mut().and_then(|arrivals| arrivals.pop()) {
             self.serve_packet(packet, kernel);
         }
     }

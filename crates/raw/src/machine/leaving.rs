@@ -35,15 +35,14 @@ impl Raw {
                 let from =
                     from.ok_or_else(|| Error::new("a packet left a tile that sends none"))?;
                 // Fewer than 65,536 packets of a card wait for an earlier one.
-                let next = self.next[from];
+                let next = self.serial[from].next_number();
                 let serial = next + u64::from(serial.wrapping_sub(next as u16));
                 self.check_port(number, from, serial, &left)?;
-                self.early[from].insert(serial, left);
+                self.serial[from].come(serial, left);
             }
         }
         for card in 0..self.placement.cards.len() {
-            while let Some(left) = self.early[card].remove(&self.next[card]) {
-                self.next[card] += 1;
+            while let Some(left) = self.serial[card].pop() {
                 self.leaves(card, left)?;
             }
         }
@@ -76,15 +75,15 @@ impl Raw {
         let pending = &mut self.pending[card];
         let none = || Error::new("more packets have left the chip than it was given");
         let packet = pending.front().ok_or_else(none)?;
-        let (all, is_over) = self.left.entry(packet.number).or_default();
+        let number = packet.number;
         // Without a buffer a packet counts as arrived when it begins to enter.
         let came = self.lines.buffer.map(|_| packet.at);
-        self.measured.leaves(packet.number, came, &left);
-        if left.side & LAST != 0 {
-            *is_over = true;
+        self.measured.leaves(number, came, &left);
+        let is_last = left.side & LAST != 0;
+        if is_last {
             pending.pop_front();
         }
-        all.push(left);
+        self.departures.leave(number, left, is_last);
         Ok(())
     }
 
@@ -92,19 +91,15 @@ impl Raw {
     pub(super) fn pass_on(&mut self, sink: Sink<'_>) -> Settled {
         let mut settled = Settled::default();
         self.lines.lost.drain(..).for_each(|number| settled.lost.push(number));
-        while let Some(next) = self.order.front().copied()
-            && self.left.get(&next.number).is_some_and(|(_, is_over)| *is_over)
-        {
-            self.order.pop_front();
-            settled.taken.push(next.number);
-            let (all, _) = self.left.remove(&next.number).unwrap_or_default();
+        while let Some((number, packet, all)) = self.departures.pop() {
+            settled.taken.push(number);
             let outputs = all.iter().filter(|left| Way::of(left.side) != Way::Done);
             for (output, left) in outputs.enumerate() {
                 if left.is_dropped {
-                    let (packet, port) = (next.number, left.port());
-                    settled.lost_outputs.push(LostOutput { packet, output, port });
+                    let port = left.port();
+                    settled.lost_outputs.push(LostOutput { packet: number, output, port });
                 } else {
-                    pass_on(next, left, sink);
+                    pass_on(packet, left, sink);
                 }
             }
         }

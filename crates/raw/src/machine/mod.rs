@@ -26,8 +26,8 @@ use wireloom_codegen_tile::{self as tile, Link};
 use wireloom_ir::Program;
 use wireloom_machine::watch::Watched;
 use wireloom_machine::{
-    Error, Line, Machine, Options, Profile, Record, Recordings, Result, Settled, Sink, Snapshot,
-    UpdateError, Wanted, thousands,
+    Departures, Error, Line, Machine, Options, Profile, Record, Recordings, Result,
+    Sequence, Settled, Sink, Snapshot, UpdateError, Wanted, thousands,
 };
 use wireloom_net::Frame;
 use wireloom_net::packet::MAX_LENGTH;
@@ -86,18 +86,15 @@ pub struct Raw {
     placement: Placement,
     /// The packets of each line card, in order.
     pending: Vec<VecDeque<Pending>>,
-    /// For each card, by serial number, departures over the general network that came before an
-    /// earlier packet's; `next` has the serial number of each card's next departure.
-    early: Vec<BTreeMap<u64, Left>>,
-    next: Vec<u64>,
+    /// The departures of each card over the general network, by serial number.
+    serial: Vec<Sequence<Left>>,
     /// For each port and card the number after the last packet that left.
     last: BTreeMap<(usize, usize), u64>,
     /// Packets that have left at each port, and packets that its full queue dropped.
     left_at: Vec<u64>,
     dropped_at: Vec<u64>,
-    /// All packets that have not been passed on, in order; `left` has their departures so far.
-    order: VecDeque<Pending>,
-    left: BTreeMap<u64, (Vec<Left>, bool)>,
+    /// All packets that have not been passed on, with their departures so far.
+    departures: Departures<Pending, Left>,
     offered: u64,
     /// Packets that were accepted. Programs count packets by this number.
     accepted: u64,
@@ -140,13 +137,11 @@ impl Raw {
             compiled,
             placement,
             pending: vec![VecDeque::new(); count],
-            early: vec![BTreeMap::new(); count],
-            next: vec![0; count],
+            serial: vec![Sequence::default(); count],
             last: BTreeMap::new(),
             left_at: vec![0; ports],
             dropped_at: vec![0; ports],
-            order: VecDeque::new(),
-            left: BTreeMap::new(),
+            departures: Departures::default(),
             offered: 0,
             accepted: 0,
             lines,
@@ -197,7 +192,7 @@ impl Raw {
             let port = Self::port(&mut self.chip, card.port);
             (port.base, port.stood) = (self.elapsed, stood);
         }
-        self.next.fill(0);
+        self.serial.iter_mut().for_each(Sequence::restart);
         self.last.clear();
         Ok(())
     }
@@ -319,14 +314,14 @@ impl Raw {
         let rest = (!rest.is_empty()).then(|| (place, rest.to_vec()));
         Self::port(&mut self.chip, input).offer(*number, *at, words, rest);
         self.pending[*card].push_back(pending);
-        self.order.push_back(pending);
+        self.departures.take(*number, pending);
     }
 
     /// Simulates up to the cycle in which the last offered packet arrives. The next packets may
     /// arrive in any cycle after it. Continues while many packets are inside.
     fn work_timed(&mut self, sink: Sink<'_>) -> Result<Settled> {
         let mut settled = Settled::default();
-        while self.now() < self.lines.last || self.order.len() > KEPT {
+        while self.now() < self.lines.last || self.departures.len() > KEPT {
             let left = self.lines.last.saturating_sub(self.now()).max(1);
             let step = self.step();
             self.run(left.min(step))?;
@@ -338,7 +333,7 @@ impl Raw {
 
     /// Returns the packets in front of the chip and in it.
     fn inside(&self) -> usize {
-        self.order.len() + self.lines.coming.len()
+        self.departures.len() + self.lines.coming.len()
     }
 
     /// Returns the packets that hold up the offer of more. With queues only packets in front of the
