@@ -40,8 +40,8 @@ impl FromStr for MachineName {
 
 impl MachineName {
     /// Returns the machine as a machine of kind `T`, if it is one.
-    pub fn of_kind<T: 'static>(&self) -> Option<&T> {
-        self.0.as_any().downcast_ref()
+    pub fn of_kind<T: Configured>(&self) -> Option<&T> {
+        self.0.downcast_ref()
     }
 
     /// Returns the program to run on the machine. For a program that is written for this kind of

@@ -1,13 +1,10 @@
 //! The machine kind `ixp`.
 
-use std::any::Any;
 use std::sync::Arc;
 
-use wireloom_codegen_microengine::Refused;
-use wireloom_description::Description;
 use wireloom_machine::{
-    Capabilities, Configured, Error, Files, Kind, Knob, Machine, Options, Program, Refusal, Result,
-    Source,
+    Capabilities, Configured, Described, Error, Files, Kind, Knob, Machine, Options, Program,
+    Refusal, Result, Source,
 };
 use wireloom_offloads::Store;
 
@@ -16,33 +13,17 @@ use crate::by_hand;
 use crate::compiled::compile;
 
 /// The machine kind `ixp`.
-pub static KIND: &dyn Kind = &IxpKind;
+pub static KIND: &dyn Kind = &Described {
+    name: NAME,
+    schema: include_str!("../../../machines/ixp1200.toml"),
+    example: "ixp1200",
+    configure: |name, description| {
+        Ok(Arc::new(Spec::build(name, description).map_err(Error::new)?))
+    },
+    patterned: None,
+};
 
 const NAME: &str = "ixp";
-
-struct IxpKind;
-
-impl Kind for IxpKind {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn schema(&self) -> Option<&'static str> {
-        Some(include_str!("../../../machines/ixp1200.toml"))
-    }
-
-    fn example(&self) -> &'static str {
-        "ixp1200"
-    }
-
-    fn find(&self, _: &str) -> Result<Option<Arc<dyn Configured>>> {
-        Ok(None)
-    }
-
-    fn configure(&self, name: &str, description: Description) -> Result<Arc<dyn Configured>> {
-        Ok(Arc::new(Spec::build(name, description).map_err(Error::new)?))
-    }
-}
 
 impl Configured for Spec {
     fn kind(&self) -> &'static str {
@@ -93,13 +74,7 @@ impl Configured for Spec {
     fn refusals(&self, program: &Program) -> Vec<Refusal> {
         let Ok(mut store) = wireloom_ir::store(&program.optimised) else { return Vec::new() };
         let refused = compile(self, program, &mut store).err().unwrap_or_default();
-        let refusal = |refused: Refused| Refusal {
-            offload: refused.offload,
-            step: refused.step,
-            line: None,
-            message: refused.message,
-        };
-        refused.into_iter().map(refusal).collect()
+        Refusal::of(refused)
     }
 
     fn start(
@@ -110,7 +85,7 @@ impl Configured for Spec {
         progress: &dyn Fn(&str),
     ) -> Result<Box<dyn Machine>> {
         progress("compiling microcode");
-        let compiled = compile(self, program, &mut store).map_err(first)?;
+        let compiled = compile(self, program, &mut store).map_err(Refusal::first)?;
         Ok(Box::new(compiled.start(self, store, options)?))
     }
 
@@ -125,17 +100,7 @@ impl Configured for Spec {
     fn generate(&self, program: &Program) -> Result<Files> {
         let mut store =
             wireloom_ir::store(&program.optimised).map_err(|refused| Error::new(refused.0))?;
-        let compiled = compile(self, program, &mut store).map_err(first)?;
+        let compiled = compile(self, program, &mut store).map_err(Refusal::first)?;
         Ok(compiled.named())
     }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-/// The first refusal, as an error.
-fn first(refused: Vec<Refused>) -> Error {
-    let message = refused.into_iter().next().map(|first| first.message).unwrap_or_default();
-    Error::new(message).with_help("check --on with this machine names everything that has no place")
 }

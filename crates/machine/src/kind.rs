@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
+use wireloom_codegen::refused::Refused;
 use wireloom_description::Description;
 use wireloom_ir as ir;
 use wireloom_offloads::Store;
@@ -66,7 +67,7 @@ pub struct Pattern {
 }
 
 /// A machine that is configured and not started.
-pub trait Configured: fmt::Debug + Send + Sync {
+pub trait Configured: Any + fmt::Debug + Send + Sync {
     /// The name of its kind.
     fn kind(&self) -> &'static str;
 
@@ -155,9 +156,14 @@ pub trait Configured: fmt::Debug + Send + Sync {
         Err(Error::new(message)
             .with_help("build --on native writes C, --on np-C-E-T SystemVerilog"))
     }
+}
 
-    /// Returns the machine itself, for operations of its kind only.
-    fn as_any(&self) -> &dyn Any;
+impl dyn Configured {
+    /// Returns the machine as a machine of type `T`, for operations of its kind only.
+    pub fn downcast_ref<T: Configured>(&self) -> Option<&T> {
+        let machine: &dyn Any = self;
+        machine.downcast_ref()
+    }
 }
 
 /// A part of a program that does not fit a machine.
@@ -172,4 +178,25 @@ pub struct Refusal {
     pub line: Option<(String, u32)>,
     /// The reason: a sentence that names offload and step, with advice.
     pub message: String,
+}
+
+impl From<Refused> for Refusal {
+    fn from(refused: Refused) -> Self {
+        let Refused { offload, step, message } = refused;
+        Self { offload, step, line: None, message }
+    }
+}
+
+impl Refusal {
+    /// Returns the refusals of a generator.
+    pub fn of(refused: Vec<Refused>) -> Vec<Self> {
+        refused.into_iter().map(Self::from).collect()
+    }
+
+    /// Returns the first refusal of a generator as an error.
+    pub fn first(refused: Vec<Refused>) -> Error {
+        let message = refused.into_iter().next().map(|first| first.message).unwrap_or_default();
+        Error::new(message)
+            .with_help("check --on with this machine names everything that has no place")
+    }
 }

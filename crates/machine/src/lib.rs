@@ -10,6 +10,7 @@
 //! kinds, and everything above this crate works on any machine in it. The first kind is [`golden`].
 
 mod compare;
+mod described;
 mod error;
 mod explain;
 pub mod golden;
@@ -34,6 +35,7 @@ pub mod watch;
 pub use compare::{
     Compared, Contender, Difference, compare_outputs, first_difference, reason_name, verdict_text,
 };
+pub use described::Described;
 pub use error::{Error, Result};
 pub use explain::{described, explained};
 pub use in_order::{Departures, Sequence};

@@ -1,7 +1,6 @@
 //! The common parts of machines in software: a kind with one machine, and a machine whose packets
 //! have settled when the call that offers them returns.
 
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -106,10 +105,6 @@ impl Configured for Single {
 
     fn generate(&self, program: &Program) -> Result<Files> {
         (self.generate)(program)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -1,6 +1,5 @@
 //! The machine kind `mpsoc`.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,13 +7,12 @@ use serde::Serialize;
 use wireloom_codegen_c::thread::Refused;
 use wireloom_compile::passes::PassOptions;
 use wireloom_compile::pipeline;
-use wireloom_description::Description;
 use wireloom_ir as ir;
 use wireloom_machine::watch::Watched;
 use wireloom_machine::{
-    Capabilities, Configured, Error, Kind, Knob, Line, Machine, Milestone, Passage, Profile,
-    Program, Recordings, Refusal, Result, Settled, Sink, Snapshot, Throughput, UpdateError,
-    thousands,
+    Capabilities, Configured, Described, Error, Kind, Knob, Line, Machine, Milestone, Passage,
+    Profile, Program, Recordings, Refusal, Result, Settled, Sink, Snapshot, Throughput,
+    UpdateError, thousands,
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
@@ -31,36 +29,20 @@ use crate::watch::{PROGRAM, Watching};
 use crate::{Options, RunError, Spec};
 
 /// The machine kind `mpsoc`.
-pub static KIND: &dyn Kind = &MpsocKind;
+pub static KIND: &dyn Kind = &Described {
+    name: NAME,
+    schema: include_str!("../../../machines/mpsoc.toml"),
+    example: "mpsoc-oc48",
+    configure: |name, description| {
+        Ok(Arc::new(Spec::build(name, description).map_err(Error::new)?))
+    },
+    patterned: None,
+};
 
 const NAME: &str = "mpsoc";
 
 /// The maximum number of spans in a timeline: some hundred megabytes.
 const SPANS: usize = 4_000_000;
-
-struct MpsocKind;
-
-impl Kind for MpsocKind {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn schema(&self) -> Option<&'static str> {
-        Some(include_str!("../../../machines/mpsoc.toml"))
-    }
-
-    fn example(&self) -> &'static str {
-        "mpsoc-oc48"
-    }
-
-    fn find(&self, _: &str) -> Result<Option<Arc<dyn Configured>>> {
-        Ok(None)
-    }
-
-    fn configure(&self, name: &str, description: Description) -> Result<Arc<dyn Configured>> {
-        Ok(Arc::new(Spec::build(name, description).map_err(Error::new)?))
-    }
-}
 
 impl Configured for Spec {
     fn kind(&self) -> &'static str {
@@ -125,9 +107,7 @@ impl Configured for Spec {
     fn refusals(&self, program: &Program) -> Vec<Refusal> {
         match built(self, &for_threads(program.lowered.clone())) {
             Ok(()) => Vec::new(),
-            Err(Refused { step, offload, message }) => {
-                vec![Refusal { offload, step, line: None, message }]
-            }
+            Err(refused) => vec![refused.into()],
         }
     }
 
@@ -152,10 +132,6 @@ impl Configured for Spec {
         let engine = Engine::new(&spec, &for_threads(program.lowered.clone()), store, options)
             .map_err(Error::new)?;
         Ok(Box::new(Mpsoc { engine, watching: Watching::new(&spec) }))
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

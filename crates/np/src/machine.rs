@@ -1,21 +1,19 @@
 //! The `np` machine: builds a network processor, loads its tables, simulates it, and reads its
 //! state back.
 
-use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use wireloom_compile::pipeline;
-use wireloom_description::Description;
 use wireloom_files::TemporaryFolder;
 use wireloom_ir as ir;
 use wireloom_lang::suggest::suggest_or_list;
 use wireloom_machine::{
-    Bar, Capabilities, Configured, Error, Files, Kind, Knob, Latency, Line, Machine, Milestone,
-    Named, Options, Part, Passage, Pattern, Program, Rate, Record, Refusal, Result, Settled, Sink,
-    Snapshot, Throughput, Totals, UpdateError, Wanted, thousands,
+    Bar, Capabilities, Configured, Described, Error, Files, Kind, Knob, Latency, Line, Machine,
+    Milestone, Options, Part, Passage, Pattern, Program, Rate, Record, Refusal, Result, Settled,
+    Sink, Snapshot, Throughput, Totals, UpdateError, Wanted, thousands,
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
@@ -29,9 +27,22 @@ use crate::simulation::{
     Settings, Simulation, Source, Use,
 };
 
-pub static KIND: &dyn Kind = &NpKind;
+pub static KIND: &dyn Kind = &Described {
+    name: NAME,
+    schema: include_str!("../../../machines/np.toml"),
+    example: "np-1-2-2",
+    configure: |name, description| {
+        Ok(Arc::new(Spec::build(name, description).map_err(Error::new)?))
+    },
+    patterned: Some((PATTERN, find)),
+};
 
 const NAME: &str = "np";
+
+const PATTERN: Pattern = Pattern {
+    shape: "np-C-E-T",
+    about: "network processor of C clusters of E engines of T threads, else as np",
+};
 
 /// The environment variable that sets the C++ compiler's optimisation level for models, 0 to 3.
 const OPTIMISE: &str = "WIRELOOM_NP_OPTIMISE";
@@ -39,38 +50,11 @@ const OPTIMISE: &str = "WIRELOOM_NP_OPTIMISE";
 /// Number of packets that the input buffer holds for each lane or narrow port.
 const BUFFER: u32 = 64;
 
-struct NpKind;
-
-impl Kind for NpKind {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn named(&self) -> Named {
-        Named::Many(Pattern {
-            shape: "np-C-E-T",
-            about: "network processor of C clusters of E engines of T threads, else as np",
-        })
-    }
-
-    fn schema(&self) -> Option<&'static str> {
-        Some(include_str!("../../../machines/np.toml"))
-    }
-
-    fn example(&self) -> &'static str {
-        "np-1-2-2"
-    }
-
-    fn find(&self, name: &str) -> Result<Option<Arc<dyn Configured>>> {
-        match Spec::find(name) {
-            Ok(spec) => Ok(Some(Arc::new(spec))),
-            Err(MachineError::Unknown(_)) => Ok(None),
-            Err(other) => Err(Error::new(other)),
-        }
-    }
-
-    fn configure(&self, name: &str, description: Description) -> Result<Arc<dyn Configured>> {
-        Ok(Arc::new(Spec::build(name, description).map_err(Error::new)?))
+fn find(name: &str) -> Result<Option<Arc<dyn Configured>>> {
+    match Spec::find(name) {
+        Ok(spec) => Ok(Some(Arc::new(spec))),
+        Err(MachineError::Unknown(_)) => Ok(None),
+        Err(other) => Err(Error::new(other)),
     }
 }
 
@@ -156,10 +140,6 @@ impl Configured for Spec {
         let store = ir::store(&program.optimised).map_err(|refused| Error::new(refused.0))?;
         let images = processor::images(&processor.plan, &store).map_err(Error::new)?;
         Ok(processor::files(&processor, images, None, processor::NOT_ESTIMATED))
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

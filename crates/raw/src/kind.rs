@@ -1,46 +1,27 @@
 //! The machine kind `raw`.
 
-use std::any::Any;
 use std::sync::Arc;
 
-use wireloom_codegen_tile::Refused;
-use wireloom_description::Description;
 use wireloom_machine::{
-    Capabilities, Configured, Error, Files, Kind, Knob, Machine, Options, Program, Refusal, Result,
-    Source,
+    Capabilities, Configured, Described, Error, Files, Kind, Knob, Machine, Options, Program,
+    Refusal, Result, Source,
 };
 use wireloom_offloads::Store;
 
 use crate::machine::{MachineSpec, Raw, compile, is_by_hand, start_by_hand};
 
 /// The machine kind `raw`.
-pub static KIND: &dyn Kind = &RawKind;
+pub static KIND: &dyn Kind = &Described {
+    name: NAME,
+    schema: include_str!("../../../machines/raw.toml"),
+    example: "raw-1",
+    configure: |name, description| {
+        Ok(Arc::new(MachineSpec::build(name, &description).map_err(Error::new)?))
+    },
+    patterned: None,
+};
 
 const NAME: &str = "raw";
-
-struct RawKind;
-
-impl Kind for RawKind {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn schema(&self) -> Option<&'static str> {
-        Some(include_str!("../../../machines/raw.toml"))
-    }
-
-    fn example(&self) -> &'static str {
-        "raw-1"
-    }
-
-    fn find(&self, _: &str) -> Result<Option<Arc<dyn Configured>>> {
-        Ok(None)
-    }
-
-    fn configure(&self, name: &str, description: Description) -> Result<Arc<dyn Configured>> {
-        Ok(Arc::new(MachineSpec::build(name, &description).map_err(Error::new)?))
-    }
-}
 
 impl Configured for MachineSpec {
     fn kind(&self) -> &'static str {
@@ -89,13 +70,7 @@ impl Configured for MachineSpec {
     fn refusals(&self, program: &Program) -> Vec<Refusal> {
         let Ok(store) = wireloom_ir::store(&program.optimised) else { return Vec::new() };
         let refused = compile(self, &program.optimised, &store).err().unwrap_or_default();
-        let refusal = |refused: Refused| Refusal {
-            offload: refused.offload,
-            step: refused.step,
-            line: None,
-            message: refused.message,
-        };
-        refused.into_iter().map(refusal).collect()
+        Refusal::of(refused)
     }
 
     fn start(
@@ -120,17 +95,7 @@ impl Configured for MachineSpec {
     fn generate(&self, program: &Program) -> Result<Files> {
         let store =
             wireloom_ir::store(&program.optimised).map_err(|refused| Error::new(refused.0))?;
-        let compiled = compile(self, &program.optimised, &store).map_err(first)?;
+        let compiled = compile(self, &program.optimised, &store).map_err(Refusal::first)?;
         Ok(vec![("engine.rasm".to_owned(), compiled.text)])
     }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-/// Returns the first refusal as an error.
-pub(crate) fn first(refused: Vec<Refused>) -> Error {
-    let message = refused.into_iter().next().map(|first| first.message).unwrap_or_default();
-    Error::new(message).with_help("check --on with this machine names everything that has no place")
 }

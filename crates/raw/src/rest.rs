@@ -67,7 +67,7 @@ mod tests {
     ) -> (Vec<String>, u64, u64) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
         let machine = REGISTRY.find(on).expect("a machine");
-        let spec = machine.as_any().downcast_ref::<MachineSpec>().expect("it has tiles");
+        let spec = machine.downcast_ref::<MachineSpec>().expect("it has tiles");
         let program = Source::of(folder.join("../../programs").join(program)).compiled();
         let program = program.expect("it compiles").optimised;
         let (store, _) = load_store(&program, &[folder.join(tables)], &|_| ()).expect("tables");

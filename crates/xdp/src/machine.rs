@@ -28,13 +28,7 @@ pub static KIND: &dyn Kind = &Single {
 };
 
 fn refusals(program: &Program) -> Vec<Refusal> {
-    let refusal = |refused: bpf::Refused| Refusal {
-        offload: refused.offload,
-        step: refused.step,
-        line: None,
-        message: refused.message,
-    };
-    bpf::refusals(&program.optimised).into_iter().map(refusal).collect()
+    Refusal::of(bpf::refusals(&program.optimised))
 }
 
 /// Loads the program once for trials and once for a port.

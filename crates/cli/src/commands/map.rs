@@ -71,7 +71,7 @@ impl Map {
         let places = places.writes("--out", self.out.as_deref()).writes_json(self.json.as_ref());
         places.check()?;
         let machine = REGISTRY.find(&self.on)?;
-        let Some(spec) = machine.as_any().downcast_ref::<MachineSpec>() else {
+        let Some(spec) = machine.downcast_ref::<MachineSpec>() else {
             return Err(Failure::unusable(format!("--on: '{}' has no tiles to map onto", self.on))
                 .with_help("name a machine of kind 'raw' or a file that extends one"));
         };

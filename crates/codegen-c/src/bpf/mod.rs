@@ -16,10 +16,10 @@ mod refusal;
 mod tests;
 mod watch;
 
-use wireloom_ir::{Engine, Exit, Op, OpKind, Program, Step};
+use wireloom_ir::{Engine, Exit, Op, OpKind, Program};
 
 use self::calls::Maps;
-pub use self::refusal::{Refused, refusals};
+pub use self::refusal::refusals;
 pub use self::watch::{Comparison, Header, Test, Watch};
 use super::called::variable_field;
 use super::emitter::{Effects, Emitter, Scope, proved_room};
@@ -32,6 +32,7 @@ use super::{
     IGNORED_WARNINGS, declare_wide, effects, exits, ignored, kinds, opening, plan, print,
     source_line, wide_sizes, widths,
 };
+pub use wireloom_codegen::refused::Refused;
 
 /// The names and texts of the runtime's headers.
 pub const RUNTIME: &[(&str, &str)] = &[
@@ -520,18 +521,5 @@ impl StepEffects<'_> {
             Exit::Done => end("WL_NOTHING", zero(), zero()),
             Exit::Emit(_) | Exit::Reply(_) => unreachable!("refused"),
         }
-    }
-}
-
-/// Builds a refusal of a step.
-fn refused(engine: &str, step: &Step, offload: Option<&str>, why: &str) -> Refused {
-    let place = match offload {
-        Some(offload) => format!("engine `{engine}`, step `{}`, offload `{offload}`", step.name),
-        None => format!("engine `{engine}`, step `{}`", step.name),
-    };
-    Refused {
-        step: Some(step.name.clone()),
-        offload: offload.map(str::to_owned),
-        message: format!("{place}: {why}"),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use wireloom_codegen::refused::Refused;
 use wireloom_ir::{BinaryOp, Engine, Exit, OffloadTarget, Op, OpKind, Program, Step};
 use wireloom_offloads::{Config, registry};
 
@@ -15,18 +16,6 @@ const WIDEST: u32 = 512;
 const WIDEST_PRODUCT: u32 = 64;
 /// The largest context in bytes.
 const LARGEST_CONTEXT: u64 = 16 << 10;
-
-/// A part of a program that a BPF program cannot execute.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Refused {
-    /// The step, if the reason concerns one.
-    pub step: Option<String>,
-    /// The offload, if the reason concerns one.
-    pub offload: Option<String>,
-    /// A sentence that names the engine, the step and the offload.
-    pub message: String,
-}
 
 /// Returns the parts of a program that a BPF program cannot execute.
 ///
@@ -67,11 +56,10 @@ pub fn refusals(program: &Program) -> Vec<Refused> {
             ));
         }
         reasons.extend(plan::ops(step).filter_map(|op| refusal(engine, step, op)));
-        refused.extend(
-            reasons
-                .into_iter()
-                .map(|(offload, why)| super::refused(&engine.name, step, offload.as_deref(), &why)),
-        );
+        refused.extend(reasons.into_iter().map(|(offload, why)| match offload {
+            Some(offload) => Refused::offload(engine, step, &offload, &why),
+            None => Refused::step(engine, step, &why),
+        }));
     }
     refused
 }

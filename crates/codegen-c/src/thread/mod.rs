@@ -19,7 +19,7 @@ mod resident;
 
 use std::collections::BTreeSet;
 
-use wireloom_ir::{Engine, EngineId, OffloadTarget, Op, OpKind, Program, Step};
+use wireloom_ir::{EngineId, OffloadTarget, Op, OpKind, Program, Step};
 use wireloom_offloads::{Config, Method, registry};
 
 use self::elements::Caller;
@@ -36,6 +36,7 @@ pub use self::elements::{Elements, Messages};
 pub use self::order::ordered_objects;
 pub use self::partition::{PARTS, Partition};
 pub use super::print::Located;
+pub use wireloom_codegen::refused::Refused;
 
 /// The names and texts of the runtime's headers and of the linker script.
 pub const RUNTIME: &[(&str, &str)] = &[
@@ -60,46 +61,6 @@ const ARGUMENT_WORDS: u32 = 36;
 const OBJECTS: usize = 125;
 /// The number of sets of reasons that a verdict can name.
 const REASON_SETS: usize = 256;
-
-/// The reason why such threads cannot execute a program.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Refused {
-    /// The step, if the reason concerns one.
-    pub step: Option<String>,
-    /// The offload, if the reason concerns one.
-    pub offload: Option<String>,
-    /// A sentence that names the engine, the step and the offload.
-    pub message: String,
-}
-
-impl Refused {
-    /// Builds a reason that concerns a whole engine.
-    fn engine(engine: &Engine, why: &str) -> Self {
-        Self { step: None, offload: None, message: format!("engine `{}` {why}", engine.name) }
-    }
-
-    /// Builds a reason that concerns a step.
-    fn step(engine: &Engine, step: &Step, why: &str) -> Self {
-        Self {
-            step: Some(step.name.clone()),
-            offload: None,
-            message: format!("engine `{}`, step `{}`: {why}", engine.name, step.name),
-        }
-    }
-
-    /// Builds a reason that concerns an offload in a step.
-    fn offload(engine: &Engine, step: &Step, offload: &str, why: &str) -> Self {
-        Self {
-            step: Some(step.name.clone()),
-            offload: Some(offload.to_owned()),
-            message: format!(
-                "engine `{}`, step `{}`, offload `{offload}`: {why}",
-                engine.name, step.name
-            ),
-        }
-    }
-}
 
 /// Returns one C file for a program whose steps are in the form of regions. The file
 /// includes `thread.h` of [`RUNTIME`]. The main engine is cut according to `partition`. Calls of

@@ -43,7 +43,7 @@ const MOST: u64 = 50_000_000;
 /// Finds a machine of tiles by its name.
 fn tiled(name: &str) -> Result<MachineSpec> {
     let machine = REGISTRY.find(name)?;
-    let spec = machine.as_any().downcast_ref::<MachineSpec>();
+    let spec = machine.downcast_ref::<MachineSpec>();
     spec.cloned().ok_or_else(|| Error::new(format!("machine {name} has no tiles")))
 }
 

@@ -26,7 +26,7 @@ use wireloom_codegen_tile::{self as tile, Link};
 use wireloom_ir::Program;
 use wireloom_machine::watch::Watched;
 use wireloom_machine::{
-    Departures, Error, Line, Machine, Options, Profile, Record, Recordings, Result,
+    Departures, Error, Line, Machine, Options, Profile, Record, Recordings, Refusal, Result,
     Sequence, Settled, Sink, Snapshot, UpdateError, Wanted, thousands,
 };
 use wireloom_net::Frame;
@@ -56,7 +56,6 @@ use watch::{Events, Programs};
 use crate::Chip;
 use crate::device::{LineRate, words_of};
 use crate::device::{Memory, MemorySpec};
-use crate::kind::first;
 use crate::message::Header;
 
 /// Packets that are offered before the machine begins to simulate.
@@ -402,7 +401,7 @@ fn chip(
     number: u64,
     before: Option<&Compiled>,
 ) -> Result<(Chip, Compiled)> {
-    let mut compiled = compile_again(spec, program, store, before).map_err(first)?;
+    let mut compiled = compile_again(spec, program, store, before).map_err(Refusal::first)?;
     let failed = |error: crate::Error| Error::new(error.to_string());
     let mut chip = Chip::new(&spec.chip, &compiled.image).map_err(failed)?;
     let placement = spec.placement().map_err(Error::new)?;

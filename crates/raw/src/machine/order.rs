@@ -194,7 +194,7 @@ mod tests {
                     [mapping.queues]\ntiles = [[0, 3]]\nmemory = \"tile\"\nbytes = 2048\nready = \"interrupts\"\n";
         let description = Description::parse("test.toml", text).expect("it is TOML");
         let machine = crate::KIND.configure("test", description).expect("it has a place");
-        let spec = machine.as_any().downcast_ref::<MachineSpec>().expect("it has tiles");
+        let spec = machine.downcast_ref::<MachineSpec>().expect("it has tiles");
         let placement = spec.placement().expect("it has ports");
         assert_eq!(placement.cards[0].chains, [0, 1]);
         let side = placement.cards[0].port.1;

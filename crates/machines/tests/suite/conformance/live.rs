@@ -10,7 +10,6 @@
 #[path = "../../../../cli/tests/suite/wire.rs"]
 mod wire;
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -95,10 +94,6 @@ impl Configured for OverWires {
 
     fn generate(&self, program: &Program) -> Result<Files> {
         self.native.generate(program)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

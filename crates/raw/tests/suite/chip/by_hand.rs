@@ -85,7 +85,7 @@ fn json(record: &Record) -> serde_json::Value {
 fn the_boards_of_programs_raw_are_those_of_the_routers() {
     let board = |file: &str| {
         let machine = described(file);
-        let spec: &MachineSpec = machine.as_any().downcast_ref().unwrap();
+        let spec: &MachineSpec = machine.downcast_ref().unwrap();
         let section = spec.board.as_ref().expect("a board");
         section.build(&spec.chip, spec.memory.latency_cycles, spec.memory.outstanding).unwrap()
     };

@@ -63,7 +63,7 @@ static REGISTRY: Registry = Registry::new(&[wireloom_raw::KIND]);
 /// Returns the machine of the description `raw`.
 fn machine() -> MachineSpec {
     let machine = REGISTRY.find("raw").unwrap();
-    machine.as_any().downcast_ref::<MachineSpec>().unwrap().clone()
+    machine.downcast_ref::<MachineSpec>().unwrap().clone()
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn each_chain_has_its_rests_whatever_card_brings_them() {
 /// Returns the cycle in which the last packet of two lines leaves.
 fn cycles(name: &str, packets: &[Packet]) -> u64 {
     let machine = programs::machine(name);
-    let spec = machine.as_any().downcast_ref::<MachineSpec>().expect("it has tiles");
+    let spec = machine.downcast_ref::<MachineSpec>().expect("it has tiles");
     let (program, store, _) = programs::forwarded(1);
     let raw = Raw::start(spec, &program.optimised, store, &Options::default());
     let mut raw = raw.unwrap_or_else(|error| panic!("{}", error.message));

@@ -54,7 +54,7 @@ fn packets_of_all_lengths_leave_as_on_golden_wherever_they_begin() {
 fn executed(length: usize) -> u64 {
     const COUNT: usize = 40;
     let machine = mapped("chains = [[[0, 0]]]");
-    let spec = machine.as_any().downcast_ref::<MachineSpec>().expect("it has tiles");
+    let spec = machine.downcast_ref::<MachineSpec>().expect("it has tiles");
     let program = compiled("plain.loom");
     let store = wireloom_ir::store(&program.optimised).expect("a store");
     let spent = |count: usize| {

@@ -46,7 +46,7 @@ fn departures(
     options: &Options,
 ) -> Vec<u64> {
     let machine = machine(name);
-    let spec = machine.as_any().downcast_ref::<MachineSpec>().expect("it has tiles");
+    let spec = machine.downcast_ref::<MachineSpec>().expect("it has tiles");
     let mut raw = Raw::start(spec, &program.optimised, store.clone(), options)
         .unwrap_or_else(|error| panic!("{}", error.message));
     let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
@@ -134,7 +134,7 @@ fn profiles_have_each_cycle_of_processors_and_switches_at_a_line() {
     // At a low rate, so that the chip rests between packets.
     for (on, rate) in [("raw-3", Rate::Max), ("raw-rows", Rate::Mpps(0.1))] {
         let machine = machine(on);
-        let spec = machine.as_any().downcast_ref::<MachineSpec>().expect("it has tiles");
+        let spec = machine.downcast_ref::<MachineSpec>().expect("it has tiles");
         let mut raw = Raw::start(spec, &program.optimised, store.clone(), &at(rate, None))
             .unwrap_or_else(|error| panic!("{}", error.message));
         let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
@@ -160,7 +160,7 @@ fn profiles_have_each_cycle_of_processors_and_switches_at_a_line() {
 fn code_after_an_update_is_that_of_a_start_with_these_tables() {
     let (program, store, _) = forwarded(1);
     let machine = machine("raw-rows");
-    let spec = machine.as_any().downcast_ref::<MachineSpec>().expect("it has tiles");
+    let spec = machine.downcast_ref::<MachineSpec>().expect("it has tiles");
     let fresh = |store: &Store| {
         let raw = Raw::start(spec, &program.optimised, store.clone(), &Options::default());
         raw.unwrap_or_else(|error| panic!("{}", error.message)).source().to_owned()

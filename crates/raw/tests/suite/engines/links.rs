@@ -46,7 +46,7 @@ fn packets_of_all_lengths_go_from_tile_to_tile_over_the_general_network() {
 fn no_switch_has_a_program() {
     let machine = super::programs::machine("raw-version-3d");
     let (ipv4, store, _) = super::programs::forwarded(1);
-    let spec = machine.as_any().downcast_ref::<MachineSpec>().expect("it has tiles");
+    let spec = machine.downcast_ref::<MachineSpec>().expect("it has tiles");
     let raw = Raw::start(spec, &ipv4.optimised, store, &Options::default());
     let raw = raw.unwrap_or_else(|error| panic!("{}", error.message));
     let text = raw.source();

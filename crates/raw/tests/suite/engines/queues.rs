@@ -127,7 +127,7 @@ fn senders_do_not_wait_for_the_line() {
         let machine = queued(ROWS, &queues).unwrap_or_else(|error| panic!("{error}"));
         let program = compiled("hot.loom");
         let store = wireloom_ir::store(&program.optimised).expect("a store");
-        let spec = machine.as_any().downcast_ref::<MachineSpec>().expect("it has tiles");
+        let spec = machine.downcast_ref::<MachineSpec>().expect("it has tiles");
         let raw = Raw::start(spec, &program.optimised, store, &Options::default());
         let mut raw = raw.unwrap_or_else(|error| panic!("{}", error.message));
         let packets = packets();

@@ -191,7 +191,7 @@ fn heads_have_all_that_steps_can_touch() {
 fn a_longer_packet_takes_the_tiles_no_longer() {
     let executed = |length: usize| {
         let machine = rests("chains = [[[0, 0]]]", 16, 4);
-        let spec = machine.as_any().downcast_ref::<MachineSpec>().expect("it has tiles");
+        let spec = machine.downcast_ref::<MachineSpec>().expect("it has tiles");
         let program = compiled("plain.loom");
         let store = wireloom_ir::store(&program.optimised).expect("a store");
         let mut raw = Raw::start(spec, &program.optimised, store, &Options::default())
