@@ -253,11 +253,11 @@ def build():
 
 
 def options_of(arguments):
-    """Returns the arguments without names of tests."""
+    """Returns the arguments that select no tests, since pieces name their tests."""
     options = []
     words = iter(arguments)
     for word in words:
-        if word.startswith("-"):
+        if word.startswith("-") and word != "--exact":
             options.append(word)
             if word in VALUED:
                 options.append(next(words, ""))

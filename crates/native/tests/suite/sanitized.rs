@@ -3,8 +3,8 @@
 //! address and undefined-behaviour sanitizers.
 //!
 //! A program that loads a shared object with the address sanitizer must begin with the sanitizer's
-//! library. So the test restarts itself with that library preloaded. If the C compiler has no
-//! sanitizers, the test prints a message and passes.
+//! library. So each test starts an ignored one in a process with that library preloaded. If the C
+//! compiler has no sanitizers, the test prints a message and passes.
 
 use std::process::Command;
 
@@ -20,6 +20,21 @@ const FLAGS: &str = "-fsanitize=address,undefined -fno-sanitize-recover=all";
 
 #[test]
 fn no_program_does_what_c_leaves_undefined() {
+    passes_with_sanitizers("programs");
+}
+
+#[test]
+fn no_operator_does_what_c_leaves_undefined() {
+    passes_with_sanitizers("operators");
+}
+
+#[test]
+fn no_random_engine_does_what_c_leaves_undefined() {
+    passes_with_sanitizers("random_engines");
+}
+
+/// Runs an ignored test of this module with sanitizers.
+fn passes_with_sanitizers(test: &str) {
     let dir = tempfile::tempdir().expect("a temporary folder");
     // Adding one to the largest `int` stops the program if the sanitizer is active.
     let overflow =
@@ -42,7 +57,7 @@ fn no_program_does_what_c_leaves_undefined() {
         String::from_utf8_lossy(&path.stdout).trim().to_owned()
     });
     let child = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", "sanitized::with_sanitizers", "--ignored", "--nocapture"])
+        .args(["--exact", &format!("sanitized::{test}"), "--ignored", "--nocapture"])
         .env("LD_PRELOAD", libraries.join(" "))
         .env("ASAN_OPTIONS", "detect_leaks=0")
         .env("WIRELOOM_NATIVE_CFLAGS", FLAGS)
@@ -54,10 +69,9 @@ fn no_program_does_what_c_leaves_undefined() {
     assert!(child.status.success() && said.contains("1 passed"), "{said}");
 }
 
-/// The process that the test above starts.
 #[test]
-#[ignore = "needs the sanitizer's library preloaded"]
-fn with_sanitizers() {
+#[ignore = "needs the sanitizers' libraries preloaded"]
+fn random_engines() {
     let random = packets(2, 80);
     let engines: Vec<Program> = (0..10).map(program).collect();
     support::agree(&engines, &random, &support::fill_tables);
@@ -66,12 +80,20 @@ fn with_sanitizers() {
     let in_lanes = ways::packets(2, 200);
     let frames: Vec<Frame<'_>> = in_lanes.iter().map(Packet::frame).collect();
     support::agree_on(&ways, &support::options_for_lanes(), &frames, &support::fill_tables);
+}
 
+#[test]
+#[ignore = "needs the sanitizers' libraries preloaded"]
+fn operators() {
     let operators = [1, 9, 16, 31, 64, 128, 193].map(support::operators);
     support::agree(&operators, &support::patterns(), &|_| ());
+}
 
+#[test]
+#[ignore = "needs the sanitizers' libraries preloaded"]
+fn programs() {
     let mut all = traffic();
-    all.extend(random);
+    all.extend(packets(2, 80));
     for (name, tables) in [
         ("router.loom", "four-ports.tables"),
         ("nat.loom", "nat.tables"),

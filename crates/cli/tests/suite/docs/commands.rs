@@ -8,25 +8,6 @@ use std::process::Command;
 use super::blocks::{Block, blocks};
 use super::root;
 
-/// The pages whose commands run.
-const PAGES: [&str; 15] = [
-    "README.md",
-    "docs/tutorial.md",
-    "docs/tutorial-microcode.md",
-    "docs/teaching.md",
-    "docs/teaching/exercises.md",
-    "docs/teaching/ixp.md",
-    "docs/teaching/raw.md",
-    "docs/teaching/solutions/README.md",
-    "docs/fpga.md",
-    "docs/architect.md",
-    "docs/firewall.md",
-    "docs/p4.md",
-    "docs/faq.md",
-    "docs/monitor.md",
-    "docs/operate/tune.md",
-];
-
 /// Runs the commands of a page, in a folder that has the programs, machines and documentation of
 /// the repository. Blocks `sh hardware`, and their output, are checked only with `hardware`.
 fn run_page(page: &str, hardware: bool) {
@@ -129,24 +110,48 @@ fn outputs_are_compared_without_times() {
     assert_eq!(masked("27,161 cycles, 220,102 a second"), "27,161 cycles, # a second");
 }
 
-/// The pages that users read first. Their network processors take a minute to build.
-const FIRST: [&str; 2] = ["README.md", "docs/tutorial.md"];
-
-#[test]
-fn commands_run_as_written() {
-    let has_verilator = wireloom_install::tools::verilator().is_ok();
-    if !has_verilator {
-        eprintln!("warning: commands for network processors are not tested: run `make tools`");
-    }
-    for page in PAGES {
-        run_page(page, has_verilator && FIRST.contains(&page));
-    }
+/// Makes tests of pages. In `first` are those that users read first: `make test` also runs their
+/// commands that need hardware tools, for which models of network processors are built.
+macro_rules! pages {
+    (first: $($first:ident $first_page:literal)* ; others: $($name:ident $page:literal)*) => {
+        mod commands_run_as_written {
+            $(#[test] fn $first() { super::run_page($first_page, super::has_hardware_tools()); })*
+            $(#[test] fn $name() { super::run_page($page, false); })*
+        }
+        mod commands_that_need_hardware_tools_run_as_written {
+            $(
+                #[test]
+                #[ignore = "builds models of network processors: minutes"]
+                fn $name() { super::run_page($page, true); }
+            )*
+        }
+    };
 }
 
-#[test]
-#[ignore = "builds models of network processors: minutes"]
-fn commands_that_need_hardware_tools_run_as_written() {
-    for page in PAGES.iter().filter(|page| !FIRST.contains(page)) {
-        run_page(page, true);
+pages! {
+    first:
+        readme "README.md"
+        tutorial "docs/tutorial.md";
+    others:
+        tutorial_of_microcode "docs/tutorial-microcode.md"
+        teaching "docs/teaching.md"
+        exercises "docs/teaching/exercises.md"
+        teaching_with_ixp "docs/teaching/ixp.md"
+        teaching_with_raw "docs/teaching/raw.md"
+        solutions "docs/teaching/solutions/README.md"
+        fpga "docs/fpga.md"
+        architect "docs/architect.md"
+        firewall "docs/firewall.md"
+        p4 "docs/p4.md"
+        faq "docs/faq.md"
+        monitor "docs/monitor.md"
+        tune "docs/operate/tune.md"
+}
+
+fn has_hardware_tools() -> bool {
+    let found = wireloom_install::tools::verilator().is_ok();
+    if !found {
+        eprintln!("warning: commands for network processors are not tested: run `make tools`");
     }
+    found
 }
