@@ -6,7 +6,7 @@ mod input;
 mod line;
 mod memory;
 mod output;
-mod rest;
+mod tail;
 
 use std::any::Any;
 
@@ -22,7 +22,7 @@ pub(crate) use line::{LineClock, words_of};
 pub use line::{LineRate, framed};
 pub use memory::{Accesses, Begun, Memory, MemorySpec};
 pub use output::{Delivered, OutputCard, OutputSpec};
-pub use rest::{Rest, Ring};
+pub use tail::{Rest, Ring};
 
 /// A device at a port. It acts once a cycle.
 pub trait Device: Any + Send {

@@ -23,12 +23,12 @@ mod machine;
 pub mod mapper;
 mod message;
 mod queue;
-mod rest;
 mod router;
 pub mod routers;
 mod spec;
 mod spent;
 mod switch;
+mod tail;
 mod tile;
 mod waits;
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use wireloom_isa::raw::Network;
 
 use super::line::{LineClock, LineRate, framed};
-use super::rest::{Rest, Rests};
+use super::tail::{Rest, Rests};
 use super::{Device, Port};
 use crate::message::Header;
 use crate::tile::kind;

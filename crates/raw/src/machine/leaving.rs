@@ -5,7 +5,7 @@ use wireloom_codegen_tile::{LAST, RUNAWAY, Way};
 use wireloom_ir::{Output, Reason, ReasonSetId, Verdict};
 use wireloom_machine::{Error, LostOutput, Result, Settled, Sink};
 
-use super::port::Left;
+use super::port::Departure;
 use super::{Pending, Raw};
 
 impl Raw {
@@ -50,7 +50,7 @@ impl Raw {
     }
 
     /// Checks that a packet left at its port, and not before an earlier packet of its card.
-    fn check_port(&mut self, number: usize, from: usize, serial: u64, left: &Left) -> Result {
+    fn check_port(&mut self, number: usize, from: usize, serial: u64, left: &Departure) -> Result {
         let wanted = match Way::of(left.side) {
             Way::Port => usize::from(left.port()) % self.placement.ports.len(),
             _ => self.placement.own(from),
@@ -71,7 +71,7 @@ impl Raw {
     }
 
     /// Records the next departure of a card's packets.
-    fn leaves(&mut self, card: usize, left: Left) -> Result {
+    fn leaves(&mut self, card: usize, left: Departure) -> Result {
         let pending = &mut self.pending[card];
         let none = || Error::new("more packets have left the chip than it was given");
         let packet = pending.front().ok_or_else(none)?;
@@ -107,7 +107,7 @@ impl Raw {
     }
 }
 
-fn pass_on(packet: Pending, left: &Left, sink: Sink<'_>) {
+fn pass_on(packet: Pending, left: &Departure, sink: Sink<'_>) {
     let reason = || match Way::reason(left.side) {
         (RUNAWAY, _) => Reason::Runaway,
         (set, value) => Reason::Program(ReasonSetId(set), value),

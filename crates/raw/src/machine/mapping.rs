@@ -7,10 +7,10 @@ use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
 use super::cards::{self, Branch, CardAt, Feed, side_to};
+use super::packet_tails::RestSpec;
 use super::place::{Edge, Place};
 use super::queues::{LinkKey, Queues};
-use super::rests::RestSpec;
-use super::ways::{self, Way};
+use super::tail_paths::{self, Way};
 use crate::board::BoardSection;
 use crate::layout::Layout;
 use crate::{Side, Spec};
@@ -461,7 +461,7 @@ impl MachineSpec {
         let cards = of_cards.into_iter().map(card).collect();
         let mut placement = Placement { chains, cards, ports, memory, rests, ways: Vec::new() };
         if self.mapping.rest.as_ref().is_some_and(RestSpec::is_switched) {
-            placement.ways = ways::of(&layout, &placement, &self.mapping)?;
+            placement.ways = tail_paths::of(&layout, &placement, &self.mapping)?;
         }
         Ok(placement)
     }

@@ -25,8 +25,8 @@ use wireloom_codegen_tile::Link;
 use wireloom_isa::raw::Network;
 
 use super::mapping::{Chain, Mapping, Outputs, Placement};
+use super::packet_tails::Duplex;
 use super::place::{Edge, Place};
-use super::rests::Duplex;
 use crate::layout::{Layout, PROCESSOR};
 use crate::message::Header;
 use crate::router::Router;
@@ -240,8 +240,8 @@ mod tests {
     use super::*;
     use crate::Side;
     use crate::machine::cards::CardAt;
+    use crate::machine::packet_tails::RestSpec;
     use crate::machine::queues::{QueueMemory, Queues};
-    use crate::machine::rests::RestSpec;
     use wireloom_codegen_tile::Ready;
 
     fn places(layout: &Layout) -> Vec<Place> {

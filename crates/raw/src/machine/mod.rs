@@ -10,14 +10,14 @@ mod messages;
 mod metering;
 mod order;
 mod out_line;
+mod packet_tails;
 mod place;
 mod port;
 mod proof;
 mod queues;
 mod report;
-mod rests;
+mod tail_paths;
 mod watch;
-mod ways;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -45,12 +45,12 @@ use mapping::Placement;
 pub use mapping::{MachineSpec, Mapping, Outputs};
 use metering::Metering;
 use out_line::OutLine;
+use packet_tails::{Card, Memories, Rests};
+pub use packet_tails::{Carrier, Duplex, Keep, Protocol, RestSpec};
 use place::Edge;
-use port::{Left, PacketPort};
+use port::{Departure, PacketPort};
 pub use queues::{QueueMemory, Queues};
 use report::Measured;
-use rests::{Card, Memories, Rests};
-pub use rests::{Carrier, Duplex, Keep, Protocol, RestSpec};
 use watch::{Events, Programs};
 
 use crate::Chip;
@@ -86,14 +86,14 @@ pub struct Raw {
     /// The packets of each line card, in order.
     pending: Vec<VecDeque<Pending>>,
     /// The departures of each card over the general network, by serial number.
-    serial: Vec<Sequence<Left>>,
+    serial: Vec<Sequence<Departure>>,
     /// For each port and card the number after the last packet that left.
     last: BTreeMap<(usize, usize), u64>,
     /// Packets that have left at each port, and packets that its full queue dropped.
     left_at: Vec<u64>,
     dropped_at: Vec<u64>,
     /// All packets that have not been passed on, with their departures so far.
-    departures: Departures<Pending, Left>,
+    departures: Departures<Pending, Departure>,
     offered: u64,
     /// Packets that were accepted. Programs count packets by this number.
     accepted: u64,

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use wireloom_codegen_tile::Ready;
 use wireloom_isa::raw::Network;
 
-use super::port::Left;
+use super::port::Departure;
 use crate::device::{LineClock, LineRate, Port};
 use crate::message::Header;
 use crate::tile::kind;
@@ -25,7 +25,7 @@ pub struct OutLine {
     /// Whether the tile has been told of room and has sent nothing since.
     is_told: bool,
     /// Packets in the card, each with the cycle in which its last byte is on the line.
-    leaving: VecDeque<(u64, Left)>,
+    leaving: VecDeque<(u64, Departure)>,
 }
 
 impl OutLine {
@@ -40,16 +40,16 @@ impl OutLine {
     }
 
     /// Notes that the last word of a packet has come.
-    pub fn takes(&mut self, now: u64, left: Left) {
+    pub fn takes(&mut self, now: u64, left: Departure) {
         let bytes = left.words.first().map_or(0, |first| first & 0xffff);
         self.leaving.push_back((self.clock.take(now, bytes as usize), left));
     }
 
     /// Returns the next packet that has left.
-    pub fn next_left(&mut self, now: u64) -> Option<Left> {
+    pub fn next_left(&mut self, now: u64) -> Option<Departure> {
         self.leaving.front().filter(|(end, _)| *end <= now)?;
         let (cycle, left) = self.leaving.pop_front()?;
-        Some(Left { cycle, ..left })
+        Some(Departure { cycle, ..left })
     }
 
     /// Tells the tile that there is room, if it does not know. Returns whether a word was sent.

@@ -6,14 +6,14 @@ use wireloom_codegen_tile::{ALIGN, IDLE, QUEUED, Way};
 use wireloom_isa::raw::Network;
 
 use super::out_line::OutLine;
+use super::packet_tails::{Card, MESSAGE_WORDS, Reference, Rests};
 use super::place::Place;
-use super::rests::{Card, MESSAGE_WORDS, Reference, Rests};
 use crate::device::{Device, Port};
 use crate::message::Header;
 
 /// A packet that has left, or the end of a thread without a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct Departure {
     pub side: u32,
     /// The port on which its packet came, if it may differ from the thread's.
     pub ingress: Option<u16>,
@@ -31,7 +31,7 @@ pub struct Left {
     pub is_dropped: bool,
 }
 
-impl Left {
+impl Departure {
     /// Decodes a departure. `words` are the side word and the words after it.
     fn of(words: &[u32], beside: Beside, cycle: u64, sent: Option<(Place, u16)>) -> Self {
         let word = words.get(1);
@@ -145,7 +145,7 @@ pub struct PacketPort {
     parts: BTreeMap<Place, Vec<u32>>,
     /// The line, if packets come from a queue.
     line: Option<OutLine>,
-    pub left: VecDeque<Left>,
+    pub left: VecDeque<Departure>,
     /// Words that went into the chip, and words that came out of it.
     words_moved: [u64; 2],
 }
@@ -287,7 +287,7 @@ impl PacketPort {
             }
             let words = std::mem::take(&mut self.words);
             if words[0] != IDLE {
-                self.rests.take(Left::of(&words, self.beside, port.now, None), false, port);
+                self.rests.take(Departure::of(&words, self.beside, port.now, None), false, port);
             }
         }
         true
@@ -296,7 +296,7 @@ impl PacketPort {
     /// Takes a complete packet of the queue here.
     fn takes_queued(&mut self, port: &Port<'_>) {
         let words = std::mem::take(&mut self.words);
-        let left = Left::of(&words[2..], self.beside, port.now, Some(sent(&words)));
+        let left = Departure::of(&words[2..], self.beside, port.now, Some(sent(&words)));
         self.rests.take(left, true, port);
     }
 
@@ -307,7 +307,7 @@ impl PacketPort {
             has_left = true;
             match self.line.as_mut().filter(|_| to_line) {
                 Some(line) => line.takes(now, left),
-                None => self.left.push_back(Left { cycle: now, ..left }),
+                None => self.left.push_back(Departure { cycle: now, ..left }),
             }
         }
         has_left
@@ -357,13 +357,13 @@ impl PacketPort {
         if sender == port.tile && self.line.is_some() {
             if self.message.is_none() {
                 let words = std::mem::take(words);
-                let left = Left::of(&words[2..], self.beside, port.now, Some(sent(&words)));
-                self.rests.take(Left { is_dropped: true, ..left }, false, port);
+                let left = Departure::of(&words[2..], self.beside, port.now, Some(sent(&words)));
+                self.rests.take(Departure { is_dropped: true, ..left }, false, port);
             }
         } else if words.len() as u32 == 1 + (words[0] & 0xffff) {
             let words = std::mem::take(words);
             let sent = Some((sender, (words[0] >> 16) as u16));
-            self.rests.take(Left::of(&words[1..], self.beside, port.now, sent), false, port);
+            self.rests.take(Departure::of(&words[1..], self.beside, port.now, sent), false, port);
         }
         true
     }

@@ -11,7 +11,7 @@ use wireloom_sim::Time;
 use wireloom_sim::stats::{self, Histogram};
 
 use super::mapping::{MachineSpec, Placement};
-use super::port::Left;
+use super::port::Departure;
 use crate::Chip;
 use crate::energy;
 
@@ -219,7 +219,7 @@ impl Measured {
 
     /// Counts a departure of a packet, which arrived in cycle `came` since the start; without it,
     /// the packet counts as arrived when it began to enter.
-    pub fn leaves(&mut self, number: u64, came: Option<u64>, left: &Left) {
+    pub fn leaves(&mut self, number: u64, came: Option<u64>, left: &Departure) {
         if left.is_dropped {
             if left.side & LAST != 0 {
                 self.entered.remove(&number);

@@ -8,8 +8,8 @@ use wireloom_raw::Raw;
 use wireloom_raw::mapper::MachineSpec;
 
 use super::mapping::{agree, compiled, machine};
+use super::packet_tails::packets;
 use super::programs;
-use super::rests::packets;
 
 const COLUMNS: &str = "outputs = \"egress\"\nchains = [[[0, 0], [0, 1], [0, 2]], [[1, 0], [1, 1], [1, 2]], \
                        [[2, 0], [2, 1], [2, 2]], [[3, 0], [3, 1], [3, 2]]]\n";

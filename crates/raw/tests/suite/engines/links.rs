@@ -5,7 +5,7 @@ use wireloom_raw::Raw;
 use wireloom_raw::mapper::MachineSpec;
 
 use super::mapping::{agree, compiled, machine};
-use super::rests::packets;
+use super::packet_tails::packets;
 
 const COLUMNS: &str = "links = \"general\"\noutputs = \"egress\"\nchains = [[[0, 0], [0, 1], [0, 2]], \
                        [[1, 0], [1, 1], [1, 2]], [[2, 0], [2, 1], [2, 2]], [[3, 0], [3, 1], [3, 2]]]\n";

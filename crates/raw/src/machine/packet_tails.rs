@@ -5,7 +5,7 @@
 //! - The card keeps it. The device at the port where the packet leaves requests it from the card by
 //!   a message of the general network, and gets it in messages of up to 31 words.
 //! - The card writes it to a memory, over the memory network or through switches
-//!   ([`ways`](super::ways)). The device reads it there line by line.
+//!   ([`tail_paths`](super::tail_paths)). The device reads it there line by line.
 //!
 //! A card frees a tail when the last departure of its packet has fetched it, or when its packet is
 //! dropped.

@@ -10,7 +10,7 @@ use super::{Memories, Reference};
 use crate::cache::LINE_BYTES;
 use crate::device::Port;
 use crate::machine::place::{Edge, Place};
-use crate::machine::port::Left;
+use crate::machine::port::Departure;
 use crate::message::Header;
 use crate::tile::kind;
 
@@ -20,7 +20,7 @@ const TAGS: u8 = 4;
 /// A packet whose head has left the tiles.
 #[derive(Clone, Debug)]
 struct Leaving {
-    left: Left,
+    left: Departure,
     to_line: bool,
     fetch: Fetch,
 }
@@ -100,7 +100,7 @@ impl Rests {
 
     /// Takes the head of a departing packet, or a departure without a packet. `to_line` is whether
     /// it goes to the line.
-    pub fn take(&mut self, left: Left, to_line: bool, port: &Port<'_>) {
+    pub fn take(&mut self, left: Departure, to_line: bool, port: &Port<'_>) {
         let mut leaving = Leaving { left, to_line, fetch: Fetch::Done };
         let left = &mut leaving.left;
         let is_last = left.side & LAST != 0;
@@ -200,7 +200,7 @@ impl Rests {
     }
 
     /// Returns the next complete packet, and whether it goes to the line.
-    pub fn next(&mut self) -> Option<(Left, bool)> {
+    pub fn next(&mut self) -> Option<(Departure, bool)> {
         self.leaving.front().filter(|first| first.fetch == Fetch::Done)?;
         self.leaving.pop_front().map(|first| (first.left, first.to_line))
     }
