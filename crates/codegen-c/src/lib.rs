@@ -11,6 +11,7 @@ pub mod bpf;
 mod call;
 mod called;
 mod calls;
+mod early;
 mod effects;
 mod emitter;
 mod engine;

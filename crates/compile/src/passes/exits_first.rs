@@ -34,22 +34,9 @@ const MOST: usize = 4_000_000;
 /// The bits within which fields are read together. Most memory commands read 8 words at most.
 const NEAR: u32 = 192;
 
-/// The most conditions that are compared with a guard.
-const MOST_COMPARED: usize = 24;
-
-/// How far the pass simplifies guards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Guards {
-    /// Leaves out parts that are known.
-    Shorter,
-    /// Also leaves out parts that follow from others, and replaces a guard by a single condition that
-    /// equals it after the exits so far.
-    Simplest,
-}
-
 /// Returns a step of regions as a sequence with its exits first. Any other step stays as it is, and
 /// so does a very large one.
-pub fn exits_first(engine: &Engine, step: &Step, guards: Guards) -> Step {
+pub fn exits_first(engine: &Engine, step: &Step) -> Step {
     let Code::Regions { .. } = step.code else { return step.clone() };
     let own: Vec<&Op> = step.ops().collect();
     let exits = own.iter().filter(|op| is_exit(op)).count();
@@ -58,7 +45,7 @@ pub fn exits_first(engine: &Engine, step: &Step, guards: Guards) -> Step {
         return step.clone();
     }
     let definitions = Definitions::of(step);
-    let mut sequence = Sequence::new(engine, step, &definitions, &own, guards);
+    let mut sequence = Sequence::new(engine, step, &definitions, &own);
     sequence.run();
     let Sequence { out, values, .. } = sequence;
     Step { values, code: Code::Sequential(Block { ops: used(out) }), ..step.clone() }
@@ -86,7 +73,6 @@ struct Sequence<'a> {
     engine: &'a Engine,
     ops: &'a [&'a Op],
     definition: HashMap<Value, usize>,
-    guards: Guards,
     /// For each exit, the effects that do not happen when it is taken.
     excluded: HashMap<usize, HashSet<usize>>,
     /// What follows from the fact that no exit so far was taken.
@@ -105,7 +91,6 @@ impl<'a> Sequence<'a> {
         step: &Step,
         definitions: &'a Definitions<'a>,
         ops: &'a [&'a Op],
-        guards: Guards,
     ) -> Self {
         let results = ops.iter().enumerate();
         let definition =
@@ -114,7 +99,6 @@ impl<'a> Sequence<'a> {
             engine,
             ops,
             definition: definition.collect(),
-            guards,
             excluded: HashMap::new(),
             facts: Holds::new(definitions, []),
             placed: vec![false; ops.len()],
@@ -267,10 +251,7 @@ impl<'a> Sequence<'a> {
         op.kind.operands().into_iter().for_each(|value| self.place_value(value));
         let guard = op.guard;
         let holds = |guard: &Value| self.facts.bit(*guard) == Some(true);
-        op.guard = guard.filter(|guard| !holds(guard)).map(|guard| match self.guards {
-            Guards::Shorter => self.shorter(guard),
-            Guards::Simplest => self.simplest(guard).unwrap_or_else(|| self.shorter(guard)),
-        });
+        op.guard = guard.filter(|guard| !holds(guard)).map(|guard| self.shorter(guard));
         op.guard.into_iter().for_each(|guard| self.place_value(guard));
         if let (true, Some(guard)) = (is_exit(&op), guard) {
             self.not_taken(guard);
@@ -315,45 +296,6 @@ impl<'a> Sequence<'a> {
             )
     }
 
-    /// Returns a single condition that equals a guard, since no exit so far was taken, or the
-    /// negation of one.
-    fn simplest(&mut self, guard: Value) -> Option<Value> {
-        let [yes, no] = [true, false].map(|bit| {
-            let mut holds = self.facts.clone();
-            holds.extend([(guard, bit)]);
-            holds
-        });
-        if yes.is_contradictory() || no.is_contradictory() {
-            return None;
-        }
-        // Those that are made of the fewest others come first. The guard's own operand is no shorter.
-        let mut conditions = self.made_of(guard);
-        conditions.reverse();
-        conditions.sort_by_key(|condition| self.is_made(*condition));
-        let own = match self.ops[self.definition[&guard]].kind {
-            OpKind::Unary(UnaryOp::Not, operand) => operand,
-            _ => guard,
-        };
-        conditions.retain(|condition| ![guard, own].contains(condition));
-        let (condition, bit) =
-            conditions.into_iter().take(MOST_COMPARED).find_map(|condition| {
-                let bit = yes.bit(condition)?;
-                let is_equal = no.bit(condition) == Some(!bit);
-                (is_equal && self.is_available(condition)).then_some((condition, bit))
-            })?;
-        if bit {
-            return Some(condition);
-        }
-        let negated = OpKind::Unary(UnaryOp::Not, condition);
-        let known = self.ops.iter().find(|op| op.kind == negated).map(|op| op.results[0]);
-        Some(known.or_else(|| self.inverted.get(&condition).copied()).unwrap_or_else(|| {
-            let like = self.ops[self.definition[&guard]];
-            let made = self.make(like, negated, &[condition]);
-            self.inverted.insert(condition, made);
-            made
-        }))
-    }
-
     fn place_value(&mut self, value: Value) {
         if let Some(at) = self.definition.get(&value).copied() {
             self.place_computation(at);
@@ -395,11 +337,6 @@ impl<'a> Sequence<'a> {
                     [_, true] => return self.shorter(a),
                     _ => {}
                 }
-                match [(a, b), (b, a)].map(|(one, other)| self.follows(one, other, neutral)) {
-                    [true, _] => return self.shorter(b),
-                    [_, true] => return self.shorter(a),
-                    _ => {}
-                }
                 let [first, second] = [a, b].map(|value| self.shorter(value));
                 if [first, second] == [a, b] {
                     return value;
@@ -414,15 +351,6 @@ impl<'a> Sequence<'a> {
             }
             _ => value,
         }
-    }
-
-    /// Returns whether one condition has a bit whenever another one has it.
-    fn follows(&self, condition: Value, from: Value, bit: bool) -> bool {
-        if self.guards == Guards::Shorter {
-            return false;
-        }
-        let mut assumed = self.facts.clone();
-        assumed.assume(from, bit) && assumed.bit(condition) == Some(bit)
     }
 
     fn is_bit(&self, value: Value) -> bool {
@@ -451,7 +379,7 @@ mod tests {
     fn effects(engine: EngineBuilder) -> (Vec<(&'static str, Option<u32>)>, usize) {
         let program = program_of(engine);
         let engine = &program.engines[0];
-        let step = exits_first(engine, &engine.steps[0], Guards::Simplest);
+        let step = exits_first(engine, &engine.steps[0]);
         let name = |op: &Op| match &op.kind {
             OpKind::WriteContext(..) => "write",
             OpKind::WritePacket { .. } => "packet",
