@@ -84,8 +84,9 @@ pub struct Divided {
 /// The fewest exits that are worth a separate function.
 const FEWEST_IN_REST: usize = 2;
 
-/// Divides the operations of a step with these values. `is_repeatable` says whether a call may be made twice. Returns
-/// `None` if some effect applies to packets that take any exit, or if there are few exits.
+/// Divides the operations of a step with these values. `is_repeatable` says whether a call may be
+/// made twice. Returns `None` if some effect applies to packets that take any exit, or if there are
+/// few exits.
 pub fn divide(
     ops: &[&Op],
     values: &[ValueInfo],

@@ -8,9 +8,9 @@
 //!
 //! Step IR has no branches. A dropped packet passes through all guarded operations of a step, which
 //! ends with an exit for each reason. [`exits`](wireloom_compile::analysis::conditions::exits) says
-//! which values guards and conditions have if none of these exits is taken. [`ordered`] moves operations with effects
-//! after the operations that do not depend on them. So most conditions are known before the first
-//! effect, which cannot be repeated.
+//! which values guards and conditions have if none of these exits is taken. [`ordered`] moves
+//! operations with effects after the operations that do not depend on them. So most conditions are
+//! known before the first effect, which cannot be repeated.
 
 use std::collections::{HashMap, HashSet};
 

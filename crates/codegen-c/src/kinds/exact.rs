@@ -1,5 +1,5 @@
-//! `exact` searches the host's table and pauses before each access to it. In the kernel it is a hash
-//! map.
+//! `exact` searches the host's table and pauses before each access to it. In the kernel it is a
+//! hash map.
 
 use wireloom_offloads::{Config, Layout, Method, StateUse};
 

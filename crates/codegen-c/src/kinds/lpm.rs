@@ -1,5 +1,5 @@
-//! `lpm` searches the host's table and pauses before each access to it. In the kernel the table is in
-//! parts of one map.
+//! `lpm` searches the host's table and pauses before each access to it. In the kernel the table is
+//! in parts of one map.
 
 use wireloom_offloads::lpm::STRIDE;
 use wireloom_offloads::{Config, Layout};

@@ -1,10 +1,10 @@
 //! Places exits as early as they can be taken.
 //!
-//! A step in the form of regions computes the conditions of all its exits, executes the effects that
-//! they guard, and exits at its end. In that form a packet that is dropped still runs the whole step,
-//! and the conditions of a packet that is not dropped hold registers to the end. A processor that
-//! executes a step for one packet does less work if it exits at the first condition that decides.
-//! This pass places each exit before the effects that do not happen when it is taken:
+//! A step in the form of regions computes the conditions of all its exits, executes the effects
+//! that they guard, and exits at its end. In that form a packet that is dropped still runs the
+//! whole step, and the conditions of a packet that is not dropped hold registers to the end. A
+//! processor that executes a step for one packet does less work if it exits at the first condition
+//! that decides. This pass places each exit before the effects that do not happen when it is taken:
 //!
 //! ```text
 //! %fine = not %short                      drop 1 when %short
@@ -260,8 +260,8 @@ impl<'a> Sequence<'a> {
         self.out.push(op);
     }
 
-    /// Adds what follows if an exit was not taken, also by contradiction for the conditions that its
-    /// guard is made of.
+    /// Adds what follows if an exit was not taken, also by contradiction for the conditions that
+    /// its guard is made of.
     fn not_taken(&mut self, guard: Value) {
         self.facts.assume(guard, false);
         let made_of = self.made_of(guard);

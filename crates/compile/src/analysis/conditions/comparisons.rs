@@ -1,7 +1,7 @@
 //! Comparisons with constants that known comparisons decide.
 //!
-//! A condition that excludes one case after the other, as programs write it, compares the same value
-//! many times: `kind != 2 && kind != 3 && ... && kind == 1`. Only the last comparison counts.
+//! A condition that excludes one case after the other, as programs write it, compares the same
+//! value many times: `kind != 2 && kind != 3 && ... && kind == 1`. Only the last comparison counts.
 
 use std::collections::HashMap;
 

@@ -63,8 +63,8 @@ impl<'a> Holds<'a> {
         self.is_contradictory
     }
 
-    /// Adds that a one-bit value has a bit, and what follows without trials. Returns whether that is
-    /// possible.
+    /// Adds that a one-bit value has a bit, and what follows without trials. Returns whether that
+    /// is possible.
     pub fn assume(&mut self, value: Value, bit: bool) -> bool {
         self.add(vec![(value, bit)])
     }

@@ -17,6 +17,8 @@ mod comparisons;
 pub mod exits;
 mod guards;
 mod holds;
+#[cfg(test)]
+mod tests;
 
 pub use comparisons::Comparisons;
 pub use guards::{Guards, Literals};
