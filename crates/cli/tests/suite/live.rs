@@ -24,7 +24,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::echo::{Answer, Echo, REPLY4, REPLY6};
 use crate::network::{Namespace, Network};
-use crate::patience::{PATIENCE, TRY, address, until};
+use crate::patience::{TRY, address, patience, until};
 use wireloom_net::Packet;
 use wireloom_net::capture::Reader;
 
@@ -218,7 +218,7 @@ fn forwards_and_hands_over(options: &[&str]) {
             let mut echo = Echo::open(address(to), 64);
             (0..100).for_each(|_| {
                 echo.send();
-                assert_eq!(echo.receive(PATIENCE), Some(expected));
+                assert_eq!(echo.receive(patience()), Some(expected));
             });
             assert_eq!(echo.receive(TRY), None, "each packet is forwarded once");
         });
@@ -232,7 +232,7 @@ fn forwards_and_hands_over(options: &[&str]) {
             let mut echo = Echo::open(address(to), 1);
             (0..5).for_each(|_| assert!(echo.send()));
             (0..5).for_each(|_| {
-                assert_eq!(echo.receive(PATIENCE), Some((address(hop), expired, 0)));
+                assert_eq!(echo.receive(patience()), Some((address(hop), expired, 0)));
             });
             assert_eq!(echo.receive(TRY), None, "each packet has one answer");
         });
@@ -295,14 +295,14 @@ fn transfer(from: &Namespace, to: &Namespace, host: &str, bytes: usize) {
             listener.set_nonblocking(true).expect("a setting");
             let (mut stream, _) = until("a connection", || listener.accept().ok());
             stream.set_nonblocking(false).expect("a setting");
-            stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+            stream.set_read_timeout(Some(patience())).expect("a timeout");
             let mut got = Vec::new();
             stream.read_to_end(&mut got).expect("data");
             assert!(got.len() == bytes && got.iter().enumerate().all(|(at, b)| *b == pattern(at)));
         });
         let to = SocketAddr::new(address(host), port);
-        let mut stream = from.run(|| TcpStream::connect_timeout(&to, PATIENCE).expect("reached"));
-        stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+        let mut stream = from.run(|| TcpStream::connect_timeout(&to, patience()).expect("reached"));
+        stream.set_write_timeout(Some(patience())).expect("a timeout");
         let data: Vec<u8> = (0..bytes).map(pattern).collect();
         stream.write_all(&data).expect("data");
         stream.shutdown(Shutdown::Write).expect("an end");
@@ -351,7 +351,7 @@ fn finishes_frames(options: &[&str]) {
 /// checksum would not be received.
 fn datagrams(from: &Namespace, to: &Namespace, at: &str) {
     let receiver = to.run(|| UdpSocket::bind((address(at), 0)).expect("a socket"));
-    receiver.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    receiver.set_read_timeout(Some(patience())).expect("a timeout");
     let port = receiver.local_addr().expect("an address").port();
     let any = if address(at).is_ipv4() { "0.0.0.0" } else { "::" };
     let sender = from.run(|| UdpSocket::bind((address(any), 0)).expect("a socket"));

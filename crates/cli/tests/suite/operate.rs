@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::echo::{Answer, Echo, REPLY4};
 use crate::network::Network;
-use crate::patience::{PATIENCE, TRY, address, until};
+use crate::patience::{TRY, address, patience, until};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -292,7 +292,7 @@ fn reloads(cores: usize) {
                 let mut sent = 0;
                 while !is_over.load(Ordering::Relaxed) {
                     assert!(echo.send());
-                    assert_eq!(echo.receive(PATIENCE), Some(expected), "packet {sent}");
+                    assert_eq!(echo.receive(patience()), Some(expected), "packet {sent}");
                     sent += 1;
                 }
                 sent
@@ -410,7 +410,7 @@ fn watches(options: &[&str]) {
                     // Each socket sees every reply that arrives while it is open.
                     let mut echo = Echo::open(address("10.0.2.2"), 64);
                     echo.send();
-                    let answer = echo.receive(PATIENCE);
+                    let answer = echo.receive(patience());
                     assert_eq!(answer, Some((address("10.0.2.2"), REPLY4, 0)));
                     drop(echo);
                     let mut expired = Echo::open(address("10.0.2.2"), 1);
@@ -528,7 +528,7 @@ fn a_service_manager_learns_that_it_is_ready_alive_and_stopping() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("notify");
     let manager = UnixDatagram::bind(&path).expect("a socket");
-    manager.set_read_timeout(Some(PATIENCE)).expect("a setting");
+    manager.set_read_timeout(Some(patience())).expect("a setting");
     let environment =
         [("NOTIFY_SOCKET", path.to_str().expect("a path")), ("WATCHDOG_USEC", "200000")];
     let Some(mut operated) = Operated::start_in(folder, CONFIG, &[], &environment) else { return };

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::frames::{Ethernet, Ipv4, Is};
 use super::namespaces::{Topology, build};
@@ -31,8 +31,6 @@ pub enum Kernel {
 
 /// IP protocol of the marker packets after each packet's effects (RFC 3692: for experiments).
 const MARKER_PROTOCOL: u8 = 253;
-/// A timeout longer than the kernel ever needs for a packet, even on a busy computer.
-const PATIENCE: Duration = Duration::from_secs(50);
 
 /// The router in its namespaces, and the sockets to it.
 pub struct KernelRouter {
@@ -123,7 +121,7 @@ impl KernelRouter {
         self.marker.id = self.markers_sent;
         let marker = self.marker_header.around(&self.marker.bytes());
         self.wire.send(self.interfaces[0], &marker)?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + crate::patience::patience();
         let mut frames = Vec::new();
         while let Some(frame) = self.wire.receive(deadline)? {
             if self.is_marker(&frame.bytes) {

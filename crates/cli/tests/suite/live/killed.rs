@@ -17,7 +17,7 @@ use super::routes::frame;
 use super::{Forwarding, REPLY4, address, forwards, until};
 use crate::echo::Echo;
 use crate::network::{Namespace, Network};
-use crate::patience::PATIENCE;
+use crate::patience::patience;
 use crate::wire::{self, Wire};
 
 /// The time from one burst of frames to the next.
@@ -139,7 +139,7 @@ impl Drop for Spinning {
 
 /// Waits until the router's ports have their earlier state.
 fn settles_as(network: &Network, before: &str) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + patience();
     loop {
         let now = network.router.interfaces();
         if now == before {

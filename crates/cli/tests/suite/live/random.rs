@@ -14,7 +14,7 @@ use wireloom_net::capture::Reader;
 use super::routes::frame;
 use super::{Forwarding, REPLY4, address, each_way, reaches};
 use crate::network::Network;
-use crate::patience::{PATIENCE, TRY};
+use crate::patience::{TRY, patience};
 use crate::wire::{self, Wire};
 
 /// Frames that are sent at once: fewer than an interface holds.
@@ -160,7 +160,7 @@ impl<'a> Garbage<'a> {
                 let wire = Wire::open().expect("a packet socket");
                 let ha = wire::interface_index("ha").expect("an interface");
                 burst.iter().for_each(|frame| wire.send(ha, frame).expect("sent"));
-                let deadline = Instant::now() + PATIENCE;
+                let deadline = Instant::now() + patience();
                 // Random bytes may have given the router false information about a neighbour for
                 // some time.
                 for tries in 1u64.. {

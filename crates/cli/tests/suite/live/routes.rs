@@ -77,7 +77,7 @@ pub fn next_hops(network: &Network, frames: &[Vec<u8>]) -> Vec<Option<u8>> {
                 wire.send(ha, frame).expect("sent");
             }
         });
-        let deadline = Instant::now() + crate::patience::PATIENCE;
+        let deadline = Instant::now() + crate::patience::patience();
         let mut found = vec![None; frames.len()];
         loop {
             let arrived = at_right.receive(deadline).expect("frames").expect("the last one");
