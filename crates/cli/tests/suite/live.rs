@@ -127,11 +127,37 @@ impl Forwarding {
     /// Stops the command as Ctrl-C does, and returns its output.
     fn stop(mut self) -> String {
         self.signal(libc::SIGINT);
-        let mut text = String::new();
-        self.out.read_to_string(&mut text).expect("text");
+        let mut bytes = self.out.buffer().to_vec();
+        let mut part = [0; 4096];
+        loop {
+            let descriptor = self.out.get_ref().as_raw_fd();
+            let mut polled = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+            let milliseconds = patience().as_millis() as libc::c_int;
+            // SAFETY: one descriptor, as counted.
+            let ready = unsafe { libc::poll(&raw mut polled, 1, milliseconds) };
+            assert!(ready != 0, "the command does not end: {}", waiting(self.child.id()));
+            match self.out.get_mut().read(&mut part).expect("the report") {
+                0 => break,
+                count => bytes.extend_from_slice(&part[..count]),
+            }
+        }
+        let text = String::from_utf8(bytes).expect("text");
         assert!(self.child.wait().expect("an end").success(), "{text}");
         text
     }
+}
+
+/// Returns the threads of a process, each with the function of the kernel that it waits in.
+fn waiting(process: u32) -> String {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let read = |task: &std::path::Path, file| {
+        std::fs::read_to_string(task.join(file)).unwrap_or_default().trim().to_owned()
+    };
+    let tasks = tasks.map(|task| {
+        let task = task.path();
+        format!("{} in {}", read(&task, "comm"), read(&task, "wchan"))
+    });
+    tasks.collect::<Vec<_>>().join(", ")
 }
 
 impl Drop for Forwarding {
