@@ -6,27 +6,34 @@ use std::{fs, io};
 
 use crate::KINDS;
 
-/// Returns the string literals below a folder that are names of kinds, as `file:line: name`. Skips
-/// comments, unit tests and the subfolder `kinds`.
+/// Returns the places below a crate's folder of sources whose code has the name of a kind as a string
+/// literal or between backticks, as `file:line: name`. Skips comments, unit tests and the folder with
+/// these files of kinds, such as `kinds`.
 ///
 /// # Errors
 /// If a file cannot be read.
-pub fn named_kinds(folder: &Path) -> io::Result<Vec<String>> {
+pub fn named_kinds(folder: &Path, kinds: &str) -> io::Result<Vec<String>> {
+    let mut found = below(folder, &folder.join(kinds))?;
+    found.sort();
+    Ok(found)
+}
+
+fn below(folder: &Path, kinds: &Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let is_of_tests = ["tests", "tests.rs", "testing.rs"].iter().any(|end| name.ends_with(end));
         if path.is_dir() {
-            if name != "kinds" && name != "tests" {
-                found.extend(named_kinds(&path)?);
+            if path != kinds && name != "tests" {
+                found.extend(below(&path, kinds)?);
             }
-        } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
+        } else if name.ends_with(".rs") && !is_of_tests {
             let literals = literals(&fs::read_to_string(&path)?);
             let place = |(line, kind)| format!("{}:{line}: {kind}", path.display());
             found.extend(literals.into_iter().map(place));
         }
     }
-    found.sort();
     Ok(found)
 }
 
@@ -45,7 +52,9 @@ fn literals(source: &str) -> Vec<(usize, &'static str)> {
             false => line.split(" // ").next().unwrap_or_default(),
         };
         let names = KINDS.iter().map(|kind| kind.name);
-        let named = names.filter(|name| code.contains(&format!("\"{name}\"")));
+        let named = names.filter(|name| {
+            ['"', '`'].iter().any(|quote| code.contains(&format!("{quote}{name}{quote}")))
+        });
         found.extend(named.map(|name| (number, name)));
     }
     found

@@ -41,6 +41,6 @@ mod tests {
     #[test]
     fn no_file_names_an_offload_kind() {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-        assert_eq!(named_kinds(&sources).expect("the sources"), Vec::<String>::new());
+        assert_eq!(named_kinds(&sources, "kinds").expect("the sources"), Vec::<String>::new());
     }
 }

@@ -172,7 +172,7 @@ impl Tables {
 
 fn exact(instance: &mut dyn Instance) -> &mut Exact {
     let instance: &mut dyn Any = instance;
-    instance.downcast_mut().expect("a table of keys is one of `exact`")
+    instance.downcast_mut().expect("a table of keys is an `Exact`")
 }
 
 fn keys(map: &Map, count: u64, key: u32, words: u32) -> io::Result<(OwnedFd, Memory)> {

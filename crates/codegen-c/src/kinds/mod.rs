@@ -96,6 +96,9 @@ mod tests {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let own = std::fs::read_to_string(sources.join("kinds/array.rs")).expect("a kind's file");
         assert!(own.contains("name: \"array\""));
-        assert_eq!(sources::named_kinds(&sources).expect("the sources"), Vec::<String>::new());
+        assert_eq!(
+            sources::named_kinds(&sources, "kinds").expect("the sources"),
+            Vec::<String>::new()
+        );
     }
 }

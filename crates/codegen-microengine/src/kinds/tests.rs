@@ -1,12 +1,13 @@
 //! Tests of the list of kinds, and what the tests of the kinds share.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use wireloom_bits::Bits;
 use wireloom_isa::microengine::Version;
 use wireloom_net::PacketInHand;
 use wireloom_offloads::kinds::{self, instantiate};
+use wireloom_offloads::sources::named_kinds;
 use wireloom_offloads::{Config, Env, Instance, Layout, ValueType, registry};
 
 use super::{KINDS, KindOnMicroengines, find, hash};
@@ -118,83 +119,10 @@ fn each_kind_is_in_the_registry_once() {
 
 #[test]
 fn names_of_kinds_stand_only_in_the_files_of_kinds() {
-    // The register with the bytes of the payload has the name of a kind.
-    const ALLOWED: [(&str, &str); 1] = [("frame.rs", "payload")];
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let names: BTreeSet<&str> = kinds::KINDS.iter().map(|kind| kind.name).collect();
-    let mut found = Vec::new();
-    for file in files(&source) {
-        let path = file.strip_prefix(&source).expect("a file of the crate").to_path_buf();
-        if path.starts_with("kinds") {
-            continue;
-        }
-        let text = std::fs::read_to_string(&file).expect("a text");
-        let program = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
-        let literals = literals(program).into_iter().filter(|literal| names.contains(*literal));
-        found.extend(literals.map(|literal| (path.display().to_string(), literal.to_owned())));
-    }
-    let allowed = ALLOWED.map(|(path, literal)| (path.to_owned(), literal.to_owned()));
-    assert_eq!(found, allowed, "what is about one kind belongs into the file of that kind");
-}
-
-/// Returns the Rust files of a folder and of the folders in it.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).expect("a folder");
-    let paths = entries.map(|entry| entry.expect("an entry").path());
-    let files = paths.flat_map(|path| match path.is_dir() {
-        true => files(&path),
-        false => vec![path],
-    });
-    files.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
-}
-
-/// Returns the contents of the string literals of a Rust text, without those in comments.
-fn literals(text: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(['"', '/', '\'', 'r']) {
-        let before = rest[..at].chars().next_back();
-        let (here, after) = rest[at..].split_at(1);
-        rest = after;
-        let raw = after.trim_start_matches('#').strip_prefix('"');
-        if here == "/" && after.starts_with('/') {
-            rest = after.split_once('\n').map_or("", |(_, rest)| rest);
-        } else if here == "/" && after.starts_with('*') {
-            rest = after.split_once("*/").map_or("", |(_, rest)| rest);
-        } else if here == "\"" {
-            let end = end_of_literal(after, '"');
-            found.push(&after[..end]);
-            rest = &after[end + 1..];
-        } else if here == "'" {
-            // A lifetime has no second quotation mark after one character.
-            let is_character = after.starts_with('\\') || after.chars().nth(1) == Some('\'');
-            rest = if is_character { &after[end_of_literal(after, '\'') + 1..] } else { after };
-        } else if let ("r", false, Some(raw)) =
-            (here, before.is_some_and(char::is_alphanumeric), raw)
-        {
-            let hashes = after.len() - raw.len() - 1;
-            let end = raw.find(&format!("\"{}", "#".repeat(hashes))).expect("an end");
-            found.push(&raw[..end]);
-            rest = &raw[end + 1 + hashes..];
-        }
-    }
-    found
-}
-
-/// Returns the byte of the quotation mark that ends a literal.
-fn end_of_literal(text: &str, mark: char) -> usize {
-    let mut is_escaped = false;
-    let end = text.char_indices().find(|(_, character)| {
-        let is_end = *character == mark && !is_escaped;
-        is_escaped = *character == '\\' && !is_escaped;
-        is_end
-    });
-    end.expect("a literal has an end").0
-}
-
-#[test]
-fn literals_are_found_outside_of_comments() {
-    let text = "let a: &'a str = \"meter\"; // \"lpm\"\n/* \"array\" */ match '\"' { 'x' => \"a\\\"b\" }\
-                r#\"raw \"hash\"\"# \"exact\"";
-    assert_eq!(literals(text), ["meter", "a\\\"b", "raw \"hash\"", "exact"]);
+    let found = named_kinds(&source, "kinds").expect("the sources");
+    // The register with the bytes of the payload has the name of a kind.
+    let is_register = |place: &String| place.contains("frame.rs:") && place.ends_with(": payload");
+    let (registers, others): (Vec<String>, Vec<String>) = found.into_iter().partition(is_register);
+    assert_eq!((registers.len(), others), (1, Vec::new()), "{registers:?}");
 }

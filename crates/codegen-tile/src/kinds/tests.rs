@@ -1,11 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::fs;
 use std::path::Path;
 
 use wireloom_bits::Bits;
 use wireloom_ir::ValueInfo;
 use wireloom_net::{Packet, PacketInHand};
 use wireloom_offloads::registry::{self, Kind, TableKey, ValueType};
+use wireloom_offloads::sources::named_kinds;
 use wireloom_offloads::{Config, Entry, EntryKey, Env, Instance, Layout};
 
 use super::*;
@@ -311,33 +311,9 @@ fn what_tiles_do_not_support_is_refused_by_name() {
     assert_eq!(refusal("hosts", None, "cam"), "`hosts` (kind `cam`) is not supported on raw yet");
 }
 
-/// Returns the names of kinds that are string literals in the code of a file, but not in its tests.
-fn named(text: &str) -> Vec<&'static str> {
-    let code = text.lines().take_while(|line| *line != "#[cfg(test)]");
-    let code: Vec<&str> = code.filter(|line| !line.trim_start().starts_with("//")).collect();
-    let names = KINDS.iter().map(|kind| kind.name());
-    let is_named = |name: &&str| code.iter().any(|line| line.contains(&format!("\"{name}\"")));
-    names.filter(is_named).collect()
-}
-
 #[test]
 fn only_the_files_of_kinds_name_kinds() {
-    assert_eq!(named("/// As \"park\".\nlet kind = \"hash\";\n#[cfg(test)]\n\"exact\""), ["hash"]);
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut folders = vec![src.clone()];
-    let mut files = 0;
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).expect("a folder of the crate") {
-            let path = entry.expect("an entry of the folder").path();
-            let is_of_tests = path.ends_with("tests.rs") || path.ends_with("testing.rs");
-            if path.is_dir() && path != src.join("kinds") {
-                folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "rs") && !is_of_tests {
-                let text = fs::read_to_string(&path).expect("a file of the crate");
-                assert_eq!(named(&text), [""; 0], "{}", path.display());
-                files += 1;
-            }
-        }
-    }
-    assert!(files > 15, "{files}");
+    let named = named_kinds(&src, "kinds").expect("the sources");
+    assert_eq!(named, Vec::<String>::new());
 }

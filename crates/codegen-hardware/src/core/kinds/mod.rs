@@ -57,10 +57,10 @@ pub fn in_pipeline(kind: &str, method: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::fs;
     use std::path::Path;
 
     use wireloom_offloads::registry;
+    use wireloom_offloads::sources::named_kinds;
 
     use super::*;
 
@@ -74,34 +74,8 @@ mod tests {
     #[test]
     fn no_code_outside_this_folder_names_a_kind() {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-        let (mut folders, mut named) = (vec![sources.clone()], Vec::new());
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).expect("a folder of sources") {
-                let path = entry.expect("an entry").path();
-                if path == sources.join("core/kinds") {
-                    continue;
-                }
-                if path.is_dir() && !path.ends_with("tests") {
-                    folders.push(path);
-                } else if path.extension().is_some_and(|end| end == "rs")
-                    && !path.ends_with("tests.rs")
-                {
-                    let text = fs::read_to_string(&path).expect("a source");
-                    let code =
-                        text.split("#[cfg(test)]\nmod tests {").next().expect("a first part");
-                    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-                    let names = |line: &&str| {
-                        registry::KINDS.iter().any(|kind| {
-                            ['"', '`']
-                                .iter()
-                                .any(|q| line.contains(&format!("{q}{}{q}", kind.name)))
-                        })
-                    };
-                    named.extend(lines.filter(names).map(|line| (path.clone(), line.to_owned())));
-                }
-            }
-        }
-        assert_eq!(named, []);
+        let named = named_kinds(&sources, "core/kinds").expect("the sources");
+        assert_eq!(named, Vec::<String>::new());
     }
 
     #[test]
