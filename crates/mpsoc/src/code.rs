@@ -178,7 +178,8 @@ impl<S: Compiled> Code<S> {
                 mpe::SHARED
             ));
         }
-        Ok(Self { variables: Some(variables), ..code })
+        let sources = Sources::of_program(program);
+        Ok(Self { variables: Some(variables), sources, ..code })
     }
 
     fn with_variables(
@@ -227,7 +228,7 @@ impl<S: Compiled> Code<S> {
             null_end,
             entry: program.entry,
             symbols: program.symbols.clone(),
-            sources: Sources::of_program(program),
+            sources: Sources::default(),
             objects: objects.iter().map(|object| object.methods.clone()).collect(),
             in_order: objects.iter().map(|object| object.is_ordered).collect(),
             cut: Cut::default(),
