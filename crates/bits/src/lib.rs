@@ -396,7 +396,7 @@ impl Bits {
         self.word((index / 64) as usize) >> (index % 64) & 1 == 1
     }
 
-    /// This value at another width, zero-extended or truncated.
+    /// Returns the value at another width, zero-extended or truncated.
     #[inline]
     pub fn resize(&self, width: u32) -> Self {
         match &self.repr {
@@ -427,8 +427,8 @@ impl Bits {
         self.resize(width).shl(low.width).or(&low.resize(width))
     }
 
-    /// This value with bits `lo .. lo + part.width()` replaced by `part`. Bits of `part` outside of
-    /// this value are cut.
+    /// Returns the value with bits `lo .. lo + part.width()` replaced by `part`. Bits of `part`
+    /// outside of the value are cut.
     pub fn with_slice(&self, lo: u32, part: &Self) -> Self {
         let hole = Self::ones(part.width)
             .resize(self.width.max(part.width))

@@ -7,7 +7,7 @@
 //! sram[write, $3, frame, 6, 1], ctx_swap
 //! ```
 //!
-//! A write moves down to the next write if its words directly precede those of that write, in
+//! A write moves down to the next write if its words directly precede the words of that write, in
 //! memory and in transfer registers, and if only computing instructions are between them.
 
 use std::collections::HashMap;

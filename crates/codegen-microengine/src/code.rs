@@ -587,7 +587,7 @@ impl Code {
     }
 
     /// Adds or subtracts words with a carry from each to the next, the lowest first: `+` and
-    /// `+carry`, or `-` and `-carry`. The condition codes are those of the last operation.
+    /// `+carry`, or `-` and `-carry`. The last operation sets the condition codes.
     pub fn chain(
         &mut self,
         targets: &[Target],

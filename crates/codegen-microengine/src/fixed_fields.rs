@@ -21,9 +21,9 @@ const MOST: u32 = 8;
 enum Front {
     /// No path to the step was found yet.
     Unreached,
-    /// It is at this byte of the frame.
+    /// A fixed byte of the frame.
     At(u32),
-    /// It depends on the packet.
+    /// A byte that depends on the packet.
     Unknown,
 }
 

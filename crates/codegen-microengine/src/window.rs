@@ -50,7 +50,7 @@ pub fn base(local: Local) -> u32 {
 pub enum Home {
     Local,
     Frame,
-    /// It depends on the packet.
+    /// One of both, depending on the packet.
     Either,
 }
 

@@ -23,7 +23,7 @@ use crate::watch::{Sources, listing};
 
 /// Packets that are queued before the machine starts to work on them.
 const AHEAD: u64 = 256;
-/// This limit applies if packets wait for room. It exceeds the capacity of all ports, so that a
+/// The limit that applies if packets wait for room. It exceeds the capacity of all ports, so that a
 /// line never lacks a packet.
 const WAITING: u64 = 1 << 14;
 

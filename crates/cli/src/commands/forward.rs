@@ -27,7 +27,7 @@ pub struct Forward {
     #[command(flatten)]
     program: ProgramArgs,
     /// Take settings from a TOML file: its keys are the names of the options here, without `--`,
-    /// and `file` for the program; options on the command line replace those of the file
+    /// and `file` for the program; options on the command line override the file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
     /// Forward on this interface: ports 0, 1, ... of the program in the order given. `tap:NAME`

@@ -1,7 +1,7 @@
 //! The command from outside: its output, its exit status, and its files.
 
-mod answers;
 mod captures;
+mod embedded_texts;
 mod files;
 mod hostile;
 mod microengines;

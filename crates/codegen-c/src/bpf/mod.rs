@@ -346,7 +346,7 @@ impl<'a> Writer<'a> {
         ops.any(|op| matches!(op.kind, OpKind::ReadMeta(wireloom_ir::Meta::Arrival)))
     }
 
-    /// Writes the structure of a thread: the packet in hand, the context, and the counts.
+    /// Writes the structure of a thread: the current packet, the context, and the counts.
     fn thread(&self) -> Vec<Item> {
         let engine = self.engine();
         let variables = engine.context.iter().zip(&self.context);

@@ -189,7 +189,7 @@ pub enum HashUnit {
     Unused,
     /// Any multipliers suit it. These are set if no other offload requires others.
     Prefers([u64; 2]),
-    /// Its replies depend on the multipliers.
+    /// The replies depend on the multipliers, which must be these.
     Requires([u64; 2]),
 }
 

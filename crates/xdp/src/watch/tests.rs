@@ -1,4 +1,4 @@
-//! These tests need root with the right to load BPF programs, and gcc for BPF. Otherwise they print
+//! Tests that need root with the right to load BPF programs, and gcc for BPF. Otherwise they print
 //! a warning and test only the form of events.
 
 use std::sync::Arc;
