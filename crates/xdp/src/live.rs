@@ -445,3 +445,6 @@ impl Machine for Live {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

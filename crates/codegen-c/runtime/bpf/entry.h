@@ -303,6 +303,22 @@ WL_INLINE bool wl_is_complete(struct xdp_md *ctx)
     return wl_fold(sum + wl_swap16((uint16_t)protocol) + wl_swap16((uint16_t)length)) != field;
 }
 
+/* Two processors may meet a verdict for the first time at once. Only one of them makes its counts,
+ * and both add to them. */
+WL_INLINE void wl_count_verdict(const struct wl_verdict_key *key, uint64_t bytes)
+{
+    struct wl_counts *counts = wl_map_find(&wl_map_verdicts, key);
+    if (!counts) {
+        struct wl_counts none = { 0, 0 };
+        wl_map_set(&wl_map_verdicts, key, &none, WL_MAP_NEW);
+        counts = wl_map_find(&wl_map_verdicts, key);
+        if (!counts)
+            return;
+    }
+    counts->packets += 1;
+    counts->bytes += bytes;
+}
+
 /* Whether the kernel gets a packet of this verdict now. Other processors use the bucket too: where
  * several find it idle at the same time, it admits a packet more for each. */
 WL_INLINE bool wl_admits(const struct wl_verdict_key *key)
@@ -382,14 +398,7 @@ int wl_live(struct xdp_md *ctx)
         return (int)wl_redirect_map(&wl_map_ports, to, WL_XDP_DROP);
     }
     struct wl_verdict_key key = { p->verdict, p->reasons, p->value };
-    struct wl_counts *counts = wl_map_find(&wl_map_verdicts, &key);
-    if (counts) {
-        counts->packets += 1;
-        counts->bytes += wl_length(p);
-    } else {
-        struct wl_counts first = { 1, wl_length(p) };
-        wl_map_set(&wl_map_verdicts, &key, &first, 1);
-    }
+    wl_count_verdict(&key, wl_length(p));
     if (p->verdict != WL_TO_CPU) {
         if (WL_HAS(WL_POINT_DROP) && wl_wants(p, port))
             wl_pass_on(ctx, WL_POINT_DROP);
