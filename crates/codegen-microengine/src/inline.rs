@@ -23,7 +23,7 @@ use wireloom_codegen::context::read_unwritten;
 use wireloom_codegen::expand::expanded;
 use wireloom_codegen::refused::Refused;
 use wireloom_codegen::steps::ops;
-use wireloom_compile::passes::exits_first::exits_first;
+use wireloom_compile::passes::exits_first::{Placement, exits_first};
 use wireloom_ir::{
     ArrayId, BinaryOp, Block, Code, ContextId, ContextVar, Engine, EngineKind, Exit,
     MAX_BACKWARD_JUMPS, Offload, OffloadId, OffloadTarget, Op, OpKind, Program, Step, StepId,
@@ -68,7 +68,7 @@ pub fn inline(program: &Program) -> Result<Inlined, Vec<Refused>> {
     let mut program = program.clone();
     let mut engine = main.engine;
     let in_sequence = |step: &Step| match step.code {
-        Code::Regions { .. } => writes::joined(exits_first(&engine, step)),
+        Code::Regions { .. } => writes::joined(exits_first(&engine, step, Placement::AtUse)),
         Code::Sequential(_) => step.clone(),
     };
     engine.steps = engine.steps.iter().map(in_sequence).collect();

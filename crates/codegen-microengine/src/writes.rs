@@ -116,7 +116,7 @@ mod tests {
     use wireloom_ir::Exit;
     use wireloom_ir::builder::{EngineBuilder, program_of};
 
-    use wireloom_compile::passes::exits_first::exits_first;
+    use wireloom_compile::passes::exits_first::{Placement, exits_first};
 
     use super::*;
 
@@ -140,7 +140,7 @@ mod tests {
         });
         let program = program_of(engine);
         let engine = &program.engines[0];
-        let step = joined(exits_first(engine, &engine.steps[0]));
+        let step = joined(exits_first(engine, &engine.steps[0], Placement::AtUse));
         let write = |op: &&Op| match op.kind {
             OpKind::WritePacket { bit, value, .. } => {
                 Some((bit, step.values[value.index()].width, op.guard.is_some()))

@@ -3,7 +3,7 @@
 //!
 //! A reply becomes variables, one for each of its leaves. A slice of the reply that lies in a leaf
 //! reads only that leaf. A call becomes two effects: the launch, and the wait, which is written as
-//! if it set a variable. Exits come first ([`early`](super::super::early)), so that no unnecessary
+//! if it set a variable. Exits come first ([`exits_first`]), so that no unnecessary
 //! call is made. The thread waits at once for a call that may change the packet: it has no packet
 //! until the call returns.
 //!
@@ -19,11 +19,13 @@ use std::ops::Range;
 
 use wireloom_bits::Bits;
 use wireloom_compile::analysis::resources::{Resource, changes, writes_packet};
+use wireloom_compile::passes::exits_first::{Placement, exits_first};
 use wireloom_ir::{ContextId, ContextVar, Engine, Op, OpKind, Step, Value, ValueInfo};
 
+use super::super::plan;
+use super::super::shortest::shorten;
 use super::super::tree::{Binary, Expr, Type};
 use super::super::types::{Class, Model};
-use super::super::{early, plan};
 use super::Refused;
 use super::elements::Caller;
 use super::message::{Leaf, Reply, goes_by_place, words};
@@ -154,8 +156,10 @@ struct Rewriter<'a> {
 impl Rewriter<'_> {
     fn run(&mut self, caller: &Caller<'_>, step: &Step) -> Result<(), Refused> {
         let engine = caller.engine();
-        let all: Vec<Op> = plan::ops(step).cloned().collect();
-        for op in &early::exits_first(engine, &all) {
+        let mut all: Vec<Op> =
+            exits_first(engine, step, Placement::InOrder).ops().cloned().collect();
+        shorten(&mut all);
+        for op in &all {
             let needs_reply =
                 |v: &Value| self.waiting.iter().any(|pending| pending.result == Some(*v));
             if matches!(op.kind, OpKind::Exit(_))

@@ -16,9 +16,10 @@
 //! next forward when %good
 //! ```
 //!
-//! After an exit its condition is known to be false, so later guards become shorter or disappear.
-//! [`Holds`] finds what excludes what. Values are computed where they are needed first, and reads
-//! come before what changes them.
+//! [`Holds`] finds what excludes what. Reads come before what changes them. With
+//! [`Placement::AtUse`] values are computed where they are needed first, and guards become shorter
+//! or disappear: after an exit its condition is known to be false. [`Placement::InOrder`] leaves
+//! the other computations and the guards as they are: C compilers place computations themselves.
 
 use std::collections::{HashMap, HashSet};
 
@@ -34,9 +35,19 @@ const MOST: usize = 4_000_000;
 /// The bits within which fields are read together. Most memory commands read 8 words at most.
 const NEAR: u32 = 192;
 
+/// Where computations stand that no exit needs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// Before the first effect that uses them. Reads of near fields stand together, and so do reads
+    /// of variables.
+    AtUse,
+    /// In the order of the step, before the effects that they preceded. Guards stay as they are.
+    InOrder,
+}
+
 /// Returns a step of regions as a sequence with its exits first. Any other step stays as it is, and
 /// so does a very large one.
-pub fn exits_first(engine: &Engine, step: &Step) -> Step {
+pub fn exits_first(engine: &Engine, step: &Step, placement: Placement) -> Step {
     let Code::Regions { .. } = step.code else { return step.clone() };
     let own: Vec<&Op> = step.ops().collect();
     let exits = own.iter().filter(|op| is_exit(op)).count();
@@ -45,7 +56,7 @@ pub fn exits_first(engine: &Engine, step: &Step) -> Step {
         return step.clone();
     }
     let definitions = Definitions::of(step);
-    let mut sequence = Sequence::new(engine, step, &definitions, &own);
+    let mut sequence = Sequence::new(engine, step, &definitions, &own, placement);
     sequence.run();
     let Sequence { out, values, .. } = sequence;
     Step { values, code: Code::Sequential(Block { ops: used(out) }), ..step.clone() }
@@ -72,6 +83,7 @@ fn used(ops: Vec<Op>) -> Vec<Op> {
 struct Sequence<'a> {
     engine: &'a Engine,
     ops: &'a [&'a Op],
+    placement: Placement,
     definition: HashMap<Value, usize>,
     /// For each exit, the effects that do not happen when it is taken.
     excluded: HashMap<usize, HashSet<usize>>,
@@ -91,6 +103,7 @@ impl<'a> Sequence<'a> {
         step: &Step,
         definitions: &'a Definitions<'a>,
         ops: &'a [&'a Op],
+        placement: Placement,
     ) -> Self {
         let results = ops.iter().enumerate();
         let definition =
@@ -98,6 +111,7 @@ impl<'a> Sequence<'a> {
         let mut sequence = Self {
             engine,
             ops,
+            placement,
             definition: definition.collect(),
             excluded: HashMap::new(),
             facts: Holds::new(definitions, []),
@@ -134,7 +148,9 @@ impl<'a> Sequence<'a> {
     }
 
     fn run(&mut self) {
-        self.place_context();
+        if self.placement == Placement::AtUse {
+            self.place_context();
+        }
         for at in 0..self.ops.len() {
             if !self.ops[at].kind.has_effect() {
                 continue;
@@ -167,6 +183,9 @@ impl<'a> Sequence<'a> {
     /// Places the reads of fields near a placed one, since one command reads them all.
     fn place_near(&mut self, first: usize) {
         let OpKind::ReadPacket { base, bit } = self.ops[first].kind else { return };
+        if self.placement == Placement::InOrder {
+            return;
+        }
         for at in 0..self.ops.len() {
             if self.will_change(at, Resource::Window) {
                 return;
@@ -241,17 +260,21 @@ impl<'a> Sequence<'a> {
     fn place(&mut self, at: usize) {
         let mut op = self.ops[at].clone();
         let changes = changes(self.engine, &op.kind);
+        let in_order = self.placement == Placement::InOrder && !is_exit(&op);
         // Reads before the effect must see the old value.
         for before in 0..at {
             let read = reads(&self.ops[before].kind);
-            if read.is_some_and(|read| changes.iter().any(|change| change.covers(read))) {
+            if in_order || read.is_some_and(|read| changes.iter().any(|change| change.covers(read)))
+            {
                 self.place_computation(before);
             }
         }
         op.kind.operands().into_iter().for_each(|value| self.place_value(value));
         let guard = op.guard;
-        let holds = |guard: &Value| self.facts.bit(*guard) == Some(true);
-        op.guard = guard.filter(|guard| !holds(guard)).map(|guard| self.shorter(guard));
+        if self.placement == Placement::AtUse {
+            let holds = |guard: &Value| self.facts.bit(*guard) == Some(true);
+            op.guard = guard.filter(|guard| !holds(guard)).map(|guard| self.shorter(guard));
+        }
         op.guard.into_iter().for_each(|guard| self.place_value(guard));
         if let (true, Some(guard)) = (is_exit(&op), guard) {
             self.not_taken(guard);
@@ -379,7 +402,7 @@ mod tests {
     fn effects(engine: EngineBuilder) -> (Vec<(&'static str, Option<u32>)>, usize) {
         let program = program_of(engine);
         let engine = &program.engines[0];
-        let step = exits_first(engine, &engine.steps[0]);
+        let step = exits_first(engine, &engine.steps[0], Placement::AtUse);
         let name = |op: &Op| match &op.kind {
             OpKind::WriteContext(..) => "write",
             OpKind::WritePacket { .. } => "packet",
@@ -445,6 +468,38 @@ mod tests {
         let guards: Vec<bool> =
             effects(engine).0.into_iter().map(|(_, guard)| guard.is_some()).collect();
         assert_eq!(guards, [true, true, false, false]);
+    }
+
+    #[test]
+    fn computations_can_stay_in_the_order_of_the_step() {
+        let mut engine = EngineBuilder::packet("e");
+        let kept = engine.context("kept", 8);
+        engine.regions("only", |s| {
+            let zero = s.constant(16, 0);
+            let bad = s.read_packet(zero, 0, 1);
+            let value = s.read_packet(zero, 32, 8);
+            let other = s.read_packet(zero, 64, 8);
+            let fine = s.unary(UnaryOp::Not, bad);
+            s.next_region();
+            s.when(fine).write(kept, other);
+            s.when(fine).write(kept, value);
+            s.next_region();
+            s.when(bad).exit(Exit::Done);
+            s.when(fine).exit(Exit::Finish);
+        });
+        let program = program_of(engine);
+        let engine = &program.engines[0];
+        let order = |placement| -> Vec<u32> {
+            let step = exits_first(engine, &engine.steps[0], placement);
+            let bits = step.ops().filter_map(|op| match op.kind {
+                OpKind::ReadPacket { bit, .. } => Some(bit),
+                OpKind::Exit(Exit::Done) => Some(1000),
+                _ => None,
+            });
+            bits.collect()
+        };
+        assert_eq!(order(Placement::InOrder), [0, 1000, 32, 64]);
+        assert_eq!(order(Placement::AtUse), [0, 32, 64, 1000]);
     }
 
     #[test]
