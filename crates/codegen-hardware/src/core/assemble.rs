@@ -5,7 +5,7 @@ use wireloom_compile::analysis::liveness::Liveness;
 use wireloom_ir::{BinaryOp, ContextId, Engine, EngineKind, MAX_BACKWARD_JUMPS, StepId};
 
 use super::RUNAWAY;
-use super::facts::Facts;
+use super::facts;
 use super::graph::{Graph, Input, Node};
 use super::layout::{self, Layout};
 use super::packet::{ReadWord, is_early};
@@ -516,8 +516,8 @@ struct Field {
 /// Returns the value after writes in program order, given that a condition holds.
 fn written(graph: &mut Graph, condition: Node, writes: &Writes, old: Node) -> Node {
     let verdicts: Vec<Option<bool>> = {
-        let facts = Facts::given(graph, condition);
-        writes.iter().map(|(guard, _)| facts.value(*guard)).collect()
+        let facts = facts::given(graph, condition);
+        writes.iter().map(|(guard, _)| facts.bit(*guard)).collect()
     };
     writes.iter().zip(verdicts).fold(old, |now, ((guard, value), verdict)| match verdict {
         Some(true) => *value,

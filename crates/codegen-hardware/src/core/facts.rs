@@ -1,144 +1,116 @@
 //! Implications between conditions: which other conditions hold given one, and which cannot hold.
 //!
 //! Exits of a step exclude each other, and so do many guards. A state bit that is written before
-//! one exit and dead after all others therefore needs no multiplexer. The result `None` means "not
-//! known".
+//! one exit and dead after all others therefore needs no multiplexer.
+//!
+//! [`Holds`] propagates what is known. A core's graph adds selections, and comparisons of the same
+//! nodes.
 
-use std::collections::HashMap;
-
+use wireloom_compile::analysis::conditions::{Form, Holds, Terms};
 use wireloom_ir::{BinaryOp, UnaryOp};
 
 use super::graph::{Graph, Kind, Node};
 
-/// The maximum depth of the analysis of conditions.
-const DEPTH: u32 = 12;
+/// What follows from conditions of a core.
+pub type Facts<'a> = Holds<'a, Graph>;
 
-/// The facts that follow from a condition.
-pub struct Facts<'a> {
-    graph: &'a Graph,
-    known: HashMap<Node, bool>,
+/// Derives the facts from a one-bit node being 1.
+pub fn given(graph: &Graph, condition: Node) -> Facts<'_> {
+    let mut facts = Facts::new(graph, []);
+    facts.assume(condition, true);
+    facts
 }
 
-impl<'a> Facts<'a> {
-    /// Derives the facts from a one-bit node being 1.
-    pub fn given(graph: &'a Graph, condition: Node) -> Self {
-        let mut facts = Self { graph, known: HashMap::new() };
-        facts.learn(condition, true);
-        facts
-    }
+impl Terms for Graph {
+    type Term = Node;
 
-    /// Adds the fact that a one-bit node has a value.
-    pub fn learn(&mut self, node: Node, value: bool) {
-        let mut work = vec![(node, value)];
-        while let Some((node, value)) = work.pop() {
-            if self.known.insert(node, value).is_some() {
-                continue;
-            }
-            match (self.graph.kind(node), value) {
-                (Kind::Unary(UnaryOp::Not, a), _) => work.push((*a, !value)),
-                (Kind::Binary(BinaryOp::And, a, b), true)
-                | (Kind::Binary(BinaryOp::Or, a, b), false) => {
-                    work.extend([(*a, value), (*b, value)]);
-                }
-                _ => {}
-            }
+    // Facts are derived for every pair of conditions, and a core has thousands of nodes: only what
+    // follows directly is worth its time.
+    const DEPTH: u32 = 12;
+    const MOST_OPEN: usize = 0;
+
+    fn form(&self, node: Node) -> Form<Node> {
+        match self.kind(node) {
+            _ if self.width(node) != 1 => Form::Other,
+            Kind::Const(bits) => Form::Constant(!bits.is_zero()),
+            Kind::Unary(UnaryOp::Not, x) => Form::Not(*x),
+            Kind::Binary(BinaryOp::And, a, b) => Form::And(*a, *b),
+            Kind::Binary(BinaryOp::Or, a, b) => Form::Or(*a, *b),
+            _ => Form::Other,
         }
     }
 
-    /// Returns the value of a one-bit node if it is known.
-    pub fn value(&self, node: Node) -> Option<bool> {
-        self.look(node, DEPTH)
-    }
-
-    fn look(&self, node: Node, depth: u32) -> Option<bool> {
-        if let Some(value) = self.known.get(&node) {
-            return Some(*value);
-        }
-        if let Some(constant) = self.graph.as_constant(node) {
-            return Some(constant.bit(0));
-        }
-        let depth = depth.checked_sub(1)?;
-        match self.graph.kind(node) {
-            Kind::Unary(UnaryOp::Not, a) => self.look(*a, depth).map(|v| !v),
-            Kind::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b)
-                if self.graph.width(node) == 1 =>
-            {
-                let decides = *op == BinaryOp::Or;
-                match (self.look(*a, depth), self.look(*b, depth)) {
-                    (Some(a), _) | (_, Some(a)) if a == decides => Some(decides),
-                    (Some(_), Some(_)) => Some(!decides),
-                    _ => None,
-                }
-            }
-            Kind::Select(c, a, b) => match self.look(*c, depth) {
-                Some(true) => self.look(*a, depth),
-                Some(false) => self.look(*b, depth),
+    fn decide(&self, facts: &Facts<'_>, node: Node, depth: u32) -> Option<bool> {
+        match self.kind(node) {
+            Kind::Select(c, a, b) => match facts.bit_at(*c, depth) {
+                Some(true) => facts.bit_at(*a, depth),
+                Some(false) => facts.bit_at(*b, depth),
                 None => {
-                    let (a, b) = (self.look(*a, depth)?, self.look(*b, depth)?);
+                    let (a, b) = (facts.bit_at(*a, depth)?, facts.bit_at(*b, depth)?);
                     (a == b).then_some(a)
                 }
             },
             Kind::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), a, b) => {
-                self.equality(*a, *b).map(|equal| equal == (*op == BinaryOp::Eq))
+                equality(self, facts, *a, *b).map(|equal| equal == (*op == BinaryOp::Eq))
             }
-            Kind::Binary(BinaryOp::Ult, a, b) => self.order(*a, *b, true),
-            Kind::Binary(BinaryOp::Ule, a, b) => self.order(*a, *b, false),
+            Kind::Binary(BinaryOp::Ult, a, b) => order(self, facts, *a, *b, true),
+            Kind::Binary(BinaryOp::Ule, a, b) => order(self, facts, *a, *b, false),
             _ => None,
         }
     }
+}
 
-    /// Returns whether two nodes are equal, from the facts about one of them and other constants.
-    fn equality(&self, a: Node, b: Node) -> Option<bool> {
-        for (fact, value) in &self.known {
-            match self.graph.kind(*fact) {
-                Kind::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), x, y) => {
-                    let equal = *value == (*op == BinaryOp::Eq);
-                    if (*x, *y) == (a, b) {
-                        return Some(equal);
-                    }
-                    let other_constant = *x == a
-                        && matches!((self.graph.as_constant(*y), self.graph.as_constant(b)), (Some(c), Some(d)) if c != d);
-                    if equal && other_constant {
-                        return Some(false);
-                    }
+/// Returns whether two nodes are equal, from the facts about one of them and other constants.
+fn equality(graph: &Graph, facts: &Facts<'_>, a: Node, b: Node) -> Option<bool> {
+    for (fact, value) in facts.iter() {
+        match graph.kind(fact) {
+            Kind::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), x, y) => {
+                let equal = value == (*op == BinaryOp::Eq);
+                if (*x, *y) == (a, b) {
+                    return Some(equal);
                 }
-                Kind::Binary(BinaryOp::Ult, x, y)
-                    if *value && ((*x, *y) == (a, b) || (*y, *x) == (a, b)) =>
-                {
+                let other_constant = *x == a
+                    && matches!((graph.as_constant(*y), graph.as_constant(b)), (Some(c), Some(d)) if c != d);
+                if equal && other_constant {
                     return Some(false);
                 }
-                _ => {}
             }
-        }
-        None
-    }
-
-    /// Returns whether `a < b` or, if not strict, `a <= b`, from the facts about the two.
-    fn order(&self, a: Node, b: Node, strict: bool) -> Option<bool> {
-        for (fact, value) in &self.known {
-            let Kind::Binary(op, x, y) = self.graph.kind(*fact) else { continue };
-            // The fact in the form `low < high` or `low <= high`.
-            let (low, high, apart) = match (op, value) {
-                (BinaryOp::Ult, true) => (*x, *y, true),
-                (BinaryOp::Ult, false) => (*y, *x, false),
-                (BinaryOp::Ule, true) => (*x, *y, false),
-                (BinaryOp::Ule, false) => (*y, *x, true),
-                _ => continue,
-            };
-            if (low, high) == (a, b) && (apart || !strict) {
-                return Some(true);
-            }
-            if (low, high) == (b, a) && (apart || strict) {
+            Kind::Binary(BinaryOp::Ult, x, y)
+                if value && ((*x, *y) == (a, b) || (*y, *x) == (a, b)) =>
+            {
                 return Some(false);
             }
+            _ => {}
         }
-        None
     }
+    None
+}
+
+/// Returns whether `a < b` or, if not strict, `a <= b`, from the facts about the two.
+fn order(graph: &Graph, facts: &Facts<'_>, a: Node, b: Node, strict: bool) -> Option<bool> {
+    for (fact, value) in facts.iter() {
+        let Kind::Binary(op, x, y) = graph.kind(fact) else { continue };
+        // The fact in the form `low < high` or `low <= high`.
+        let (low, high, apart) = match (op, value) {
+            (BinaryOp::Ult, true) => (*x, *y, true),
+            (BinaryOp::Ult, false) => (*y, *x, false),
+            (BinaryOp::Ule, true) => (*x, *y, false),
+            (BinaryOp::Ule, false) => (*y, *x, true),
+            _ => continue,
+        };
+        if (low, high) == (a, b) && (apart || !strict) {
+            return Some(true);
+        }
+        if (low, high) == (b, a) && (apart || strict) {
+            return Some(false);
+        }
+    }
+    None
 }
 
 /// Returns whether two conditions are known never to hold together.
 pub fn exclusive(graph: &Graph, a: Node, b: Node) -> bool {
-    Facts::given(graph, a).value(b) == Some(false) || Facts::given(graph, b).value(a) == Some(false)
+    given(graph, a).bit(b) == Some(false) || given(graph, b).bit(a) == Some(false)
 }
 
 /// Returns an upper bound of the value of a node of at most 32 bits.
@@ -169,11 +141,11 @@ pub fn most(graph: &Graph, node: Node) -> u64 {
 /// difference is not negative.
 pub fn most_given(graph: &Graph, condition: Node, node: Node) -> u64 {
     let Kind::Binary(BinaryOp::Sub, a, b) = graph.kind(node) else { return most(graph, node) };
-    let facts = Facts::given(graph, condition);
+    let facts = given(graph, condition);
     let (larger, smaller) = (unextended(graph, *a), unextended(graph, *b));
     let says_so = |other: Node| {
         let (Kind::Binary(BinaryOp::Ult | BinaryOp::Ule, x, y), Some(holds)) =
-            (graph.kind(other), facts.value(other))
+            (graph.kind(other), facts.bit(other))
         else {
             return false;
         };

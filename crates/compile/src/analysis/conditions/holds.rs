@@ -8,47 +8,51 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
-use wireloom_ir::{BinaryOp, OpKind, UnaryOp, Value};
-
 use super::super::Definitions;
+use super::terms::{Form, Terms};
 
 /// Maximum number of open conjunctions and disjunctions that are tried.
 const MOST_TRIALS: usize = 100;
 
-/// The most values that are known while open cases are tried. Each trial begins with a copy of
+/// The most terms that are known while open cases are tried. Each trial begins with a copy of
 /// them.
 const MOST_KNOWN_IN_TRIALS: usize = 500;
 
-/// The most values that are derived, and the most open cases. Further implications stay unknown.
+/// The most terms that are derived. Further implications stay unknown.
 const MOST_KNOWN: usize = 4096;
-const MOST_OPEN: usize = 256;
-
-/// The depth to which the operands of a value are searched for known bits.
-const MAX_DEPTH: u32 = 64;
 
 /// Everything that follows from conditions that are true. If they contradict each other, any result
 /// is possible.
-#[derive(Clone)]
-pub struct Holds<'a> {
-    definitions: &'a Definitions<'a>,
-    known: BTreeMap<Value, bool>,
+pub struct Holds<'a, T: Terms = Definitions<'a>> {
+    terms: &'a T,
+    known: BTreeMap<T::Term, bool>,
     /// Conjunctions that are 0 and disjunctions that are 1, neither side of which is known: the two
     /// sides, and that bit.
-    open: Vec<(Value, Value, bool)>,
-    /// Cached results for other values. The cache is cleared when more becomes known.
-    found: RefCell<HashMap<Value, Option<bool>>>,
+    open: Vec<(T::Term, T::Term, bool)>,
+    /// Cached results for other terms. The cache is cleared when more becomes known.
+    found: RefCell<HashMap<T::Term, Option<bool>>>,
     /// Whether the conditions contradict each other.
     is_contradictory: bool,
 }
 
-impl<'a> Holds<'a> {
-    /// Derives what follows if one-bit values have the given bits.
-    pub fn new(
-        definitions: &'a Definitions<'a>,
-        said: impl IntoIterator<Item = (Value, bool)>,
-    ) -> Self {
+// A derived implementation would need terms that can be cloned.
+impl<T: Terms> Clone for Holds<'_, T> {
+    fn clone(&self) -> Self {
+        Self {
+            terms: self.terms,
+            known: self.known.clone(),
+            open: self.open.clone(),
+            found: self.found.clone(),
+            is_contradictory: self.is_contradictory,
+        }
+    }
+}
+
+impl<'a, T: Terms> Holds<'a, T> {
+    /// Derives what follows if one-bit terms have the given bits.
+    pub fn new(terms: &'a T, said: impl IntoIterator<Item = (T::Term, bool)>) -> Self {
         let mut holds = Self {
-            definitions,
+            terms,
             known: BTreeMap::new(),
             open: Vec::new(),
             found: RefCell::default(),
@@ -63,15 +67,15 @@ impl<'a> Holds<'a> {
         self.is_contradictory
     }
 
-    /// Adds that a one-bit value has a bit, and what follows without trials. Returns whether that
+    /// Adds that a one-bit term has a bit, and what follows without trials. Returns whether that
     /// is possible.
-    pub fn assume(&mut self, value: Value, bit: bool) -> bool {
-        self.add(vec![(value, bit)])
+    pub fn assume(&mut self, term: T::Term, bit: bool) -> bool {
+        self.add(vec![(term, bit)])
     }
 
-    /// Tries each of these one-bit values by contradiction: a value whose one bit is impossible has
+    /// Tries each of these one-bit terms by contradiction: a term whose one bit is impossible has
     /// the other. Repeats that until nothing more becomes known.
-    pub fn probe(&mut self, values: &[Value]) {
+    pub fn probe(&mut self, values: &[T::Term]) {
         let mut is_stable = false;
         while !is_stable && !self.is_contradictory {
             is_stable = true;
@@ -88,8 +92,8 @@ impl<'a> Holds<'a> {
         }
     }
 
-    /// Adds that one-bit values have the given bits, and derives what follows.
-    pub fn extend(&mut self, said: impl IntoIterator<Item = (Value, bool)>) {
+    /// Adds that one-bit terms have the given bits, and derives what follows.
+    pub fn extend(&mut self, said: impl IntoIterator<Item = (T::Term, bool)>) {
         let holds = self;
         if !holds.add(said.into_iter().collect()) {
             return;
@@ -109,55 +113,57 @@ impl<'a> Holds<'a> {
         }
     }
 
-    /// Returns the values that the conditions determine, with their bits.
-    pub fn iter(&self) -> impl Iterator<Item = (Value, bool)> + '_ {
+    /// Returns the terms that the conditions determine, with their bits.
+    pub fn iter(&self) -> impl Iterator<Item = (T::Term, bool)> + '_ {
         self.known.iter().map(|(value, bit)| (*value, *bit))
     }
 
-    /// Returns the bit of a one-bit value, if it follows.
-    pub fn bit(&self, value: Value) -> Option<bool> {
-        self.bit_at(value, MAX_DEPTH)
+    /// Returns the bit of a one-bit term, if it follows.
+    pub fn bit(&self, term: T::Term) -> Option<bool> {
+        self.bit_at(term, T::DEPTH)
     }
 
-    fn bit_at(&self, value: Value, depth: u32) -> Option<bool> {
-        if let Some(bit) = self.known.get(&value) {
+    /// Returns the bit of a one-bit term, if it follows, looking at operands to this depth.
+    pub fn bit_at(&self, term: T::Term, depth: u32) -> Option<bool> {
+        if let Some(bit) = self.known.get(&term) {
             return Some(*bit);
         }
-        if let Some(bit) = self.found.borrow().get(&value) {
+        if let Some(bit) = self.found.borrow().get(&term) {
             return *bit;
         }
-        let bit = self.computed_bit(value, depth.checked_sub(1)?);
-        self.found.borrow_mut().insert(value, bit);
+        let bit = self.computed_bit(term, depth.checked_sub(1)?);
+        self.found.borrow_mut().insert(term, bit);
         bit
     }
 
-    fn computed_bit(&self, value: Value, depth: u32) -> Option<bool> {
-        match self.definitions.kind(value)? {
-            OpKind::Const(bits) if bits.width() == 1 => Some(!bits.is_zero()),
-            OpKind::Unary(UnaryOp::Not, x) => self.bit_at(*x, depth).map(|bit| !bit),
-            OpKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b)
-                if self.definitions.width(*a) == 1 =>
-            {
-                // The bit that alone decides the result.
-                let strong = *op == BinaryOp::Or;
-                match (self.bit_at(*a, depth), self.bit_at(*b, depth)) {
-                    (Some(bit), _) | (_, Some(bit)) if bit == strong => Some(strong),
-                    (Some(_), Some(_)) => Some(!strong),
-                    _ => None,
-                }
-            }
+    fn computed_bit(&self, term: T::Term, depth: u32) -> Option<bool> {
+        match self.terms.form(term) {
+            Form::Constant(bit) => Some(bit),
+            Form::Not(x) => self.bit_at(x, depth).map(|bit| !bit),
+            Form::And(a, b) => self.joined(a, b, false, depth),
+            Form::Or(a, b) => self.joined(a, b, true, depth),
+            Form::Other => self.terms.decide(self, term, depth),
+        }
+    }
+
+    /// Returns the bit of a conjunction or disjunction. `strong` is the bit of a side that alone
+    /// decides.
+    fn joined(&self, a: T::Term, b: T::Term, strong: bool, depth: u32) -> Option<bool> {
+        match (self.bit_at(a, depth), self.bit_at(b, depth)) {
+            (Some(bit), _) | (_, Some(bit)) if bit == strong => Some(strong),
+            (Some(_), Some(_)) => Some(!strong),
             _ => None,
         }
     }
 
     /// Adds facts, and derives what follows without trials. Returns `false` if that contradicts
     /// known facts.
-    fn add(&mut self, said: Vec<(Value, bool)>) -> bool {
+    fn add(&mut self, said: Vec<(T::Term, bool)>) -> bool {
         self.is_contradictory |= !self.derive(said);
         !self.is_contradictory
     }
 
-    fn derive(&mut self, mut said: Vec<(Value, bool)>) -> bool {
+    fn derive(&mut self, mut said: Vec<(T::Term, bool)>) -> bool {
         loop {
             while let Some((value, bit)) = said.pop() {
                 if self.known.len() >= MOST_KNOWN {
@@ -168,16 +174,13 @@ impl<'a> Holds<'a> {
                     _ if self.known.insert(value, bit).is_some() => continue,
                     _ => self.found.borrow_mut().clear(),
                 }
-                match (self.definitions.kind(value), bit) {
-                    (Some(OpKind::Unary(UnaryOp::Not, x)), _) => said.push((*x, !bit)),
-                    (Some(OpKind::Binary(BinaryOp::And, a, b)), true)
-                    | (Some(OpKind::Binary(BinaryOp::Or, a, b)), false) => {
-                        said.extend([(*a, bit), (*b, bit)]);
+                match (self.terms.form(value), bit) {
+                    (Form::Not(x), _) => said.push((x, !bit)),
+                    (Form::And(a, b), true) | (Form::Or(a, b), false) => {
+                        said.extend([(a, bit), (b, bit)]);
                     }
-                    (Some(OpKind::Binary(BinaryOp::And | BinaryOp::Or, a, b)), _)
-                        if self.open.len() < MOST_OPEN =>
-                    {
-                        self.open.push((*a, *b, bit));
+                    (Form::And(a, b) | Form::Or(a, b), _) if self.open.len() < T::MOST_OPEN => {
+                        self.open.push((a, b, bit));
                     }
                     _ => {}
                 }

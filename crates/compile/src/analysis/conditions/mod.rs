@@ -5,8 +5,8 @@
 //! test:
 //!
 //! - [`Holds`] propagates known bits through conjunctions, disjunctions and negations, and tries
-//!   open cases by contradiction.
-//! - [`Guards`] answers whether two guards exclude each other, also by the constants that they
+//!   open cases by contradiction. Its [`Terms`] are values of a step or nodes of another graph.
+//! - [`Guards`] says whether two guards exclude each other, also by the constants that they
 //!   compare values with.
 //! - [`Comparisons`] decides comparisons with constants.
 //! - [`exits`] says what is known where a packet leaves a step.
@@ -17,9 +17,11 @@ mod comparisons;
 pub mod exits;
 mod guards;
 mod holds;
+mod terms;
 #[cfg(test)]
 mod tests;
 
 pub use comparisons::Comparisons;
 pub use guards::{Guards, Literals};
 pub use holds::Holds;
+pub use terms::{Form, Terms};

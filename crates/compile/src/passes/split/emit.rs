@@ -409,15 +409,15 @@ impl Emitter<'_> {
 }
 
 /// Writes one part and renumbers its values.
-struct Writer<'a> {
-    emitter: &'a Emitter<'a>,
+struct Writer<'e, 'a> {
+    emitter: &'e Emitter<'a>,
     part: u32,
     values: Vec<ValueInfo>,
     numbers: BTreeMap<Value, Value>,
     changes: Vec<Change>,
 }
 
-impl Writer<'_> {
+impl Writer<'_, '_> {
     fn define(&mut self, old: Value) -> Value {
         let new = Value(self.values.len() as u32);
         self.values.push(self.emitter.step.values[old.index()].clone());
