@@ -1,23 +1,13 @@
 //! Calls of offloads, in the memory of the tile.
 
 use wireloom_codegen::refused::Refused;
-use wireloom_ir::{Engine, EngineKind, OffloadId, OffloadTarget, Value};
+use wireloom_ir::{EngineKind, OffloadId, OffloadTarget, Value};
 use wireloom_offloads::registry;
 
-use super::kinds::{self, Call, Unsupported};
+use super::kinds::kind::{Call, Unsupported, refusal};
 use super::layout::Place;
 use super::lower::Lower;
 use super::words::{self, Words};
-
-/// Whether a method of an offload changes the packet.
-pub fn changes_packet(engine: &Engine, offload: OffloadId, method: usize) -> bool {
-    match &engine.offloads[offload.index()].target {
-        OffloadTarget::Engine(_) => false,
-        OffloadTarget::Kind(config) => {
-            registry::kind(&config.kind).is_none_or(|kind| kind.methods[method].writes_packet)
-        }
-    }
-}
 
 /// Writes a call; returns the reply.
 ///
@@ -42,13 +32,13 @@ pub fn call(
     if let Some(reply) = lower.ask(offload, method, args, width)? {
         return Ok(reply);
     }
-    if changes_packet(instance.engine, offload, method) {
-        lower.forget();
-    }
     let kind = registry::kind(&config.kind).expect("a verified program");
     let method = &kind.methods[method];
+    if method.writes_packet {
+        lower.forget();
+    }
     placed.call(lower, &Call { config, method, args, width }).map_err(|Unsupported| {
-        let message = kinds::refusal(&called.name, Some(method.name), kind.name);
+        let message = refusal(&called.name, Some(method.name), kind.name);
         lower.refuse(Some(&called.name), message)
     })
 }

@@ -16,11 +16,9 @@ use std::collections::{HashMap, HashSet};
 
 use wireloom_compile::analysis::Definitions;
 use wireloom_compile::analysis::conditions::Comparisons;
-use wireloom_compile::analysis::resources::{Resource, changes, reads};
+use wireloom_compile::analysis::resources::{Resource, changes, reads, writes_packet};
 use wireloom_ir::{Engine, Meta, OffloadTarget, Op, OpKind, Value};
 use wireloom_offloads::registry;
-
-use super::calls;
 
 /// Returns the conditions among these operations that need no test because other ones are tested:
 /// a value that equals one constant equals no other.
@@ -48,7 +46,7 @@ fn has_effect(engine: &Engine, op: &Op) -> bool {
     match &engine.offloads[offload.index()].target {
         OffloadTarget::Engine(_) => true,
         OffloadTarget::Kind(config) => {
-            calls::changes_packet(engine, *offload, *method)
+            writes_packet(engine, &op.kind)
                 || registry::kind(&config.kind)
                     .is_none_or(|kind| kind.methods[*method].state.has_effect())
         }

@@ -47,3 +47,5 @@ pub const REPLACED_END: u32 = ARRIVES + 0x80;
 /// The bytes of a frame and its buffer. They have room for the longest packet, and for a packet
 /// that passes through together with the state of its engine.
 pub const BYTES: u32 = BUFFER + 0x1_0400 + MOST;
+/// The bytes from the frame of one tile to the frame of the next.
+pub const FRAME_BYTES: u32 = BYTES.next_multiple_of(0x1000);

@@ -16,25 +16,23 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use wireloom_codegen::refused::Refused;
-use wireloom_codegen::steps::{first_user, ops};
-use wireloom_ir::{OffloadId, OffloadTarget, OpKind, Program, Value, ValueInfo};
+use wireloom_codegen::steps::first_user;
+use wireloom_ir::{Program, Value, ValueInfo};
 use wireloom_isa::raw::tile::Op as Do;
 
 use super::aligned::Aligned;
 use super::allocate;
 use super::calls;
-use super::code::{Code, FRAME, FRONT, NOTHING, Operand, Register, ZERO};
-use super::kinds;
-use super::layout::{Instance, Layout};
+use super::code::{Code, FRONT, Operand};
+use super::frame::{self, FRAME_BYTES};
+use super::layout::Layout;
 use super::lower::Lower;
+use super::needs::Needs;
+use super::requests::{self, HomeCall};
+use super::routines;
 use super::schedule::{Latencies, schedule};
 use super::words::{self, Words};
-use super::{frame, needs, routines};
 
-/// The register of the general network.
-const GENERAL: Register = Register::Machine(25);
-/// The maximum number of words of a request or a reply.
-const MOST_WORDS: usize = 30;
 /// The number of lists of waiting requests.
 const LISTS: u32 = 64;
 /// The bytes of a kept request.
@@ -45,147 +43,9 @@ pub const TURN: u32 = frame::SEQUENCE;
 const HEADER: i32 = 4;
 const ARGUMENTS: i32 = 16;
 
-/// The home, as another tile sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Home {
-    /// The header of messages from this tile to it, without a length.
-    pub header: u32,
-}
-
 /// Returns the bytes that a home needs for requests on a chip with `rows` rows.
 pub fn room(rows: u32) -> u32 {
     4 * LISTS + SLOT * 32 * rows
-}
-
-/// A method of an offload that a home calls.
-struct HomeCall {
-    /// The index of the engine among the instances of the layout.
-    instance: usize,
-    offload: OffloadId,
-    method: usize,
-    /// The widths of the arguments and of the reply.
-    args: Vec<u32>,
-    reply: u32,
-}
-
-/// Whether calls of an engine change its offload, and all tiles share the state.
-fn is_changed(instance: &Instance<'_>, offload: OffloadId) -> bool {
-    let OffloadTarget::Kind(config) = &instance.engine.offloads[offload.index()].target else {
-        return false;
-    };
-    instance.engine.steps.iter().flat_map(ops).any(|op| match &op.kind {
-        OpKind::Call { offload: called, method, .. } => {
-            *called == offload && kinds::changes_shared_state(config, *method)
-        }
-        _ => false,
-    })
-}
-
-/// Returns the calls that a home makes. Their numbers begin with 1.
-fn all(layout: &Layout<'_>) -> Vec<HomeCall> {
-    let mut all: Vec<HomeCall> = Vec::new();
-    for (number, instance) in layout.instances.iter().enumerate() {
-        for step in &instance.engine.steps {
-            for op in ops(step) {
-                let OpKind::Call { offload, method, args } = &op.kind else { continue };
-                let is_same = |call: &HomeCall| {
-                    (call.instance, call.offload, call.method) == (number, *offload, *method)
-                };
-                if !is_changed(instance, *offload) || all.iter().any(is_same) {
-                    continue;
-                }
-                let width = |value: &Value| step.values[value.index()].width;
-                all.push(HomeCall {
-                    instance: number,
-                    offload: *offload,
-                    method: *method,
-                    args: args.iter().map(width).collect(),
-                    reply: op.results.first().map_or(0, width),
-                });
-            }
-        }
-    }
-    all
-}
-
-impl Lower<'_> {
-    /// Sends a call to the home if the offload has its state there. Returns the reply.
-    ///
-    /// # Errors
-    /// If the call does not fit a message, or if the kind refuses a home.
-    pub fn ask(
-        &mut self,
-        offload: OffloadId,
-        method: usize,
-        args: &[Value],
-        width: u32,
-    ) -> Result<Option<Option<Words>>, Refused> {
-        let Some(home) = self.home.filter(|_| is_changed(self.instance, offload)) else {
-            return Ok(None);
-        };
-        let called = &self.instance.engine.offloads[offload.index()];
-        if let OffloadTarget::Kind(config) = &called.target
-            && let Some(why) = kinds::find(config).and_then(|kind| kind.refuses_home())
-        {
-            let message = format!("offload `{}` {why}", called.name);
-            return Err(self.refuse(Some(&called.name.clone()), message));
-        }
-        let is_it = |call: &HomeCall| {
-            let instance = &self.layout.instances[call.instance];
-            instance.label == self.instance.label
-                && (call.offload, call.method) == (offload, method)
-        };
-        let number = all(self.layout).iter().position(is_it).expect("all calls have a number");
-        let mut given = self.request(1 + number as u32);
-        given.extend(args.iter().flat_map(|arg| self.get(*arg)));
-        let replies = words::count(width) * usize::from(width > 0);
-        if given.len().max(replies) > MOST_WORDS {
-            let message = format!(
-                "a call of offload `{}` takes {} words and its reply {replies}, and a message to \
-                 the home of its state has {MOST_WORDS}",
-                called.name,
-                given.len()
-            );
-            return Err(self.refuse(Some(&called.name.clone()), message));
-        }
-        self.send(home, &given);
-        for word in 0..=replies {
-            let at = frame::WORK as i32 + 4 * word as i32;
-            self.code.memory(Do::Sw, GENERAL, FRAME, at);
-        }
-        // The first word is the header.
-        Ok(Some((width > 0).then(|| self.load(frame::WORK + 4, replies))))
-    }
-
-    /// Tells the home that the packet makes no more calls, and waits for the packet's turn.
-    pub fn over(&mut self) {
-        let Some(home) = self.home else { return };
-        let sequence = self.load(frame::SEQUENCE, 1)[0];
-        self.send(home, &[NOTHING, sequence]);
-        self.code.memory(Do::Sw, GENERAL, FRAME, frame::WORK as i32);
-    }
-
-    /// Returns the words of a request before the arguments.
-    fn request(&mut self, call: u32) -> Words {
-        let sequence = self.load(frame::SEQUENCE, 1)[0];
-        let main = &self.program.engines[self.program.main.index()];
-        let arrival = if needs(self.program, main).arrival { 2 } else { 0 };
-        let arrival = self.load(frame::ARRIVAL, arrival);
-        [vec![Operand::Number(call), sequence], arrival].concat()
-    }
-
-    fn send(&mut self, home: Home, words: &[Operand]) {
-        self.code.give(Operand::Number(home.header | (words.len() as u32) << 24));
-        words.iter().for_each(|word| self.code.give(*word));
-    }
-}
-
-impl Code {
-    /// Writes a word to the general network.
-    fn give(&mut self, word: Operand) {
-        let word = self.in_register(word);
-        self.three(Do::Addu, GENERAL, word, ZERO);
-    }
 }
 
 /// Returns the program of a home. `tile` is its number among the tiles with frames, and `kept` the
@@ -200,7 +60,7 @@ pub fn generate_home(
     kept: u32,
     latencies: Latencies,
 ) -> Result<String, Vec<Refused>> {
-    let base = tile * super::FRAME_BYTES;
+    let base = tile * FRAME_BYTES;
     let mut text = format!(
         "# The home of state, written by Wireloom from the step IR.\n        li $sp, {base}\n{}",
         include_str!("home.s")
@@ -208,12 +68,12 @@ pub fn generate_home(
             .replace("HOME_LISTS", &kept.to_string())
             .replace("HOME_TURN", &TURN.to_string())
     );
-    let calls = all(layout);
+    let calls = requests::all(layout);
     for number in 1..=calls.len() {
         let _ = writeln!(text, "        j home_call{number}");
     }
     let main = &program.engines[program.main.index()];
-    let has_arrival = needs(program, main).arrival;
+    let has_arrival = Needs::of(program, main).arrival;
     let (mut needed, mut refused) = (Vec::new(), Vec::new());
     for (number, call) in calls.iter().enumerate() {
         match answer(program, layout, tile, 1 + number, call, (has_arrival, latencies)) {

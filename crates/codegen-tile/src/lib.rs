@@ -2,9 +2,9 @@
 //! switches. Instructions of a tile are MIPS-like, and its networks are registers.
 //!
 //! A tile reads a packet from its first static network into a buffer in memory, executes the steps
-//! of an engine, and sends the packet over the same network (runtime.s). [`layout`] places tables
-//! in memory. `lower` writes the steps: `words` values of any width, `packet` fields of the packet,
-//! and `kinds` calls of offloads. `schedule` orders the instructions, and `allocate` assigns
+//! of an engine, and sends the packet over the same network (runtime.s). `placing` places tables
+//! in memory. `operations` writes the steps: `words` values of any width, `packet` fields of the
+//! packet, and `kinds` calls of offloads. `schedule` orders the instructions, and `allocate` assigns
 //! registers. The result is text for the assembler.
 //!
 //! A message on a static network begins with the number of its words minus one. At least two words
@@ -28,17 +28,24 @@ mod frame;
 pub mod head;
 mod home;
 mod kinds;
-pub mod layout;
+mod layout;
 mod lower;
+mod memory;
+mod needs;
+mod operations;
 mod packet;
+mod placing;
 mod ports;
 mod queue;
+mod reach;
+mod requests;
 mod routines;
 mod schedule;
 mod stages;
 mod switches;
 #[cfg(test)]
 mod testing;
+mod view;
 mod words;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -48,51 +55,26 @@ use wireloom_codegen::context;
 use wireloom_codegen::steps::{next_step, ops};
 use wireloom_compile::analysis::Definitions;
 use wireloom_compile::analysis::conditions::exits::forwarded;
-use wireloom_ir::{Engine, EngineKind, OffloadTarget, Op, OpKind, Program, Step};
+use wireloom_ir::{Engine, EngineKind, Op, OpKind, Program, Step};
 
 use self::aligned::Aligned;
 use self::code::{Code, FRAME, RETURN, ZERO};
 pub use exits::{IDLE, LAST, RUNAWAY, STEPS, Way};
-pub use frame::ALIGN;
-pub use home::{Home, TURN, generate_home, room};
-pub use layout::{Layout, Memories, Place};
+pub use frame::{ALIGN, FRAME_BYTES};
+pub use home::{TURN, generate_home, room};
+pub use layout::{Layout, Place};
 use lower::Lower;
+pub use memory::Memories;
+pub use needs::Needs;
+pub use placing::{place, read_back};
 pub use ports::{Ports, uses_general};
 pub use queue::{Link, QUEUED, Queue, Ready};
+pub use reach::{Home, Reach};
 use routines::Passage;
 pub use schedule::{Latencies, ordered};
 pub use stages::Stages;
 pub use switches::{RestWay, Switch, Turn, hand_on};
 pub use wireloom_codegen::refused::Refused;
-
-/// The words about a packet that a program needs besides port and length. They follow the first
-/// word. Values of 64 bits have their upper word first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
-    /// The arrival time in nanoseconds.
-    pub arrival: bool,
-    /// The sequence number.
-    pub sequence: bool,
-    /// Whether packets are replaced by parked ones. The ingress port of a packet then leaves after
-    /// its side word.
-    pub takes: bool,
-    /// Whether the tails of long packets stay outside the tiles. The word that identifies the tail
-    /// then arrives and leaves with each packet.
-    pub rest: bool,
-}
-
-impl Needs {
-    /// The word of the frame that leaves next to the side word.
-    fn beside(self) -> Option<u32> {
-        let ingress = self.takes.then_some(frame::INGRESS);
-        if self.rest { Some(frame::REST) } else { ingress }
-    }
-
-    /// Whether a word leaves next to the side word.
-    pub fn has_beside(self) -> bool {
-        self.beside().is_some()
-    }
-}
 
 /// A program of a tile.
 #[derive(Clone, Debug)]
@@ -104,18 +86,6 @@ pub struct TileCode {
     /// The steps of the packet engine that the tile executes: the index of the step, and the number
     /// of its instructions.
     pub steps: Vec<(usize, usize)>,
-}
-
-/// The destinations of a tile's messages over the general network.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reach {
-    /// The ports, if packets leave at the port of their egress.
-    pub ports: Option<Ports>,
-    /// The tile that makes the calls of offloads that packets change.
-    pub home: Option<Home>,
-    /// The header of messages to the next tile of the chain, if messages of the chain go over the
-    /// general network.
-    pub hop: Option<u32>,
 }
 
 /// Options of the generated code.
@@ -130,9 +100,6 @@ pub struct Style {
 
 /// The maximum number of words of a message on a dynamic network.
 const MESSAGE_WORDS: usize = 31;
-/// The bytes from the frame of one tile to the frame of the next.
-pub const FRAME_BYTES: u32 = frame::BYTES.next_multiple_of(0x1000);
-
 /// Returns the program of a tile that executes the steps of a stage. The frames of all tiles are at
 /// the beginning of memory, in the order of the tiles' numbers. If `reach` has ports, the last tile
 /// sends packets there instead of to its switch.
@@ -244,7 +211,8 @@ pub fn generate(
         return Err(refused);
     }
     let main = &instances[0];
-    let needs = Needs { takes: layout.takes, rest: layout.has_rest, ..needs(program, main.engine) };
+    let needs =
+        Needs { takes: layout.takes, rest: layout.has_rest, ..Needs::of(program, main.engine) };
     // A home makes calls in the order of the packets' numbers.
     let needs = Needs { sequence: needs.sequence || reach.home.is_some(), ..needs };
     // Packets arrive at the beginning of a word. They are still there if the steps of this stage
@@ -374,29 +342,6 @@ fn begins(engine: &Engine, unwritten: &BTreeSet<usize>, variable: usize) -> bool
 fn unwritten(engine: &Engine) -> BTreeSet<usize> {
     let facts: Vec<_> = engine.steps.iter().map(forwarded).collect();
     context::read_unwritten_if(engine, &|step, _, guard| facts[step].get(&guard) == Some(&true))
-}
-
-/// Returns the words about packets that an engine and the engines that it calls need.
-fn needs(program: &Program, engine: &Engine) -> Needs {
-    let mut needs = Needs {
-        arrival: context::uses_arrival(engine),
-        sequence: uses_sequence(engine),
-        ..Needs::default()
-    };
-    for offload in &engine.offloads {
-        if let OffloadTarget::Engine(id) = &offload.target {
-            let inner = self::needs(program, &program.engines[id.index()]);
-            needs.arrival |= inner.arrival;
-            needs.sequence |= inner.sequence;
-        }
-    }
-    needs
-}
-
-fn uses_sequence(engine: &Engine) -> bool {
-    let mut methods =
-        engine.offloads.iter().filter_map(|offload| offload.kind()).flat_map(|kind| kind.methods);
-    methods.any(|method| method.reads_sequence)
 }
 
 /// Returns, for each step, the address modulo 4 of the window's first byte when a packet reaches

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::Needs;
 use super::exits::STEP;
 use super::frame;
 use super::kinds::KINDS;
+use super::needs::Needs;
 use super::ports::Ports;
 
 /// The bytes of a value of the routine `divide`.

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use wireloom_offloads::{Config, Instance, Layout};
 
 use super::elements::Elements;
-use super::{Call, KindOnTiles, Placed, Unsupported, lanes};
+use super::kind::{Call, KindOnTiles, Placed, Unsupported};
+use super::lanes;
 use crate::code::{Operand, Register};
-use crate::layout::{Memory, value_at};
 use crate::lower::Lower;
+use crate::memory::{Memory, value_at};
 use crate::words::{self, Words};
 
 pub struct Array;

@@ -8,10 +8,10 @@ use wireloom_offloads::kinds::bloom::WORD_BITS;
 use wireloom_offloads::{Config, Entry, EntryKey, Instance};
 
 use super::checks::{self, Check};
-use super::{Call, KindOnTiles, Placed, Unsupported};
+use super::kind::{Call, KindOnTiles, Placed, Unsupported};
 use crate::code::{NOTHING, Operand};
-use crate::layout::Memory;
 use crate::lower::Lower;
+use crate::memory::Memory;
 use crate::words::Words;
 
 pub struct Bloom;

@@ -5,9 +5,9 @@ use wireloom_isa::raw::tile::Op as Do;
 
 use crate::code::{FRAME, NOTHING, Operand};
 use crate::frame;
-use crate::layout::Memory;
 use crate::lower::Lower;
-use crate::packet::put;
+use crate::memory::Memory;
+use crate::view::put;
 use crate::words::{self, Words};
 
 /// The polynomial of CRC-32 (IEEE 802.3), reflected.

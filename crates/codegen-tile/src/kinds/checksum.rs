@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use wireloom_offloads::{Config, Instance};
 
-use super::{Call, KindOnTiles, Placed, Unsupported};
-use crate::layout::Memory;
+use super::kind::{Call, KindOnTiles, Placed, Unsupported};
 use crate::lower::Lower;
+use crate::memory::Memory;
 use crate::words::Words;
 
 #[derive(Debug)]

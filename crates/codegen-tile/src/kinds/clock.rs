@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use wireloom_offloads::{Config, Instance};
 
-use super::{Call, KindOnTiles, Placed, Unsupported};
+use super::kind::{Call, KindOnTiles, Placed, Unsupported};
 use crate::frame;
-use crate::layout::Memory;
 use crate::lower::Lower;
+use crate::memory::Memory;
 use crate::words::Words;
 
 #[derive(Debug)]

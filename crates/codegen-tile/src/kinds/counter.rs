@@ -8,10 +8,10 @@ use wireloom_isa::raw::tile::Op as Do;
 use wireloom_offloads::{Config, Instance};
 
 use super::elements::Elements;
-use super::{Call, KindOnTiles, Placed, Unsupported};
+use super::kind::{Call, KindOnTiles, Placed, Unsupported};
 use crate::code::{Operand, ZERO};
-use crate::layout::{LINE, Memory, value_at};
 use crate::lower::Lower;
+use crate::memory::{LINE, Memory, value_at};
 use crate::words::Words;
 
 /// The bits of a counter: the upper 64 count packets, the lower 64 bytes.
@@ -111,7 +111,7 @@ mod tests {
     use wireloom_offloads::EntryKey;
 
     use super::*;
-    use crate::layout::Memories;
+    use crate::memory::Memories;
 
     #[test]
     fn counts_are_the_sums_of_those_of_all_tiles() {

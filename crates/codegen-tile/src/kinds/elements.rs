@@ -3,7 +3,7 @@
 use wireloom_bits::Bits;
 use wireloom_offloads::{Config, Entry, EntryKey, Instance};
 
-use crate::layout::{Memory, stride_of};
+use crate::memory::{Memory, stride_of};
 use crate::words;
 
 /// The elements of an offload.

@@ -10,11 +10,12 @@ use wireloom_offloads::kinds::exact::{self, Aged, State};
 use wireloom_offloads::{Config, Instance};
 
 use super::keyed::{self, Entry, KEY, Shape};
-use super::{Call, KindOnTiles, Placed, Unsupported, lanes};
+use super::kind::{Call, KindOnTiles, Placed, Unsupported};
+use super::lanes;
 use crate::code::{Code, NOTHING, Operand, Register, ZERO};
 use crate::frame;
-use crate::layout::{Memory, value_at};
 use crate::lower::Lower;
+use crate::memory::{Memory, value_at};
 use crate::words::{self, Words};
 
 pub struct Exact;

@@ -7,11 +7,11 @@ use wireloom_offloads::kinds::hash::{GENERATOR_48, GENERATOR_64};
 use wireloom_offloads::{Config, Instance};
 
 use super::checks::{self, Check};
-use super::{Call, KindOnTiles, Placed, Unsupported};
+use super::kind::{Call, KindOnTiles, Placed, Unsupported};
 use crate::code::Operand;
 use crate::frame;
-use crate::layout::Memory;
 use crate::lower::Lower;
+use crate::memory::Memory;
 use crate::words::Words;
 
 pub struct Hash;

@@ -20,8 +20,8 @@ use wireloom_ir::Value;
 use wireloom_offloads::{Config, Layout};
 
 use crate::code::Operand;
-use crate::layout::{LINE, Memory, words_of};
 use crate::lower::Lower;
+use crate::memory::{LINE, Memory, words_of};
 use crate::words::{self, Words};
 
 /// The routines whose names begin with `table_`.

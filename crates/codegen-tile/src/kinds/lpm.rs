@@ -12,11 +12,11 @@ use wireloom_offloads::kinds::lpm;
 use wireloom_offloads::{Config, Instance, Layout};
 
 use super::direct::Direct;
-use super::{Call, KindOnTiles, Placed, Unsupported};
+use super::kind::{Call, KindOnTiles, Placed, Unsupported};
 use crate::code::{Code, FRAME, Instruction, Operand};
 use crate::frame;
-use crate::layout::{Memory, stride_of};
 use crate::lower::Lower;
+use crate::memory::{Memory, stride_of};
 use crate::words::{self, Words};
 
 /// The most bits of a key.
@@ -178,7 +178,7 @@ mod tests {
     use wireloom_offloads::{Entry, EntryKey, Env};
 
     use super::*;
-    use crate::layout::{Memories, value_at};
+    use crate::memory::{Memories, value_at};
     use crate::testing::{Contents, Random};
 
     /// Returns the value that memory has for a key.

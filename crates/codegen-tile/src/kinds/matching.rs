@@ -13,10 +13,10 @@ use wireloom_isa::raw::tile::Op as Do;
 use wireloom_offloads::kinds::matching;
 use wireloom_offloads::{Config, Instance, Layout};
 
-use super::{Call, KindOnTiles, Placed, Unsupported};
+use super::kind::{Call, KindOnTiles, Placed, Unsupported};
 use crate::code::Operand;
-use crate::layout::{Memory, words_of};
 use crate::lower::Lower;
+use crate::memory::{Memory, words_of};
 use crate::words::{self, Words};
 
 pub struct Match;
@@ -128,7 +128,7 @@ mod tests {
     use wireloom_offloads::{Entry, EntryKey, Env};
 
     use super::*;
-    use crate::layout::{Memories, value_at};
+    use crate::memory::{Memories, value_at};
     use crate::testing::Random;
 
     /// Returns the address of the record that a search of bytes ends with, and the byte after the

@@ -19,11 +19,11 @@ use wireloom_isa::raw::tile::Op as Do;
 use wireloom_offloads::kinds::meter::{self, Used};
 use wireloom_offloads::{Config, Instance};
 
-use super::{Call, KindOnTiles, Placed, Unsupported};
+use super::kind::{Call, KindOnTiles, Placed, Unsupported};
 use crate::code::{Code, NOTHING, Operand, Register};
 use crate::frame;
-use crate::layout::Memory;
 use crate::lower::Lower;
+use crate::memory::Memory;
 use crate::words::Words;
 
 /// Bytes of a meter.

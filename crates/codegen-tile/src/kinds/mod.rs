@@ -4,8 +4,8 @@
 //! they contain, how the state comes back from there, the code of its calls, and the routines that
 //! the code calls. To support a kind, write its file and add it to [`KINDS`].
 //!
-//! Other files here are shared by kinds: [`elements`], [`keyed`], [`lanes`], [`checks`] and
-//! [`direct`].
+//! [`kind`] is the interface of a kind. Other files here are shared by kinds: [`elements`],
+//! [`keyed`], [`lanes`], [`checks`] and [`direct`].
 
 mod array;
 mod bloom;
@@ -18,6 +18,7 @@ mod elements;
 mod exact;
 mod hash;
 mod keyed;
+pub mod kind;
 mod lanes;
 mod lpm;
 mod matching;
@@ -28,15 +29,9 @@ mod random;
 #[cfg(test)]
 mod tests;
 
-use std::fmt::Debug;
-use std::sync::Arc;
+use wireloom_offloads::{Config, registry};
 
-use wireloom_ir::Value;
-use wireloom_offloads::{Config, Instance, Method, registry};
-
-use super::layout::Memory;
-use super::lower::Lower;
-use super::words::Words;
+use kind::KindOnTiles;
 
 /// All kinds that tiles support.
 pub static KINDS: &[&dyn KindOnTiles] = &[
@@ -55,101 +50,9 @@ pub static KINDS: &[&dyn KindOnTiles] = &[
     &random::Random,
 ];
 
-/// An offload kind on tiles. Kinds override the default methods only where they need to.
-pub trait KindOnTiles: Sync {
-    /// Returns the name in Loom C.
-    fn name(&self) -> &'static str;
-
-    /// Takes memory for an offload and writes its contents there.
-    ///
-    /// # Errors
-    /// If the memory is too small. The error is a sentence without a full stop.
-    fn place(
-        &self,
-        config: &Config,
-        instance: &dyn Instance,
-        memory: &mut Memory,
-    ) -> Result<Arc<dyn Placed>, String>;
-
-    /// Returns what tiles do not support of an offload as declared, if there is something. The
-    /// sentence follows the name of the offload and a colon, and has no full stop.
-    fn unsupported(&self, _config: &Config) -> Option<String> {
-        None
-    }
-
-    /// Returns the assembly of the routines that its calls need. Each begins with `.routine NAME`.
-    fn routines(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// Returns the numbers that the routines use by name. A name precedes all names that begin
-    /// with a part of it.
-    fn names(&self) -> &'static [(&'static str, u32)] {
-        &[]
-    }
-
-    /// Returns whether a method replaces the packet by another one, which may have arrived at
-    /// another time on another port.
-    fn replaces_packet(&self, _method: &Method) -> bool {
-        false
-    }
-
-    /// Returns whether each tile changes a copy of its own, so that packets may change the state on
-    /// any tile and in any order.
-    fn has_copies(&self) -> bool {
-        false
-    }
-
-    /// Returns why the home of state cannot make the calls of other tiles, if it cannot. The reason
-    /// follows the name of the offload.
-    fn refuses_home(&self) -> Option<&'static str> {
-        None
-    }
-}
-
-/// An offload in memory. The code of its calls depends on what `Debug` shows, and on nothing else
-/// of its contents.
-pub trait Placed: Debug + Send + Sync {
-    /// Writes the code of a call and returns the reply, if the method has one.
-    ///
-    /// # Errors
-    /// If tiles do not support the method.
-    fn call(&self, lower: &mut Lower<'_>, call: &Call<'_>) -> Result<Option<Words>, Unsupported>;
-
-    /// Takes the state that packets have changed from memory into the instance. `word` reads the
-    /// word at an address.
-    fn read_back(
-        &self,
-        _config: &Config,
-        _instance: &mut dyn Instance,
-        _word: &mut dyn FnMut(u32) -> u32,
-    ) {
-    }
-}
-
-/// A call of an offload.
-pub struct Call<'a> {
-    pub config: &'a Config,
-    pub method: &'static Method,
-    pub args: &'a [Value],
-    /// The bits of the reply; 0 if it has none or nothing uses it.
-    pub width: u32,
-}
-
-/// Tiles do not support the method of a call.
-#[derive(Debug)]
-pub struct Unsupported;
-
 /// Returns the kind of an offload if tiles support it.
 pub fn find(config: &Config) -> Option<&'static dyn KindOnTiles> {
     KINDS.iter().copied().find(|kind| kind.name() == config.kind)
-}
-
-/// Returns the reason for refusing a method (a whole offload if it has no call) that tiles do not
-/// support.
-pub fn refusal(offload: &str, method: Option<&str>, kind: &str) -> String {
-    let method = method.map(|method| format!(".{method}")).unwrap_or_default();
-    format!("`{offload}{method}` (kind `{kind}`) is not supported on raw yet")
 }
 
 /// Returns whether calls of a method change state that all tiles share. A single tile must make the

@@ -15,11 +15,11 @@ use wireloom_offloads::kinds::park::{self, Parked, State};
 use wireloom_offloads::{Config, Instance, Method};
 
 use super::keyed::{self, Entry, KEY, Shape};
-use super::{Call, KindOnTiles, Placed, Unsupported};
+use super::kind::{Call, KindOnTiles, Placed, Unsupported};
 use crate::code::{NOTHING, Operand};
 use crate::frame;
-use crate::layout::{Memory, value_at};
 use crate::lower::Lower;
+use crate::memory::{Memory, value_at};
 use crate::words::Words;
 
 /// The bytes of a value before its packet. The last two align the packet.

@@ -6,12 +6,12 @@ use wireloom_ir::Value;
 use wireloom_isa::raw::tile::Op as Do;
 use wireloom_offloads::{Config, Instance};
 
-use super::{Call, KindOnTiles, Placed, Unsupported};
+use super::kind::{Call, KindOnTiles, Placed, Unsupported};
 use crate::code::{FRAME, FRONT, NOTHING, Operand, WINDOW};
 use crate::frame;
-use crate::layout::Memory;
 use crate::lower::Lower;
-use crate::packet::{Origin, put};
+use crate::memory::Memory;
+use crate::view::{Origin, put};
 use crate::words::Words;
 
 /// The most bytes of a packet.

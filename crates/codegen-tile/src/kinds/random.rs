@@ -5,11 +5,11 @@ use std::sync::Arc;
 use wireloom_isa::raw::tile::Op as Do;
 use wireloom_offloads::{Config, Instance};
 
-use super::{Call, KindOnTiles, Placed, Unsupported};
+use super::kind::{Call, KindOnTiles, Placed, Unsupported};
 use crate::code::{NOTHING, Operand};
 use crate::frame;
-use crate::layout::Memory;
 use crate::lower::Lower;
+use crate::memory::Memory;
 use crate::words::Words;
 
 #[derive(Debug)]

@@ -1,17 +1,21 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use wireloom_bits::Bits;
-use wireloom_ir::ValueInfo;
+use wireloom_ir::{Value, ValueInfo};
 use wireloom_net::{Packet, PacketInHand};
 use wireloom_offloads::registry::{self, Kind, TableKey, ValueType};
 use wireloom_offloads::sources::named_kinds;
-use wireloom_offloads::{Config, Entry, EntryKey, Env, Instance, Layout};
+use wireloom_offloads::{Entry, EntryKey, Env, Instance, Layout, Method};
 
+use super::kind::{Call, Placed, Unsupported, refusal};
 use super::*;
 use crate::aligned::Aligned;
 use crate::code::Code;
-use crate::layout::{self, Memories};
+use crate::lower::Lower;
+use crate::memory::{Memories, Memory};
+use crate::placing;
 use crate::testing::{Contents, Random};
 use crate::words;
 
@@ -241,7 +245,7 @@ fn is_supported(config: &Config, method: &'static Method) -> bool {
     let program = wireloom_ir::parse(text).unwrap_or_else(|why| panic!("{why}"));
     let store = wireloom_ir::store(&program).expect("a store");
     let memories = Memories { first: FIRST, end: 2 * FIRST, tiles: 1, has_rest: false };
-    let layout = layout::place(&program, &store, memories).expect("nothing needs memory");
+    let layout = placing::place(&program, &store, memories).expect("nothing needs memory");
     let mut step = program.engines[0].steps[0].clone();
     let widths = method.args.iter().map(|(_, ty)| ty.width(config));
     step.values = widths.map(|width| ValueInfo { width, name: None }).collect();

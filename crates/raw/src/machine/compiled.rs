@@ -127,7 +127,7 @@ pub fn compile_again(
         ))
     })?;
     let memories = Memories { first, end, tiles, has_rest: head.is_some() };
-    let mut layout: Layout<'_> = tile::layout::place(program, store, memories)?;
+    let mut layout: Layout<'_> = tile::place(program, store, memories)?;
     // Memory contents are not part of the code.
     let images = std::mem::take(&mut layout.images);
     let key = format!("{layout:?}");

@@ -506,7 +506,7 @@ impl Machine for Raw {
     fn read_back(&mut self, _: Wanted<'_>, _: &dyn Fn(&str)) -> Result<Vec<String>> {
         let memory = self.chip.memory();
         let mut word = |address| memory.word(address).unwrap_or_default();
-        tile::layout::read_back(&self.compiled.places, &mut self.store, &mut word);
+        tile::read_back(&self.compiled.places, &mut self.store, &mut word);
         Ok(Vec::new())
     }
 

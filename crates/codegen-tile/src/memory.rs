@@ -4,11 +4,24 @@ use std::borrow::Borrow;
 
 use wireloom_bits::Bits;
 
-use super::Memories;
-use crate::words;
+use super::words;
 
 /// Bytes of a line of the cache.
 pub const LINE: u32 = 32;
+
+/// The memory of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Memories {
+    /// The first address of tables and of arrays of the context, a multiple of 32.
+    pub first: u32,
+    /// The address after the last byte.
+    pub end: u32,
+    /// The number of tiles with a frame. Each has its own counters and its own arrays of the
+    /// context.
+    pub tiles: u32,
+    /// Whether the tails of long packets stay outside the tiles.
+    pub has_rest: bool,
+}
 
 /// The memory of tables: the free part, and the contents of the rest.
 #[derive(Debug)]
