@@ -7,8 +7,9 @@ use wireloom_sim::Timeline;
 use wireloom_sim::stats::{Record, Series};
 
 use super::code::Code;
-use super::machine::{Machine, Totals};
+use super::machine::Machine;
 use super::objects::Objects;
+use super::totals::Totals;
 
 /// A machine of either instruction set.
 #[derive(Clone)]

@@ -13,10 +13,12 @@ use wireloom_sim::{SpecError, Time, Timeline};
 use super::any::{AnyMachine, each};
 use super::code::Code;
 use super::io::Delivered;
-use super::machine::{Machine, Options, RunError, Totals};
+use super::machine::{Machine, RunError};
+use super::options::Options;
 use super::services::Services;
 use super::spec::{Set, Spec};
 use super::toolchain::{BuildError, Optimisation, Toolchain, file_error};
+use super::totals::Totals;
 use crate::multiflex::races::{Party, Race, Usage};
 
 /// Sources for the compilation of applications: names and texts of the runtime headers and of the

@@ -8,7 +8,6 @@ use wireloom_sim::stats::{Histogram, Record};
 use wireloom_sim::{Clock, Time};
 
 use super::mpe;
-use super::spec::BrokerSpec;
 
 /// The policy that selects an idle server. Calls are served in the order of their arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -20,6 +19,16 @@ pub enum Policy {
     RoundRobin,
     /// A server of the processor with the most idle servers; on a tie, the first such processor.
     LeastLoaded,
+}
+
+/// The description of the broker in machine files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct BrokerSpec {
+    /// The policy that selects an idle server.
+    pub policy: Policy,
+    /// The cycles of the processors' clock between two calls, 1 to 1,024.
+    pub call_cycles: u32,
 }
 
 /// The number of a service, unique on the chip. Calls name it and servers serve it.

@@ -9,9 +9,11 @@ use wireloom_isa::{Access, Replies};
 use wireloom_sim::Time;
 
 use super::broker::Service;
+use super::call::{Call, Target};
+use super::finish::Spent;
 use super::handover::Forward;
 use super::local_memory::{Constants, LocalMemory};
-use super::mpe::{self, Call, Information, Registers, Spent, Target};
+use super::mpe::{self, Information, Registers};
 use super::objects::{CallersPacket, Words};
 use super::one_way::{OneWayCalls, Receiver};
 use super::order_gate::{CallCounts, Position};

@@ -1,13 +1,13 @@
 //! Hardware processing elements that hold pipelined engines (the paper, section 3.5): their
 //! description in machine files, and their timing.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use wireloom_codegen_hardware::pipelined::pipeline;
 use wireloom_ir::{EngineId, Program};
 use wireloom_sim::spec::{megahertz, nanoseconds, within};
 use wireloom_sim::{Clock, SpecError, Time};
-
-use super::spec::{ObjectSpec, Spec};
 
 /// A called engine, or a service of an application, in hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -29,6 +29,27 @@ pub struct ElementSpec {
     /// offers itself to the broker that many times, and again when a call has entered the pipeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub places: Option<u32>,
+}
+
+/// The timing of a hardware element that serves calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectSpec {
+    /// The time from the start of a call to its reply; in machine files `latency_ns`.
+    #[serde(rename = "latency_ns", with = "nanoseconds")]
+    pub latency: Time,
+    /// The time between the starts of two calls at the same port; in machine files `interval_ns`.
+    #[serde(rename = "interval_ns", with = "nanoseconds")]
+    pub interval: Time,
+    /// The number of calls that can begin in parallel, 1 to 64.
+    pub ports: u32,
+}
+
+impl ObjectSpec {
+    /// Returns the timing of the object of that name and kind: by name, else by kind, else `any`.
+    pub fn of<'a>(all: &'a BTreeMap<String, Self>, name: &str, kind: &str) -> Option<&'a Self> {
+        [name, kind, "any"].iter().find_map(|key| all.get(*key))
+    }
 }
 
 /// The maximum number of cycles of a memory inside a pipeline, the same as for memories outside.
@@ -84,15 +105,14 @@ impl ElementSpec {
     /// A sentence, if the engine cannot be pipelined, or a memory has no latency.
     pub(super) fn times(
         &self,
-        spec: &Spec,
+        objects: &BTreeMap<String, ObjectSpec>,
         program: &Program,
         engine: EngineId,
     ) -> Result<ObjectSpec, String> {
         let cycle = self.clock.cycles(1);
         let pipeline = pipeline(program, engine).map_err(|refusal| refusal.to_string())?;
         let cycles = |name: &str| {
-            let memory = spec
-                .object(name, "array")
+            let memory = ObjectSpec::of(objects, name, "array")
                 .ok_or_else(|| format!("`object.array` is missing: `{name}` has no latency"));
             let cycles = memory?.latency.0.div_ceil(cycle.0);
             u32::try_from(cycles).ok().filter(|cycles| *cycles <= MOST_CYCLES).ok_or_else(|| {
@@ -111,14 +131,5 @@ impl ElementSpec {
             interval: self.interval.unwrap_or(cycle),
             ports: 1,
         })
-    }
-}
-
-impl Spec {
-    /// The element that holds an engine. `path` is the path of offloads to the engine; its last
-    /// name counts.
-    pub(super) fn element(&self, path: &str, engine: &str) -> Option<&ElementSpec> {
-        let offload = path.rsplit('.').next().unwrap_or(path);
-        self.element.get(offload).or_else(|| self.element.get(engine))
     }
 }

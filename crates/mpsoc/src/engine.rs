@@ -16,13 +16,15 @@ use super::any::{AnyMachine, each};
 use super::code::Code;
 use super::energy::Unit;
 use super::io::{self, Delivered, Followed};
-use super::machine::{Machine, Options, RunError, Totals};
+use super::machine::{Machine, RunError};
 use super::objects::Objects as _;
+use super::options::Options;
 use super::platform::{CourseEvent, Look};
 use super::program::marshal::Offloads;
 use super::program::{Built, Elements, Partition, build};
 use super::spec::{CallOrder, Set, Spec};
 use super::toolchain::BuildError;
+use super::totals::Totals;
 
 /// An engine on a machine.
 #[derive(Clone)]
@@ -139,7 +141,7 @@ impl Engine {
         let times = |path: &str, engine: EngineId| {
             let element = spec.element(path, &program.engines[engine.index()].name);
             let element = element.expect("an element is one of the machine's");
-            let times = element.times(spec, program, engine)?;
+            let times = element.times(&spec.object, program, engine)?;
             Ok((times, Unit::pipeline(&times, element.clock)))
         };
         let offloads =

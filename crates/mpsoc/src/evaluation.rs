@@ -9,8 +9,9 @@ use serde::Serialize;
 use wireloom_sim::parts::interconnect::InterconnectSpec;
 use wireloom_sim::{Time, sweep_longest_first};
 
-use super::machine::{Latency, Machine, Options};
+use super::machine::{Latency, Machine};
 use super::objects::NoObjects;
+use super::options::Options;
 use super::spec::Spec;
 use super::synthetic::{PAPER, Synthetic};
 

@@ -7,8 +7,9 @@
 
 use wireloom_net::packet::{HEADROOM, WINDOW};
 
+use super::finish::Spent;
 use super::mpe::{
-    self, AREA_BYTES, INFORMATION, Information, REPLIES, REPLY_WORDS, Registers, Spent, TICKETS,
+    self, AREA_BYTES, INFORMATION, Information, REPLIES, REPLY_WORDS, Registers, TICKETS,
     place_window,
 };
 use super::order_gate::CallCounts;

@@ -6,7 +6,7 @@ use wireloom_sim::timeline::{Label, Track};
 use wireloom_sim::{Clock, Time, Timeline};
 
 use super::context::{Context, Wait};
-use super::mpe::Spent;
+use super::finish::Spent;
 use super::processor::Outside;
 use super::run::Run;
 use super::workload::Outcome;

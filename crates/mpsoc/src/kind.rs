@@ -22,9 +22,9 @@ use wireloom_sim::{Effort, Time, Timeline};
 
 use crate::energy::groups;
 use crate::engine::{self, Engine};
-use crate::machine::Totals;
 use crate::program::{Elements, build};
 use crate::toolchain::BuildError;
+use crate::totals::Totals;
 use crate::watch::{PROGRAM, Watching};
 use crate::{Options, RunError, Spec};
 

@@ -3,8 +3,9 @@
 use wireloom_isa::Compiled;
 
 use super::broker::Service;
+use super::call::{Launch, Target};
 use super::code::Code;
-use super::mpe::{self, Launch, Target};
+use super::mpe;
 use super::objects::{MethodInterface, PacketUse};
 use super::workload::Workload;
 use crate::multiflex::threads;

@@ -2,73 +2,26 @@
 
 use std::ops::ControlFlow;
 
-use wireloom_machine::Rate;
 use wireloom_net::Packet;
 use wireloom_power::Account;
 use wireloom_sim::stats::{Histogram, Record, Series};
-use wireloom_sim::wait_graph::{Patience, Stuck, Watchdog};
+use wireloom_sim::wait_graph::{Stuck, Watchdog};
 use wireloom_sim::{
-    Breakpoint, Clock, Effort, EventSink, Happened, Kernel, Observer, SingleStep, SpecError, Stop,
-    Time, Timeline,
+    Breakpoint, Clock, EventSink, Happened, Kernel, Observer, SingleStep, SpecError, Stop, Time,
+    Timeline,
 };
 
 use super::energy::{self, Unit};
 use super::io::{Delivered, Followed};
 use super::objects::Objects;
+use super::options::Options;
 use super::platform::{Course, CourseEvent, Event, Platform};
-use super::problem::Problem;
+use super::problem::Failure;
 use super::sampler::Sampler;
 use super::spec::Spec;
+use super::totals::Totals;
 use super::workload::Workload;
 use crate::multiflex::races::{Race, Watch};
-
-/// The options of a run.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The seed of all random choices: the jitter of the network, random pacing of the line, random
-    /// replacement in caches. The same seed gives the same run.
-    pub seed: u64,
-    /// The simulation effort of the kernel.
-    pub effort: Effort,
-    /// Whether instructions and cycles are counted by source line, which needs [`Effort::Naive`].
-    pub profile: bool,
-    /// The timeline that records what threads do.
-    pub timeline: Timeline,
-    /// Whether data races in shared memory are detected.
-    pub races: bool,
-    /// The sampling interval for [`Machine::series`].
-    pub sampling: Option<Time>,
-    /// The time without progress after which the run ends with the wait graph: 10 ms while no
-    /// thread executes anything, 1 s while threads execute instructions and no packet is done.
-    /// Applications may execute without limit.
-    pub patience: Patience,
-    /// The number of initial packets that do not count, so that caches and queues fill first: see
-    /// [`Machine::counted_from`]. With 0, all packets count.
-    pub warm: u64,
-    /// The arrival times of packets; replaces the pace of the description.
-    pub rate: Option<Rate>,
-}
-
-/// The patience of [`Options::default`]. The program of an engine ends a packet after 65,535 loop
-/// iterations. For a long loop on many threads this can take some hundred milliseconds.
-const PATIENCE: Patience =
-    Patience { idle: Time::nanoseconds(10_000_000), busy: Time::nanoseconds(1_000_000_000) };
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            seed: 1,
-            effort: Effort::Active,
-            profile: false,
-            timeline: Timeline::off(),
-            races: false,
-            sampling: None,
-            patience: PATIENCE,
-            warm: 0,
-            rate: None,
-        }
-    }
-}
 
 /// A machine with its workload and the objects that serve its calls.
 ///
@@ -108,58 +61,6 @@ pub enum RunError {
     },
 }
 
-/// An exception that a thread has raised.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("processor {processor} thread {thread} at {at}, {place}: {problem}")]
-pub struct Failure {
-    pub processor: u32,
-    /// The number of the thread in its processor.
-    pub thread: u32,
-    pub at: Time,
-    /// The place in the program: the address, and the function with the offset in it.
-    pub place: String,
-    pub problem: Problem,
-}
-
-/// The totals up to a time; the difference of two totals describes the interval between them.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Totals {
-    /// The simulated time.
-    pub now: Time,
-    /// The number of packets that packet I/O has taken.
-    pub taken: u64,
-    /// The number of packets that threads have finished.
-    pub done: u64,
-    /// The number of packets that left by a port, copies among them.
-    pub sent: u64,
-    /// The bytes of packets that left by a port.
-    pub sent_bytes: u64,
-    /// The number of packets lost at the input.
-    pub lost: u64,
-    /// The number of instructions.
-    pub instructions: u64,
-    /// The cycles in which a processor issued an instruction or was blocked by a multi-cycle
-    /// instruction; summed over all processors.
-    pub busy: u64,
-}
-
-impl Totals {
-    /// The difference from earlier totals; its time is the length of the interval.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
-        Self {
-            now: self.now - earlier.now,
-            taken: self.taken - earlier.taken,
-            done: self.done - earlier.done,
-            sent: self.sent - earlier.sent,
-            sent_bytes: self.sent_bytes - earlier.sent_bytes,
-            lost: self.lost - earlier.lost,
-            instructions: self.instructions - earlier.instructions,
-            busy: self.busy - earlier.busy,
-        }
-    }
-}
-
 /// A machine in the middle of a run, as [`Machine::run_to`] shows it.
 pub struct View<'a, W: Workload, O: Objects> {
     kernel: &'a Kernel<Event>,
@@ -178,8 +79,8 @@ impl<W: Workload, O: Objects> View<'_, W, O> {
     }
 
     /// The address of the next instruction of a thread; `None` if there is no such thread, or its
-    /// workload has no addresses. With [`Effort::Active`] a thread may have executed instructions
-    /// before their issue time.
+    /// workload has no addresses. With [`Effort::Active`](wireloom_sim::Effort::Active) a thread
+    /// may have executed instructions before their issue time.
     pub fn address(&self, processor: u32, thread: u32) -> Option<u32> {
         self.platform.address(processor, thread)
     }
@@ -274,9 +175,10 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         Ok(())
     }
 
-    /// Runs one step: an event arrives, or a processor has a turn. With [`Effort::Naive`] a turn is
-    /// a cycle; with [`Effort::Active`] it includes all cycles in which nothing can reach the
-    /// processor. Returns the kind of step, or `None` if nothing happens until that time.
+    /// Runs one step: an event arrives, or a processor has a turn. With
+    /// [`Effort::Naive`](wireloom_sim::Effort::Naive) a turn is a cycle; with
+    /// [`Effort::Active`](wireloom_sim::Effort::Active) it includes all cycles in which nothing can
+    /// reach the processor. Returns the kind of step, or `None` if nothing happens until that time.
     ///
     /// # Errors
     /// See [`Machine::run`].

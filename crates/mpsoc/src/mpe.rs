@@ -1,17 +1,10 @@
-//! The message passing engine: its programming interface for threads, and the messages that it
-//! creates (the paper, section 4.2).
+//! The message passing engine: its programming interface for threads (the paper, section 4.2).
 //!
 //! Processors are little-endian, networks are not: the engine converts the byte order. Byte k of
 //! the window area, in network order, lies at local address k ^ 3, so that aligned words,
 //! half-words (at k ^ 2) and bytes are read without swapping.
 
-use wireloom_sim::Time;
-
-use super::broker::Service;
-use super::objects::{CallersPacket, PacketUse, Words};
-use super::order_gate::{CallCounts, Position};
-use super::packet_message::{Kept, PacketChange, PacketMessage};
-use super::run::Run;
+use super::objects::Words;
 
 /// The address of the local store, the same for all threads.
 pub const LOCAL_STORE: u32 = 0x1000_0000;
@@ -204,155 +197,6 @@ impl Registers {
         let window =
             self.end.checked_sub(self.front).filter(|_| self.end as usize <= AREA_BYTES)?;
         Some((window, self.length.checked_sub(window)?))
-    }
-}
-
-/// The target of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Target {
-    /// A hardware element.
-    Object { object: u32, method: u32 },
-    /// Any server of a service.
-    Service { service: Service, method: u32 },
-    /// A request to the thread manager.
-    ThreadManager { method: u32 },
-    /// The console; the method is the number of bytes to print.
-    Console { bytes: u32 },
-}
-
-/// The header of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Launch {
-    pub(super) target: Target,
-    pub(super) ticket: u32,
-    pub(super) argument_words: u32,
-    /// Whether the arguments are a field of the window: see [`FIELD`].
-    pub(super) is_field: bool,
-    /// The number of words in the reply, as far as it is known in advance; 0 for a one-way call.
-    pub(super) reply_words: u32,
-    /// The way in which the object uses the bytes of the packet.
-    pub(super) packet: PacketUse,
-    /// Whether the object makes calls in the order of packets.
-    pub(super) in_order: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Call {
-    pub(super) target: Target,
-    pub(super) ticket: u32,
-    /// The arguments; after execution, the reply.
-    pub(super) words: Words,
-    /// The number of words in the reply, as far as it is known in advance; 0 for a one-way call.
-    pub(super) reply_words: u32,
-    /// The packet of the thread.
-    pub(super) caller: Option<CallersPacket>,
-    /// The packet's current contents, if the object works on its bytes.
-    pub(super) carried: Option<Box<PacketMessage>>,
-    /// The number of the calling thread on the chip.
-    pub(super) thread: u32,
-    /// The position of the call in the order gate, if the object makes calls in the order of
-    /// packets.
-    pub(super) turn: Option<Position>,
-    /// For a one-way call: whether the thread needs an acknowledgement when the call begins.
-    pub(super) is_acknowledged: bool,
-}
-
-impl Call {
-    /// The size of the call message in bytes.
-    pub(super) fn launch_bytes(&self) -> u32 {
-        4 * self.words.len() as u32
-            + self.carried.as_ref().map_or(0, |carried| carried.message_bytes())
-    }
-
-    /// The size of the reply message in bytes, after execution.
-    pub(super) fn reply_bytes(&self) -> u32 {
-        let changed = self.carried.as_ref().filter(|carried| carried.may_change);
-        4 * self.reply_words + changed.map_or(0, |carried| carried.message_bytes())
-    }
-}
-
-/// A packet that a thread sends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Finish {
-    /// The place of the packet in packet memory.
-    pub(super) packet: u32,
-    /// The sequence number among the packets that the thread sends while it holds this packet.
-    pub(super) sequence: u32,
-    /// The word that was written to [`SEND`].
-    pub(super) kind: u32,
-    /// The egress port.
-    pub(super) egress: u16,
-    /// The length of the whole packet in bytes.
-    pub(super) length: u32,
-    /// The window in network order; empty if packets have no contents.
-    pub(super) window: Vec<u8>,
-    /// The length of the window in bytes.
-    pub(super) window_bytes: u32,
-    /// The bytes that objects have changed after the window.
-    pub(super) left: PacketChange,
-    pub(super) spent: Spent,
-    /// The number of the packet's calls to objects with an order gate.
-    pub(super) counts: CallCounts,
-    /// The part of the engine that sends the packet.
-    pub(super) part: u32,
-}
-
-impl Finish {
-    /// Whether the thread keeps the packet.
-    pub(super) fn is_kept(&self) -> bool {
-        is_kept(self.kind)
-    }
-
-    /// The part of the packet that packet memory holds outside the window. `came` is that part at
-    /// arrival.
-    pub(super) fn kept<'a>(&'a self, came: Kept<'a>) -> Kept<'a> {
-        self.left.as_deref().map_or(came, |changed| changed.kept())
-    }
-
-    /// The outgoing packet. `came` is the content of packet memory after the window at arrival.
-    pub(super) fn merge(&self, came: Kept<'_>) -> Vec<u8> {
-        let body = (self.length - self.window_bytes) as usize;
-        [&self.window, &self.kept(came).behind[..body]].concat()
-    }
-}
-
-/// The cost of a packet for its thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Spent {
-    pub(super) instructions: u64,
-    /// The cycles in which the instructions were issued.
-    pub(super) cycles: u64,
-    /// The number of calls, and of network accesses for which the thread has waited.
-    pub(super) accesses: u64,
-    /// The time for which the thread has waited for replies.
-    pub(super) network: Time,
-}
-
-impl Spent {
-    /// The sum of both.
-    pub(super) fn plus(self, other: Self) -> Self {
-        Self {
-            instructions: self.instructions + other.instructions,
-            cycles: self.cycles + other.cycles,
-            accesses: self.accesses + other.accesses,
-            network: self.network + other.network,
-        }
-    }
-
-    /// Adds executed instructions.
-    pub(super) fn add(&mut self, run: Run) {
-        self.instructions += u64::from(run.count);
-        self.cycles += run.cycles();
-    }
-
-    /// The difference from an earlier cost.
-    pub(super) fn since(self, earlier: Self) -> Self {
-        Self {
-            instructions: self.instructions - earlier.instructions,
-            cycles: self.cycles - earlier.cycles,
-            accesses: self.accesses - earlier.accesses,
-            network: self.network - earlier.network,
-        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! The messages between the nodes of the chip's network.
 
 use super::broker::Service;
+use super::call::Call;
+use super::finish::Finish;
 use super::handover::Forward;
-use super::mpe::{Call, Finish};
 use super::objects::Words;
 use super::one_way::Receiver;
 use super::workload::Start;

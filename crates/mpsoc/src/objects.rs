@@ -1,5 +1,6 @@
 //! Hardware elements that serve calls, such as the search engine.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use smallvec::SmallVec;
@@ -7,9 +8,8 @@ use wireloom_net::PacketInHand;
 use wireloom_sim::stats::{Histogram, Record};
 use wireloom_sim::{SpecError, Time};
 
+use super::element::ObjectSpec;
 use super::energy::Unit;
-use super::services::Server;
-use super::spec::{ObjectSpec, Spec};
 
 /// The words of a message; most messages have few.
 pub type Words = SmallVec<[u32; 8]>;
@@ -38,6 +38,18 @@ pub trait Objects {
     fn servers(&self) -> &[Server] {
         &[]
     }
+}
+
+/// A service that hardware serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// The number of the service in the application.
+    pub service: u32,
+    /// The numbers of the objects that implement the service's methods.
+    pub objects: Range<usize>,
+    /// The number of calls that the hardware can hold. It offers itself to the broker that many
+    /// times.
+    pub places: u32,
 }
 
 /// The interface of an object.
@@ -134,10 +146,14 @@ pub(super) struct Element {
 }
 
 impl Element {
-    /// An idle object.
-    pub(super) fn new(interface: &ObjectInterface, spec: &Spec) -> Result<Self, SpecError> {
+    /// An idle object. `specs` are the timings of a machine.
+    pub(super) fn new(
+        interface: &ObjectInterface,
+        specs: &BTreeMap<String, ObjectSpec>,
+    ) -> Result<Self, SpecError> {
         let ObjectInterface { name, kind, times, methods, .. } = interface;
-        let object = times.as_ref().or_else(|| spec.object(name, kind)).copied().ok_or_else(|| {
+        let found = times.as_ref().or_else(|| ObjectSpec::of(specs, name, kind));
+        let object = found.copied().ok_or_else(|| {
             let problem = format!("is missing: the program has an object '{name}' of kind {kind}; say `object.any` for all others");
             SpecError::new(&format!("object.{kind}"), problem)
         })?;

@@ -6,7 +6,7 @@
 //! arrives, the thread makes no more calls to that receiver. As calls can overtake each other in
 //! transit, at most two groups can be in progress.
 
-use super::mpe::Target;
+use super::call::Target;
 
 /// The receiver of calls: an object, a service or the console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

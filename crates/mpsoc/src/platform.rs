@@ -27,15 +27,17 @@ use wireloom_sim::{
 };
 
 use super::broker::{Broker, Errand, Match};
+use super::call::{Call, Target};
 use super::context::Context;
+use super::finish::Finish;
 use super::handover::Forward;
 use super::io::PacketIo;
-use super::machine::{Failure, Options};
-use super::mpe::{Call, Finish, Target};
 use super::noc_payload::NocPayload;
 use super::objects::{Called, Element, Objects};
 use super::one_way::Receiver;
+use super::options::Options;
 use super::order_gate::OrderGate;
+use super::problem::Failure;
 use super::processor::{Labels, Processor, Sent};
 use super::shared::SharedMemory;
 use super::spec::{PLATFORM_NODES, Spec};
@@ -133,7 +135,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             )
         });
         let processors = processors.collect::<Result<Vec<_>, _>>()?;
-        let elements = objects.interfaces().iter().map(|object| Element::new(object, spec));
+        let elements = objects.interfaces().iter().map(|object| Element::new(object, &spec.object));
         let elements = elements.collect::<Result<Vec<_>, _>>()?;
         let turns: Vec<Option<OrderGate>> = objects
             .interfaces()

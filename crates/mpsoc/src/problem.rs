@@ -1,6 +1,7 @@
 //! The errors that threads can make.
 
 use wireloom_isa::Cause;
+use wireloom_sim::Time;
 
 use super::broker::Service;
 use super::mpe;
@@ -66,4 +67,17 @@ pub enum Problem {
         /// The number of words in the reply.
         words: usize,
     },
+}
+
+/// An exception that a thread has raised.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("processor {processor} thread {thread} at {at}, {place}: {problem}")]
+pub struct Failure {
+    pub processor: u32,
+    /// The number of the thread in its processor.
+    pub thread: u32,
+    pub at: Time,
+    /// The place in the program: the address, and the function with the offset in it.
+    pub place: String,
+    pub problem: Problem,
 }

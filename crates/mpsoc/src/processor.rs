@@ -11,8 +11,8 @@ use wireloom_sim::{Effort, SpecError, Time, Timeline};
 
 use super::caches::Caches;
 use super::context::{Context, Wait};
+use super::finish::Spent;
 use super::hardware::{Before, Hardware, ThreadProfile};
-use super::mpe::Spent;
 use super::noc_payload::{Line, Request, Which};
 use super::problem::Problem;
 use super::run::Run;

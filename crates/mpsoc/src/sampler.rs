@@ -4,7 +4,7 @@ use wireloom_power::Account;
 use wireloom_sim::stats::{Column, Series};
 use wireloom_sim::{Energy, Time};
 
-use super::machine::Totals;
+use super::totals::Totals;
 
 /// The maximum number of intervals that are kept, so that a series of any length takes bounded
 /// memory.

@@ -6,8 +6,6 @@
 //! values of the `out` parameters. The numbers of a value are consecutive, the first one most
 //! significant, as Loom C packs its structures and arrays.
 
-use std::ops::Range;
-
 use wireloom_bits::Bits;
 use wireloom_codegen_c::thread::Elements;
 use wireloom_codegen_hardware::pipelined::caller;
@@ -18,7 +16,7 @@ use wireloom_sidl::interfaces::{Field, Method, Place, Service, Type};
 
 use super::element::ElementSpec;
 use super::energy::Unit;
-use super::objects::{Called, MethodInterface, ObjectInterface, Objects, PacketUse, Words};
+use super::objects::{Called, MethodInterface, ObjectInterface, Objects, PacketUse, Server, Words};
 use super::program::marshal::Offloads;
 use super::spec::Spec;
 
@@ -107,18 +105,6 @@ fn no_service(name: &str, interfaces: &Interfaces) -> String {
     format!("`element.{name}`: the application has no service of that name; it has {has}")
 }
 
-/// A service that hardware serves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Server {
-    /// The number of the service in the application.
-    pub service: u32,
-    /// The numbers of the objects that implement the service's methods.
-    pub objects: Range<usize>,
-    /// The number of calls that the hardware can hold. It offers itself to the broker that many
-    /// times.
-    pub places: u32,
-}
-
 /// Services that hardware serves, with the engines that implement their methods.
 #[derive(Clone, Default)]
 pub struct Services {
@@ -170,7 +156,7 @@ impl Services {
                         method.name, all.services[*number].name
                     )
                 })?;
-                let times = element.times(spec, program, engine)?;
+                let times = element.times(&spec.object, program, engine)?;
                 services.interfaces.push(ObjectInterface {
                     name: offload.name.clone(),
                     kind: program.engines[engine.index()].name.clone(),

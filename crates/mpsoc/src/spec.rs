@@ -9,15 +9,15 @@ use wireloom_offloads::registry;
 use wireloom_sim::parts::cache::{Cache, CacheSpec};
 use wireloom_sim::parts::interconnect::{Interconnect, InterconnectSpec};
 use wireloom_sim::parts::issue::STAGES;
-use wireloom_sim::parts::line::{LineSpec, Pace};
+use wireloom_sim::parts::line::Pace;
 use wireloom_sim::parts::memory::{Memory, MemorySpec};
-use wireloom_sim::spec::{megahertz, nanoseconds, within};
-use wireloom_sim::{Clock, Rng, SpecError, Time};
+use wireloom_sim::spec::{megahertz, within};
+use wireloom_sim::{Clock, Rng, SpecError};
 
-use super::broker::Policy;
-use super::element::ElementSpec;
+use super::broker::BrokerSpec;
+use super::element::{ElementSpec, ObjectSpec};
 use super::energy::PowerSpec;
-use super::io::{Order, PacketIo};
+use super::io::{IoSpec, PacketIo};
 use super::partition::PartitionSpec;
 use super::program::BuildOptions;
 use super::toolchain::Optimisation;
@@ -177,37 +177,6 @@ pub struct CyclesSpec {
     pub other: u8,
 }
 
-/// The object request broker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct BrokerSpec {
-    /// The policy that selects an idle server.
-    pub policy: Policy,
-    /// The cycles of the processors' clock between two calls, 1 to 1,024.
-    pub call_cycles: u32,
-}
-
-/// Packet input and output.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct IoSpec {
-    /// The number of hardware threads, 1 to 1,024: each brings a packet from the line into packet
-    /// memory and has its call served.
-    pub threads: u32,
-    /// The number of packets that packet memory holds, 1 to 65,536.
-    pub packets: u32,
-    /// The order in which packets leave.
-    pub order: Order,
-    /// The arrival times of packets.
-    pub pace: Pace,
-    /// The input line.
-    pub input: LineSpec,
-    /// The output line.
-    pub output: LineSpec,
-    /// Packet memory.
-    pub memory: MemorySpec,
-}
-
 /// The shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -215,20 +184,6 @@ pub struct SharedSpec {
     /// The size that programs can change, in bytes: a multiple of 4 up to 2^26.
     pub bytes: u32,
     pub timing: MemorySpec,
-}
-
-/// A hardware element that serves calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct ObjectSpec {
-    /// The time from the start of a call to its reply; in machine files `latency_ns`.
-    #[serde(rename = "latency_ns", with = "nanoseconds")]
-    pub latency: Time,
-    /// The time between the starts of two calls at the same port; in machine files `interval_ns`.
-    #[serde(rename = "interval_ns", with = "nanoseconds")]
-    pub interval: Time,
-    /// The number of calls that can begin in parallel, 1 to 64.
-    pub ports: u32,
 }
 
 impl Spec {
@@ -259,9 +214,11 @@ impl Spec {
         self.processors * self.threads
     }
 
-    /// The specification of the object of that name and kind: by name, else by kind, else `any`.
-    pub fn object(&self, name: &str, kind: &str) -> Option<&ObjectSpec> {
-        [name, kind, "any"].iter().find_map(|key| self.object.get(*key))
+    /// The element that holds an engine. `path` is the path of offloads to the engine; its last
+    /// name counts.
+    pub(super) fn element(&self, path: &str, engine: &str) -> Option<&ElementSpec> {
+        let offload = path.rsplit('.').next().unwrap_or(path);
+        self.element.get(offload).or_else(|| self.element.get(engine))
     }
 
     /// The names of sections `[object.NAME]` in the user's own files that have no effect with a
@@ -402,6 +359,8 @@ impl CyclesSpec {
 
 #[cfg(test)]
 mod tests {
+    use wireloom_sim::Time;
+
     use super::*;
 
     fn own(text: &str) -> Result<Spec, String> {

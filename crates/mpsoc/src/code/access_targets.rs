@@ -4,9 +4,10 @@ use wireloom_isa::{Access, Bus, Compiled, Fault, Size, Stall};
 
 use super::Code;
 use crate::caches::Lookup;
+use crate::call::Target;
 use crate::context::{Context, SharedAccess, Store, Wait};
 use crate::local_memory::{put, region, value};
-use crate::mpe::{self, Target};
+use crate::mpe;
 use crate::multiflex::threads;
 use crate::noc_payload::{Request, Which};
 use crate::workload::Port;

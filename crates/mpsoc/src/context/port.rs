@@ -4,8 +4,10 @@ use wireloom_isa::Fault;
 
 use super::{Served, Wait};
 use crate::broker::Service;
+use crate::call::{Call, Launch, Target};
+use crate::finish::Finish;
 use crate::handover::{Forward, HandOver};
-use crate::mpe::{self, Call, Finish, Launch, Registers, Target};
+use crate::mpe::{self, Registers};
 use crate::multiflex::threads;
 use crate::noc_payload::{Released, Request};
 use crate::objects::PacketUse;

@@ -5,7 +5,7 @@ use wireloom_offloads::Config;
 use wireloom_offloads::registry::{self, Method};
 use wireloom_sim::Clock;
 
-use crate::spec::ObjectSpec;
+use crate::element::ObjectSpec;
 
 /// The number of bits of a key that a level of a trie decides (assumed).
 const STRIDE_BITS: u32 = 8;

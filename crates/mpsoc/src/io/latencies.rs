@@ -3,8 +3,8 @@
 use wireloom_sim::Time;
 use wireloom_sim::stats::{Histogram, Record};
 
-use super::InFlight;
-use crate::mpe::Finish;
+use super::packets::InFlight;
+use crate::finish::Finish;
 
 /// The latencies of packets that arrive at or after a time.
 #[derive(Clone, Debug)]

@@ -2,14 +2,15 @@
 //! 5.2).
 
 mod latencies;
+mod packets;
+mod spec;
 mod supply;
+mod verdict;
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
 use slab::Slab;
-use wireloom_ir as ir;
 use wireloom_machine::{Arrivals, Rate};
 use wireloom_net::Packet;
 use wireloom_net::packet::WINDOW;
@@ -18,127 +19,16 @@ use wireloom_sim::parts::memory::{Direction, Memory};
 use wireloom_sim::stats::Record;
 use wireloom_sim::{EventSink, Rng, SpecError, Time};
 
-use super::mpe::{Finish, Information, kind};
+use super::finish::Finish;
+use super::mpe::Information;
 use super::packet_message::Kept;
-use super::spec::IoSpec;
 pub use latencies::Followed;
 use latencies::Latencies;
+pub use packets::Delivered;
+use packets::{InFlight, Leaving};
+pub use spec::{IoSpec, Order};
 use supply::{Feed, Supply};
-
-/// The order in which packets leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Order {
-    Arrival,
-    /// The order in which threads finish packets.
-    Done,
-}
-
-/// The verdict on a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Sent to a port.
-    Sent { port: u16 },
-    /// Dropped for a reason that the program gives.
-    Dropped(Reason),
-    /// Dropped because its thread has exceeded the loop bound.
-    Runaway,
-    /// Sent to the control processor for a reason that the program gives.
-    ToCpu(Reason),
-    /// Nothing remains of the packet.
-    Gone,
-}
-
-/// A reason code of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reason {
-    /// The number of the reason's set.
-    pub set: u8,
-    /// The number of the reason in the set.
-    pub number: u16,
-}
-
-impl Verdict {
-    /// Decodes the word that a thread has written to [`SEND`](super::mpe::SEND), with the port.
-    /// `None` if the word has no valid kind.
-    pub(super) fn decode(word: u32, port: u16) -> Option<Self> {
-        let reason = Reason { set: (word >> 24) as u8, number: (word >> 8) as u16 };
-        Some(match word & 0xff {
-            kind::FINISH | kind::EMIT => Self::Sent { port },
-            kind::DROP => Self::Dropped(reason),
-            kind::TO_CPU => Self::ToCpu(reason),
-            kind::DONE => Self::Gone,
-            kind::RUNAWAY => Self::Runaway,
-            _ => return None,
-        })
-    }
-
-    /// The verdict in the form common to all machines; `None` if nothing remains of the packet.
-    pub(super) fn meaning(self) -> Option<ir::Verdict> {
-        let program = |reason: Reason| {
-            ir::Reason::Program(ir::ReasonSetId(u32::from(reason.set)), reason.number)
-        };
-        match self {
-            Self::Sent { port } => Some(ir::Verdict::Sent { port }),
-            Self::Dropped(reason) => Some(ir::Verdict::Dropped(program(reason))),
-            Self::Runaway => Some(ir::Verdict::Dropped(ir::Reason::Runaway)),
-            Self::ToCpu(reason) => Some(ir::Verdict::ToCpu(program(reason))),
-            Self::Gone => None,
-        }
-    }
-}
-
-/// A packet that has left.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivered {
-    /// The number of the arrived packet among all packets that were taken.
-    pub number: u64,
-    /// The number of the arrived packet among all offered packets.
-    pub offered: u64,
-    pub ingress: u16,
-    /// The arrival time in nanoseconds, as the packet's thread sees it.
-    pub arrival_ns: u64,
-    /// Whether this is the last output of the arrived packet.
-    pub is_last: bool,
-    pub verdict: Verdict,
-    /// The bytes of the packet; empty if packets have no contents.
-    pub bytes: Vec<u8>,
-    /// The time at which the packet's last bit left, or at which it was dropped.
-    pub at: Time,
-}
-
-/// A packet between its arrival and its end.
-#[derive(Clone, Debug)]
-struct InFlight {
-    number: u64,
-    offered: u64,
-    information: Information,
-    arrived: Time,
-    /// The packets that the thread has sent, until they leave in order.
-    finished: Vec<Finish>,
-    /// The number of sent packets that have left.
-    left: u32,
-    done: Time,
-}
-
-impl InFlight {
-    /// The part of the arrived packet that packet memory holds outside its window.
-    fn kept<'a>(&self, supply: &'a Supply) -> Kept<'a> {
-        let Information { ingress, arrival_ns, loaded, .. } = self.information;
-        let bytes = supply.packet(self.offered).map_or(&[][..], |packet| &packet.bytes);
-        Kept { ingress, arrival_ns, behind: &bytes[bytes.len().min(loaded as usize)..] }
-    }
-}
-
-/// Packets in transit from packet memory to the line.
-#[derive(Clone, Debug)]
-struct Leaving {
-    packet: u32,
-    length: u32,
-    /// The time at which the packet has been read from packet memory.
-    loaded: Time,
-    delivered: Delivered,
-}
+pub use verdict::{Reason, Verdict};
 
 /// Packet I/O.
 #[derive(Clone, Debug)]
@@ -513,22 +403,4 @@ impl PacketIo {
 /// The address of a packet in packet memory. No packet is longer than the distance between two.
 fn address(place: u32) -> u64 {
     u64::from(place) << 16
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_verdict_is_taken_apart() {
-        let decode = |word| Verdict::decode(word, 7).map(Verdict::meaning);
-        let sent = Some(Some(ir::Verdict::Sent { port: 7 }));
-        assert_eq!(decode(kind::FINISH), sent);
-        assert_eq!(decode(kind::EMIT), sent);
-        let reason = ir::Reason::Program(ir::ReasonSetId(3), 0x1234);
-        assert_eq!(decode(0x0312_3400 | kind::DROP), Some(Some(ir::Verdict::Dropped(reason))));
-        assert_eq!(decode(0x0312_3400 | kind::TO_CPU), Some(Some(ir::Verdict::ToCpu(reason))));
-        assert_eq!(decode(kind::DONE), Some(None));
-        assert_eq!(decode(0x77), None);
-    }
 }

@@ -4,8 +4,8 @@
 use wireloom_sim::Time;
 use wireloom_sim::parts::network::Node;
 
+use super::super::call::{Call, Target};
 use super::super::context::Wait;
-use super::super::mpe::{Call, Target};
 use super::super::noc_payload::{Line, Request, Which};
 use super::super::objects::Objects;
 use super::super::processor::Sent;

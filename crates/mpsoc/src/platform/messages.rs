@@ -4,8 +4,8 @@ use wireloom_sim::parts::network::{Message, Network, Node};
 use wireloom_sim::parts::run_ahead::RunAhead;
 use wireloom_sim::{EventSink, Kernel, Time, Unit};
 
+use super::super::call::{Call, Target};
 use super::super::context::{SharedAccess, Store, Wait};
-use super::super::mpe::{Call, Target};
 use super::super::noc_payload::{NocPayload, Request};
 use super::super::objects::Objects;
 use super::super::processor::Sent;

@@ -4,11 +4,10 @@
 use wireloom_sim::{Kernel, SpecError};
 
 use super::super::broker::{Errand, Service};
-use super::super::machine::Failure;
-use super::super::mpe::{Call, Target};
+use super::super::call::{Call, Target};
 use super::super::noc_payload::NocPayload;
 use super::super::objects::{Element, ObjectInterface, Objects, Words};
-use super::super::problem::Problem;
+use super::super::problem::{Failure, Problem};
 use super::super::processor::Outside;
 use super::super::spec::Spec;
 use super::super::workload::{Start, Workload};
@@ -41,7 +40,7 @@ impl Application {
             let unit = Unit::default();
             Element::new(
                 &ObjectInterface { name, kind, is_ordered, methods, times: None, unit },
-                spec,
+                &spec.object,
             )
         };
         Ok(Self {

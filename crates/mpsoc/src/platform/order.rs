@@ -6,8 +6,9 @@ use wireloom_sim::Kernel;
 use wireloom_sim::parts::network::Node;
 
 use super::super::broker::{Errand, Service};
+use super::super::call::{Call, Target};
+use super::super::finish::Finish;
 use super::super::handover::Forward;
-use super::super::mpe::{Call, Finish, Target};
 use super::super::noc_payload::{NocPayload, Released};
 use super::super::objects::Objects;
 use super::super::order_gate::Position;

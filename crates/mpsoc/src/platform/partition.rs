@@ -5,7 +5,7 @@ use wireloom_sim::stats::Record;
 use wireloom_sim::{Kernel, Time};
 
 use super::super::broker::{Errand, Service};
-use super::super::mpe::Spent;
+use super::super::finish::Spent;
 use super::super::noc_payload::NocPayload;
 use super::super::objects::Objects;
 use super::super::workload::Workload;

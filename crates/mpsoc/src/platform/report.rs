@@ -6,8 +6,8 @@ use wireloom_sim::stats::Record;
 use wireloom_sim::wait_graph::{WaitGraph, Watched};
 
 use super::super::broker::Service;
+use super::super::call::{Call, Target};
 use super::super::context::{Context, Wait};
-use super::super::mpe::{Call, Target};
 use super::super::objects::Objects;
 use super::super::one_way::Receiver;
 use super::super::processor::Processor;

@@ -5,11 +5,11 @@ use wireloom_sim::parts::network::Node;
 use wireloom_sim::{Kernel, Time};
 
 use super::super::broker::Service;
-use super::super::mpe::{self, Call, Target};
+use super::super::call::{Call, Target};
+use super::super::mpe;
 use super::super::noc_payload::NocPayload;
-use super::super::objects::{Called, Objects};
+use super::super::objects::{Called, Objects, Server};
 use super::super::problem::Problem;
-use super::super::services::Server;
 use super::super::workload::Workload;
 use super::{Event, Platform};
 use crate::multiflex::races::Meeting;

@@ -11,12 +11,12 @@ use wireloom_ir::{EngineId, GoldenCalls, Origin, Program};
 use wireloom_net::PacketInHand;
 use wireloom_offloads::{Content, Env, Store, registry};
 
+use crate::element::ObjectSpec;
 use crate::energy::Unit;
 use crate::mpe::{Registers, unswizzle};
 use crate::objects::{
     Called, CallersPacket, MethodInterface, ObjectInterface, Objects, PacketUse, Words,
 };
-use crate::spec::ObjectSpec;
 
 /// The outgoing packet: its window, then the bytes after it from packet memory. `None` if the
 /// registers name bytes outside both.

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use wireloom_isa::{Arm, Compiled, Program, Riscv};
-use wireloom_mpsoc::spec::{Multithreading, ObjectSpec};
+use wireloom_mpsoc::element::ObjectSpec;
+use wireloom_mpsoc::spec::Multithreading;
 use wireloom_mpsoc::{
     Code, Delivered, Machine, Objects, Options, Reason, RunError, Spec, Verdict, View,
 };
