@@ -24,7 +24,7 @@ export RUST_TEST_THREADS ?= $(shell nproc)
 # What `make figures` measures: those that take some minutes at most.
 FIGURES ?= cheap
 
-.PHONY: help demo test test-all test-aarch64 data build bench figures soak fmt lint deny deny-changed tools tools-hardware tools-icarus \
+.PHONY: help demo test test-all test-aarch64 data build bench figures soak bless fmt lint deny deny-changed tools tools-hardware tools-icarus \
   tools-cross tools-isa tools-network formal page pages man dist dist-try
 
 help: ## this list
@@ -76,6 +76,9 @@ pages: ## write the pages that are made from sources: hardware templates, instru
 	WIRELOOM_WRITE_PAGES=1 cargo test --locked --package wireloom-isa --test suite microengine::
 	WIRELOOM_WRITE_PAGES=1 cargo test --locked --package wireloom-isa --test suite raw::page
 	WIRELOOM_WRITE_PAGES=1 cargo test --locked --package wireloom-machines --test suite page_of_features
+
+bless: ## write the texts that compilers and back ends produce into the files that have them as expectation, for review with git diff
+	WIRELOOM_BLESS=1 scripts/test.py filetests::
 
 fmt: ## format all source
 	cargo fmt --all

@@ -1,7 +1,8 @@
-//! Common parts of tests: packets in a text notation, packet tests on any machine, and golden's
-//! counts.
+//! Common parts of tests: packets in a text notation, packet tests on any machine, tests whose
+//! expectation stands in the input file, and golden's counts.
 
 mod counting;
+pub mod filetest;
 mod mismatch;
 pub mod notation;
 mod packet_file;

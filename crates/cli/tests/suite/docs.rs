@@ -60,6 +60,23 @@ fn a_snapshot_is_short_enough_to_be_reviewed() {
     }
 }
 
+#[test]
+fn make_bless_runs_all_tests_of_files_with_sections() {
+    let makefile = fs::read_to_string(root().join("Makefile")).expect("the Makefile");
+    assert!(makefile.contains("WIRELOOM_BLESS=1 scripts/test.py filetests::\n"));
+    let mut found = Vec::new();
+    files(&root().join("crates"), ".rs", &mut found);
+    let calls = |path: &&PathBuf| {
+        let text = fs::read_to_string(path).expect("a source");
+        text.contains(concat!("filetest", "::check("))
+    };
+    let calling: Vec<&PathBuf> = found.iter().filter(calls).collect();
+    assert!(calling.len() > 5, "the tests were found");
+    for path in calling {
+        assert!(path.ends_with("filetests.rs"), "{}", path.display());
+    }
+}
+
 /// Returns the lines outside of fences.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut in_fence = false;

@@ -11,36 +11,8 @@ fn compiled(source: &str) -> Program {
     program
 }
 
-const SMALL: &str = "\
-header Ip { u8 version; u8 ttl; u16 length; u32 dst; };
-enum Reason : u8 { EXPIRED, SEEN };
-struct Flow { u32 dst; u16 length; };
-
-engine small() {
-    offload routes : lpm<u32, u16>;
-    offload flows : exact<Flow, u32, size = 16>;
-    Ip ip @ 14;
-    u16 port;
-
-    step look {
-        if (ip.ttl <= 1) to_cpu(EXPIRED);
-        port = routes.search(ip.dst);
-        next send;
-    }
-    step send {
-        auto flow = flows.accumulate({ .dst = ip.dst, .length = ip.length }, 1);
-        if (flow.value > 9) drop(SEEN);
-        ip.ttl = ip.ttl - 1;
-        packet.egress = port;
-        finish;
-    }
-}
-";
-
-#[test]
-fn a_small_engine_reads_as_its_source_does() {
-    insta::assert_snapshot!(generate(&compiled(SMALL)).expect("it has a place").text);
-}
+const SMALL: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/filetests/small.loom"));
 
 #[test]
 fn functions_and_maps_are_those_of_the_text() {

@@ -30,50 +30,9 @@ fn built(text: &str) -> Result<Core, Refusal> {
 }
 
 #[test]
-fn a_small_engine_reads_as_its_source_does() {
-    let module = built(
-        r#"loom_ir 1
-file "small.loom"
-reasons Reason { EXPIRED = 3 }
-engine small {
-  context route.port : u16
-  offload routes : lpm key u32 value (port: u16) { miss = 16'0xffff }
-  step look @small.loom:4 {
-    request {
-      %0:u16 = const 14
-      %1:u32 "dst" = packet.read %0 + 128 @small.loom:5
-      %2:u8 "ttl" = packet.read %0 + 64 @small.loom:6
-      %3:u8 = const 1
-      %4:u1 "expired" = ule %2, %3 @small.loom:6
-      %5:u1 = not %4 @small.loom:6
-      %6:u16 "port" = call routes.search(%1) when %5 @small.loom:7
-    }
-    edit {
-      context.write route.port, %6 when %5 @small.loom:7
-      %7:u8 = sub %2, %3 @small.loom:8
-      packet.write %0 + 64, %7 when %5 @small.loom:8
-    }
-    jump {
-      %8:u16 = const 3
-      drop %8 of Reason when %4 @small.loom:6
-      next send when %5 @small.loom:9
-    }
-  }
-  step send @small.loom:11 {
-    request {}
-    edit {
-      %0:u16 = context.read route.port @small.loom:12
-      meta.write egress, %0 @small.loom:12
-    }
-    jump { finish @small.loom:13 }
-  }
-}
-main small
-"#,
-    )
-    .expect("the machine can do that");
-    let text: Vec<String> = module.files().into_iter().map(|(_, text)| text).collect();
-    insta::assert_snapshot!(text.join("\n"));
+fn a_small_engine_needs_few_ports_and_no_stages() {
+    let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/filetests/small.ir"));
+    let module = built(text).expect("the machine can do that");
     assert_eq!((module.read_ports, module.write_ports, module.core_stages), (1, 1, 0));
 }
 

@@ -2,6 +2,7 @@
 
 mod analyses;
 mod explain;
+mod filetests;
 #[path = "../../../ir/tests/suite/support/mod.rs"]
 mod generate;
 mod meaning;

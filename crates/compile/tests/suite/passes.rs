@@ -1,6 +1,5 @@
-//! Tests each pass alone: a small program in, its textual form out. `tests/passes/PASS.NAME.ir`
-//! holds the programs, `snapshots` the output of the pass. The meaning of these programs, and of
-//! larger ones in `tests/passes/meaning`, must not change.
+//! Tests that passes keep the meaning of programs: of `tests/passes/PASS.NAME.ir`, for which
+//! `filetests` compares the output of each pass, and of larger ones in `tests/passes/meaning`.
 
 use crate::support;
 
@@ -11,7 +10,7 @@ use wireloom_bits::Bits;
 use wireloom_compile::analysis::ports::HeaderPorts;
 use wireloom_compile::passes::{PassOptions, pass};
 use wireloom_compile::pipeline;
-use wireloom_ir::{Code, OpKind, Program, parse, print, verify};
+use wireloom_ir::{Code, OpKind, Program, parse, verify};
 
 /// Returns the programs of all tests by file name without extension.
 pub fn programs() -> Vec<(String, Program)> {
@@ -46,12 +45,9 @@ fn pass_of(name: &str) -> &str {
     name.split('.').next().expect("a pass")
 }
 
-/// Passes for hardware run with few header ports. `split` runs with and without.
-fn options_of(name: &str) -> PassOptions {
-    let for_hardware = ["fields", "fuse", "resize", "scatter", "ungate", "window", "split.ports"]
-        .iter()
-        .any(|prefix| name.starts_with(prefix));
-    PassOptions::for_ports(for_hardware.then_some(HeaderPorts { reads: 1, writes: 1, bytes: 16 }))
+/// Returns the options of passes for hardware with few header ports.
+fn few_ports() -> PassOptions {
+    PassOptions::for_ports(Some(HeaderPorts::new(1, 1)))
 }
 
 /// Header ports of several shapes, including few and short ones.
@@ -62,15 +58,6 @@ const PORTS: [HeaderPorts; 5] = [
     HeaderPorts { reads: 1, writes: 1, bytes: 4 },
     HeaderPorts { reads: 3, writes: 2, bytes: 1 },
 ];
-
-#[test]
-fn each_pass_makes_of_its_programs_what_it_should() {
-    for (name, mut program) in small_programs() {
-        let wanted = pass_of(&name);
-        assert!(pipeline::run_pass(&mut program, wanted, &options_of(&name)), "no pass {wanted}");
-        insta::assert_snapshot!(name.as_str(), print(&program));
-    }
-}
 
 #[test]
 fn each_pass_keeps_the_meaning_of_every_program() {
@@ -134,7 +121,7 @@ fn steps_fit_the_header_ports() {
 #[test]
 fn packets_change_their_length_only_at_their_front() {
     for (name, mut program) in programs() {
-        pipeline::run_pass(&mut program, "resize", &options_of("resize"));
+        pipeline::run_pass(&mut program, "resize", &few_ports());
         for step in program.engines.iter().flat_map(|engine| &engine.steps) {
             let mut zeros = Vec::new();
             step.for_each_op(|op| match &op.kind {
@@ -178,6 +165,6 @@ fn the_engine_itself_reads_and_sums_packets_that_lie_in_the_window() {
     };
     assert_ne!(without_calls(program.clone()), expected);
     let mut changed = program;
-    pipeline::run_pass(&mut changed, "window", &options_of("window"));
+    pipeline::run_pass(&mut changed, "window", &few_ports());
     assert_eq!(without_calls(changed), expected);
 }

@@ -1,80 +1,21 @@
-//! Tests of the compiler's diagnostics. Each code has a numbered program that provokes it and a
-//! snapshot of the rendered text.
-//!
-//! `tests/diagnostics/NNNN.loom` begins with `// CODE: what is tried`. The next lines may be `//
-//! set NAME=VALUE` and `// engine NAME`, which are options of the command line.
-//! `tests/diagnostics/snapshots` contains the expected texts.
+//! Tests that the registered codes, the cases and docs/diagnostics.md agree. `filetests` compares the
+//! text of each case.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::Path;
 
 use wireloom_lang::codes::CODES;
-use wireloom_lang::{Options, Severity, check_source, render};
+use wireloom_lang::{check_source, render};
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics")
-}
+use crate::filetests::{code, folder, options};
 
-/// Returns the path of each numbered case, and the code on its first line.
-fn cases() -> BTreeMap<PathBuf, String> {
-    let mut out = BTreeMap::new();
-    for entry in std::fs::read_dir(folder()).expect("the folder of cases") {
-        let path = entry.expect("an entry of the folder").path();
-        let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        if path.extension().is_some_and(|e| e == "loom") && stem.bytes().all(|b| b.is_ascii_digit())
-        {
-            let text = std::fs::read_to_string(&path).expect("a case is text");
-            let code = text
-                .strip_prefix("// ")
-                .and_then(|t| t.split_once(':'))
-                .expect("a code on the first line")
-                .0;
-            out.insert(path, code.to_owned());
-        }
-    }
-    out
-}
-
-fn options(text: &str) -> Options {
-    let mut options =
-        Options { include_dirs: vec![folder().join("include")], ..Options::default() };
-    for line in text.lines().take_while(|l| l.starts_with("//")) {
-        if let Some((name, value)) = line.strip_prefix("// set ").and_then(|s| s.split_once('=')) {
-            options.sets.push((name.to_owned(), value.to_owned()));
-        }
-        if let Some(engine) = line.strip_prefix("// engine ") {
-            options.engine = Some(engine.to_owned());
-        }
-    }
-    options
-}
-
-#[test]
-fn every_case_shows_what_it_always_showed() {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../diagnostics/snapshots");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    for (path, code) in cases() {
-        let text = std::fs::read_to_string(&path).expect("a case is text");
-        let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        // The name has no folders, so the snapshot does not depend on the location of the
-        // repository.
-        let checked = check_source(&format!("{stem}.loom"), &text, &options(&text));
-        let shown = render(&checked.diagnostics, &checked.sources, false);
-        assert!(
-            checked.diagnostics.iter().any(|d| d.code == code),
-            "{stem} provokes {code}:\n{shown}"
-        );
-        let refused = checked.diagnostics.iter().any(|d| d.severity == Severity::Error);
-        assert_eq!(
-            checked.program.is_none(),
-            refused,
-            "{stem}: a program there is iff there is no error"
-        );
-        let shown = shown.replace(&folder().display().to_string(), "tests/diagnostics");
-        settings.bind(|| insta::assert_snapshot!(stem, shown));
-    }
+/// Returns the code of each case.
+fn codes_of_cases() -> BTreeSet<String> {
+    let entries = std::fs::read_dir(folder()).expect("the folder of cases");
+    let paths = entries.map(|entry| entry.expect("an entry of the folder").path());
+    let files = paths.filter(|path| path.is_file());
+    let texts = files.map(|path| std::fs::read_to_string(path).expect("a case is text"));
+    texts.map(|text| code(&text).to_owned()).collect()
 }
 
 /// Codes that are reported after the checker. The command has tests for them.
@@ -82,7 +23,7 @@ const AFTER: [&str; 2] = ["E0801", "E0802"];
 
 #[test]
 fn every_code_has_a_case_and_no_case_is_without_a_code() {
-    let mut tested: BTreeSet<String> = cases().into_values().collect();
+    let mut tested = codes_of_cases();
     tested.extend(AFTER.map(str::to_owned));
     let registered: BTreeSet<String> = CODES.iter().map(|c| c.code.to_owned()).collect();
     assert_eq!(tested, registered);

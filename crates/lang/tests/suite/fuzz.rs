@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use wireloom_lang::{Options, check_source, render};
+use wireloom_testkit::filetest;
 
 /// The time limit for one input. It is far more than any input of this size needs, even on a busy
 /// machine without optimisation.
@@ -36,10 +37,11 @@ fn samples() -> Vec<(String, PathBuf)> {
         }
     }
     paths.sort();
-    paths
-        .into_iter()
-        .map(|(p, dir)| (std::fs::read_to_string(p).expect("a sample is text"), dir))
-        .collect()
+    let input = |path| {
+        let text = std::fs::read_to_string(path).expect("a sample is text");
+        filetest::input(&text).to_owned()
+    };
+    paths.into_iter().map(|(path, includes)| (input(path), includes)).collect()
 }
 
 /// Checks a text, and everything that must hold for the result.

@@ -2,5 +2,6 @@
 
 mod diagnostics;
 mod figure2;
+mod filetests;
 mod fuzz;
 mod language;

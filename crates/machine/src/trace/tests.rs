@@ -1,5 +1,7 @@
 //! Traces of small engines.
 
+mod filetests;
+
 use std::fmt::Write;
 
 use wireloom_bits::Bits;
@@ -13,55 +15,7 @@ use super::*;
 use crate::Program;
 
 /// An engine with one step of each kind.
-const ENGINE: &str = "\
-enum Reason : u8 { TOO_SHORT, NO_ROUTE };
-enum Kind : u2 { NONE, FORWARD };
-header Ethernet { u48 dst; u48 src; u16 type; };
-header Packet { u8 hops; u8 class; u32 dst; };
-struct Route { u16 port; Kind kind; };
-const Route NOWHERE = { .port = 0, .kind = NONE };
-
-// The number of the station on a port.
-engine stations(u16 port) -> u48 {
-    step only {
-        finish((u48)0x0200_0000_0000 + port);
-    }
-}
-
-engine hub() {
-    offload routes : lpm<u32, Route, miss = NOWHERE>;
-    offload station : engine stations;
-    offload seen : array<u32, size = 4>;
-    Route route;
-    u8 rounds;
-    Ethernet eth @ 0;
-    Packet ip @ 14;
-
-    step look {
-        u16 arrived = packet.length;
-        if (arrived < 20) drop(TOO_SHORT);
-        if (ip.hops > 1
-            && seen.fetch_add((u32)ip.class, 1) < 100) route = routes.search(ip.dst);
-        if (route.kind != FORWARD) to_cpu(NO_ROUTE);
-        next forward;
-    }
-
-    step forward {
-        eth.dst = station.call(route.port);
-        ip.hops--;
-        ip.class[3:0] = 7;
-        packet.egress = route.port;
-        rounds++;
-        if (rounds < 2) next forward;
-        next send;
-    }
-
-    step send {
-        packet.pop(2);
-        finish;
-    }
-}
-";
+const ENGINE: &str = include_str!("tests/hub.loom");
 
 fn checked(source: &str) -> hir::Program {
     let checked = check_source("hub.loom", source, &Options::default());
@@ -100,12 +54,6 @@ fn packet(destination: [u8; 4]) -> Packet {
     bytes.extend(destination);
     bytes.extend([0; 4]);
     Packet { ingress: 1, arrival_ns: 0, bytes }
-}
-
-#[test]
-fn a_trace_tells_conditions_calls_edits_and_context() {
-    let trace = traced(ENGINE, routes, &packet([10, 1, 2, 3]), 100);
-    insta::assert_snapshot!(trace.text(80));
 }
 
 #[test]

@@ -464,22 +464,16 @@ fn a_store_of_another_program_is_refused_before_packets_reach_it() {
 }
 
 fn small_program() -> Program {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/forward.ir"))
-        .expect("the program");
-    wireloom_ir::parse(&text).expect("a valid program")
+    let text = include_str!("../../../codegen-c/tests/filetests/forward.ir");
+    wireloom_ir::parse(text).expect("a valid program")
 }
 
 #[test]
-fn generated_code_reads_well() {
+fn generated_code_is_the_same_from_run_to_run() {
     let program = small_program();
     let generated = generate(&program);
-    let (name, text) = &generated.files[0];
-    assert_eq!(name, "forward.c");
-    let threads = text.find("/* Puts a thread on the list of its state. */").expect("a heading");
-    let (steps, threads) = text.split_at(threads);
-    insta::assert_snapshot!("steps", steps);
-    insta::assert_snapshot!("threads", threads);
-    assert_eq!(generate(&program).files, generated.files, "the same from run to run");
+    assert_eq!(generated.files[0].0, "forward.c");
+    assert_eq!(generate(&program).files, generated.files);
 }
 
 #[test]
