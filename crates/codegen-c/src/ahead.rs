@@ -18,7 +18,6 @@ use super::batch::{
 };
 use super::engine::PacketEngine;
 use super::kinds;
-use super::plan;
 use super::tree::{Aggregate, Binary, Declaration, Expr, Field, Item, Stmt, Type};
 
 /// The plan for early execution in an engine.
@@ -67,7 +66,7 @@ fn is_quiet(
     versions: &mut Vec<Expr>,
     goes_on: &mut bool,
 ) -> bool {
-    plan::ops(&engine.engine.steps[step]).all(|op| match &op.kind {
+    engine.engine.steps[step].ops().all(|op| match &op.kind {
         OpKind::Call { offload, method, .. } => {
             let target = &engine.engine.offloads[offload.index()].target;
             let OffloadTarget::Kind(config) = target else { return false };

@@ -10,7 +10,7 @@ use super::tree::{
     self, Aggregate, Binary, Declaration, Expr, Field, Item, Signature, Stmt, Type, jumps_to, uses,
 };
 use super::types::{Class, Model};
-use super::{effects, exits, plan};
+use super::{effects, exits};
 
 /// A called engine.
 pub struct Called<'a> {
@@ -92,7 +92,7 @@ impl Called<'_> {
 
     fn step(&self, index: usize, context: &[Expr], arrays: &[Expr]) -> Vec<Stmt> {
         let step = &self.engine.steps[index];
-        let ops = exits::arrange(&plan::ops(step).collect::<Vec<_>>());
+        let ops = exits::arrange(&step.ops().collect::<Vec<_>>());
         let scope = Scope {
             program: self.program,
             engine: self.engine,

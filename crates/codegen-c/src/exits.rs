@@ -303,7 +303,6 @@ fn table(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan;
 
     /// Returns the number of exits in both parts of a step with these edits, and whether the rest
     /// has edits.
@@ -342,7 +341,7 @@ main example
         );
         let program = wireloom_ir::parse(&text).expect("step IR");
         let step = &program.engines[program.main.index()].steps[0];
-        let divided = divide(&plan::ops(step).collect::<Vec<_>>(), &step.values, |_| false)?;
+        let divided = divide(&step.ops().collect::<Vec<_>>(), &step.values, |_| false)?;
         let exits = |ops: &[Op]| ops.iter().filter(|op| matches!(op.kind, OpKind::Exit(_))).count();
         let is_edit = |op: &Op| matches!(op.kind, OpKind::WriteContext(..));
         let rest = &divided.rest;

@@ -109,7 +109,6 @@ impl<'a> Shortening<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan;
 
     /// Shortens the guard of the only exit with one. Returns the comparisons that guards test.
     fn shortened(conditions: &str, guard: &str) -> Vec<String> {
@@ -140,7 +139,7 @@ main example
         );
         let program = wireloom_ir::parse(&text).expect("step IR");
         let step = &program.engines[program.main.index()].steps[0];
-        let mut ops: Vec<Op> = plan::ops(step).cloned().collect();
+        let mut ops: Vec<Op> = step.ops().cloned().collect();
         let guard = ops.iter().rev().find_map(|op| op.guard).expect("a guard");
         shorten(&mut ops, &step.values, guard);
         let mut asked = Vec::new();

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use wireloom_ir::{Engine, Exit, Op, OpKind};
 
 use super::exits::Tables;
-use super::plan;
 
 /// Variables, by index.
 type Variables = BTreeSet<usize>;
@@ -39,8 +38,8 @@ struct Flow {
 impl Flow {
     fn of(engine: &Engine) -> Self {
         let edges =
-            engine.steps.iter().map(|step| edges(&plan::ops(step).collect::<Vec<_>>())).collect();
-        let live = engine.steps.iter().map(|step| reads(plan::ops(step))).collect();
+            engine.steps.iter().map(|step| edges(&step.ops().collect::<Vec<_>>())).collect();
+        let live = engine.steps.iter().map(|step| reads(step.ops())).collect();
         let mut flow = Self { edges, live };
         // Visit the last step first, since most jumps lead forward.
         let mut is_stable = false;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use wireloom_codegen::steps::next_step;
 use wireloom_compile::analysis::order;
-use wireloom_ir::{Block, Code, Engine, EngineId, Op, OpKind, Program, Step};
+use wireloom_ir::{Block, Code, Engine, EngineId, OpKind, Program, Step};
 
 use super::calls::split_phase;
 
@@ -17,14 +17,9 @@ pub fn regions(step: &Step) -> Option<[&Block; 3]> {
     }
 }
 
-/// Returns all operations of a step, in order.
-pub fn ops(step: &Step) -> impl Iterator<Item = &Op> {
-    regions(step).into_iter().flatten().flat_map(|block| &block.ops)
-}
-
 /// Returns the successors of a step, including jumps back to it or an earlier one.
 pub fn successors(step: &Step) -> impl Iterator<Item = usize> {
-    ops(step).filter_map(next_step)
+    step.ops().filter_map(next_step)
 }
 
 /// The properties of a step that the generator needs before it writes any step.
@@ -51,7 +46,7 @@ pub fn plan(program: &Program, id: EngineId) -> Vec<StepPlan> {
     for offload in order::sensitive(program, id) {
         sensitive[offload.index()] = 1 << offload.index().min(63);
     }
-    let calls = engine.steps.iter().flat_map(ops);
+    let calls = engine.steps.iter().flat_map(Step::ops);
     let prefetches =
         calls.filter(|op| split_phase(engine, &op.kind).is_some()).count() <= MOST_PREFETCHED;
     let mut plans: Vec<StepPlan> = engine
@@ -59,7 +54,7 @@ pub fn plan(program: &Program, id: EngineId) -> Vec<StepPlan> {
         .iter()
         .map(|step| {
             let mut plan = StepPlan::default();
-            for op in ops(step) {
+            for op in step.ops() {
                 if let OpKind::Call { offload, .. } = &op.kind {
                     plan.ordered |= sensitive[offload.index()];
                     plan.waits |= prefetches && split_phase(engine, &op.kind).is_some();

@@ -2,8 +2,7 @@
 //! are at constant places of the frame. Their accesses take few instructions, and one command reads
 //! several fields.
 
-use wireloom_codegen::steps::ops;
-use wireloom_ir::{BinaryOp, Engine, Exit, Op, OpKind, Value};
+use wireloom_ir::{BinaryOp, Engine, Exit, Op, OpKind, Step, Value};
 
 use super::code::{Operand, Target};
 use super::frame::{self, ARRIVES};
@@ -36,7 +35,7 @@ pub fn fronts(engine: &Engine) -> Vec<Option<u32>> {
     let mut work = vec![0];
     while let Some(step) = work.pop() {
         let mut front = fronts[step];
-        for op in ops(&engine.steps[step]) {
+        for op in engine.steps[step].ops() {
             if moves_front(engine, op) {
                 front = Front::Unknown;
             }
@@ -73,7 +72,7 @@ pub fn cuts_windows(engine: &Engine) -> bool {
     engine
         .steps
         .iter()
-        .flat_map(ops)
+        .flat_map(Step::ops)
         .any(|op| kinds::called(engine, op).is_some_and(|(kind, method)| kind.cuts_window(method)))
 }
 

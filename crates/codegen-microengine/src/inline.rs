@@ -22,7 +22,6 @@ use wireloom_bits::Bits;
 use wireloom_codegen::context::read_unwritten;
 use wireloom_codegen::expand::expanded;
 use wireloom_codegen::refused::Refused;
-use wireloom_codegen::steps::ops;
 use wireloom_compile::passes::exits_first::{Placement, exits_first};
 use wireloom_ir::{
     ArrayId, BinaryOp, Block, Code, ContextId, ContextVar, Engine, EngineKind, Exit,
@@ -162,7 +161,7 @@ impl<'a> Inliner<'a> {
             }
             _ => false,
         };
-        if engine.steps.iter().flat_map(ops).any(|op| reads_packet(&op)) {
+        if engine.steps.iter().flat_map(Step::ops).any(|op| reads_packet(&op)) {
             let why = "a called engine reads a packet, and it has none".to_owned();
             return Err(self.refuse(number, why));
         }
@@ -272,7 +271,7 @@ fn calls(engine: &Engine, step: &Step) -> Vec<Call> {
         }
         _ => None,
     };
-    ops(step).into_iter().filter_map(call).collect()
+    step.ops().filter_map(call).collect()
 }
 
 fn blocks(code: &mut Code) -> Vec<&mut Block> {
@@ -286,8 +285,8 @@ fn blocks(code: &mut Code) -> Vec<&mut Block> {
 fn jumps_back(engine: &Engine) -> bool {
     engine.steps.iter().enumerate().any(|(number, step)| {
         let is_back =
-            |op: &&Op| matches!(&op.kind, OpKind::Exit(Exit::Next(to)) if to.index() <= number);
-        ops(step).iter().any(is_back)
+            |op: &Op| matches!(&op.kind, OpKind::Exit(Exit::Next(to)) if to.index() <= number);
+        step.ops().any(is_back)
     })
 }
 
@@ -385,7 +384,7 @@ fn caller(
 fn needed(step: &Step, call: &Call) -> Vec<Op> {
     let mut wanted: HashSet<Value> = call.args.iter().copied().chain(call.guard).collect();
     let mut kept = Vec::new();
-    for op in ops(step).into_iter().rev() {
+    for op in step.ops().rev() {
         if op.results.iter().any(|result| wanted.contains(result)) {
             wanted.extend(op.kind.operands().into_iter().chain(op.guard));
             kept.push(op.clone());
@@ -406,7 +405,7 @@ fn called(
 ) -> Step {
     let mut values = step.values.clone();
     let mut all = Vec::new();
-    for op in ops(step) {
+    for op in step.ops() {
         let mut op = op.clone();
         match &mut op.kind {
             OpKind::ReadContext(id) | OpKind::WriteContext(id, _) => {

@@ -6,7 +6,6 @@ use std::ops::Range;
 
 use wireloom_codegen::context;
 use wireloom_codegen::refused::Refused;
-use wireloom_codegen::steps::ops;
 use wireloom_ir::{BinaryOp, Engine, Op, OpKind, Step, Value};
 
 use super::calls;
@@ -139,7 +138,7 @@ pub fn steps(
             files: &program.files,
             engine,
             step,
-            ops: ops(step),
+            ops: step.ops().collect(),
             number,
             is_called: inlined.parts[number].is_called,
             clears: inlined.parts[number].clears.clone(),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use wireloom_codegen::steps::{next_step, ops};
-use wireloom_ir::{Engine, OffloadTarget, Op, OpKind};
+use wireloom_codegen::steps::next_step;
+use wireloom_ir::{Engine, OffloadTarget, Op, OpKind, Step};
 use wireloom_offloads::{Config, StateUse, registry};
 
 use super::kinds;
@@ -45,7 +45,7 @@ impl Order {
     /// of the scratchpad on.
     pub fn of(engine: &Engine, most: u32, ring: u32, first: u32) -> Self {
         let mut uses = vec![Vec::new(); engine.offloads.len()];
-        for op in engine.steps.iter().flat_map(ops) {
+        for op in engine.steps.iter().flat_map(Step::ops) {
             if let Some((offload, state)) = used(engine, op) {
                 uses[offload].push(state);
             }
@@ -55,8 +55,8 @@ impl Order {
             OffloadTarget::Engine(_) => false,
         };
         let offloads: Vec<usize> = (0..engine.offloads.len()).filter(is_ordered).collect();
-        let own = |step| {
-            let used = ops(step).into_iter().filter_map(|op| used(engine, op));
+        let own = |step: &Step| {
+            let used = step.ops().filter_map(|op| used(engine, op));
             used.map(|(offload, _)| offload).filter(|offload| offloads.contains(offload)).collect()
         };
         let mut reached: Vec<BTreeSet<usize>> = engine.steps.iter().map(own).collect();
@@ -64,7 +64,7 @@ impl Order {
         while !is_stable {
             is_stable = true;
             for (number, step) in engine.steps.iter().enumerate().rev() {
-                for op in ops(step) {
+                for op in step.ops() {
                     let Some(to) = next_step(op) else { continue };
                     let more = reached[to].clone();
                     if !more.is_subset(&reached[number]) {

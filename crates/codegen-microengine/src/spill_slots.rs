@@ -29,8 +29,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use wireloom_codegen::context;
-use wireloom_codegen::steps::ops;
-use wireloom_ir::{Engine, OpKind};
+use wireloom_ir::{Engine, OpKind, Step};
 
 use super::frame;
 use super::wide::is_wide;
@@ -274,7 +273,7 @@ fn groups(words: Range<u32>) -> Vec<Range<u32>> {
 /// Returns how often the operations of all steps name each variable.
 fn uses(engine: &Engine) -> Vec<usize> {
     let mut uses = vec![0; engine.context.len()];
-    for op in engine.steps.iter().flat_map(ops) {
+    for op in engine.steps.iter().flat_map(Step::ops) {
         if let OpKind::ReadContext(id) | OpKind::WriteContext(id, _) = &op.kind {
             uses[id.index()] += 1;
         }

@@ -14,7 +14,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use wireloom_codegen::steps::ops;
 use wireloom_ir::{Engine, Exit, OpKind};
 
 use super::context_handover;
@@ -105,7 +104,7 @@ impl Entry {
 /// Returns the entries to which packets go from a step, with their probabilities.
 fn exits(engine: &Engine, step: usize) -> Vec<(Entry, f64)> {
     let mut exits = Vec::new();
-    for op in ops(&engine.steps[step]) {
+    for op in engine.steps[step].ops() {
         let OpKind::Exit(exit) = &op.kind else { continue };
         // Packets that jump back too often end.
         if matches!(exit, Exit::Next(to) if to.index() <= step) {
@@ -126,7 +125,7 @@ fn exits(engine: &Engine, step: usize) -> Vec<(Entry, f64)> {
 
 /// Returns the steps to which the packets of a step go, or threads after one was sent.
 fn targets(engine: &Engine, step: usize) -> impl Iterator<Item = usize> {
-    ops(&engine.steps[step]).into_iter().filter_map(|op| match &op.kind {
+    engine.steps[step].ops().filter_map(|op| match &op.kind {
         OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => Some(to.index()),
         _ => None,
     })
@@ -134,7 +133,7 @@ fn targets(engine: &Engine, step: usize) -> impl Iterator<Item = usize> {
 
 /// Returns the steps at which threads continue after one of these steps has sent a packet.
 fn resumed<'a>(engine: &Engine, steps: impl IntoIterator<Item = &'a usize>) -> Vec<usize> {
-    let exits = steps.into_iter().flat_map(|step| ops(&engine.steps[*step]));
+    let exits = steps.into_iter().flat_map(|step| engine.steps[*step].ops());
     let exits = exits.filter_map(|op| match &op.kind {
         OpKind::Exit(Exit::Emit(to)) => Some(to.index()),
         _ => None,

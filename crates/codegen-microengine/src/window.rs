@@ -16,7 +16,7 @@
 //! `base` is the byte address in local memory less the byte in the frame. A window in local memory
 //! ends with byte 1472 of the frame, like the longest window that arrives, and zeros follow.
 
-use wireloom_codegen::steps::{next_step, ops};
+use wireloom_codegen::steps::next_step;
 use wireloom_ir::{Engine, Op, OpKind, Value};
 
 use super::code::{Code, Label, Operand, Register, Shift, Target};
@@ -71,7 +71,7 @@ pub fn homes(engine: &Engine, local: Local) -> Vec<Home> {
     let mut work = vec![0];
     while let Some(step) = work.pop() {
         let Some(mut home) = found[step] else { continue };
-        let ops = ops(&engine.steps[step]);
+        let ops: Vec<&Op> = engine.steps[step].ops().collect();
         for op in &ops {
             home = after(engine, &ops, op, home);
             let Some(to) = next_step(op) else { continue };

@@ -1,7 +1,6 @@
 //! The words that a step may read after the end of a packet, where it gets zeros. Only these words
 //! are cleared.
 
-use wireloom_codegen::steps::ops;
 use wireloom_ir::{Engine, Op, OpKind, Step, Value};
 
 use super::fixed_fields::{fronts, moves_front};
@@ -20,7 +19,7 @@ pub fn cleared(engine: &Engine) -> u32 {
 }
 
 fn cleared_for(engine: &Engine, step: &Step, mut front: Option<u32>) -> u32 {
-    let ops = ops(step);
+    let ops: Vec<&Op> = step.ops().collect();
     let mut cleared = 0;
     for op in &ops {
         match &op.kind {

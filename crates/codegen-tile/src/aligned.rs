@@ -3,7 +3,6 @@
 //! Offsets of headers are known at run time only: a header begins at byte 14, 18 or 22 after a link
 //! header with tags. These offsets are equal modulo 4, so fields of the header are read in words.
 
-use wireloom_codegen::steps::ops;
 use wireloom_ir::{BinaryOp, Engine, Op, OpKind, Step, Value};
 
 /// The maximum number of operations through which a value is traced back.
@@ -51,7 +50,7 @@ impl Aligned {
         loop {
             let before = aligned.context.clone();
             for step in &engine.steps {
-                let ops = ops(step);
+                let ops: Vec<&Op> = step.ops().collect();
                 for op in &ops {
                     let OpKind::WriteContext(variable, value) = &op.kind else { continue };
                     let low = aligned.low(step, &ops, *value, DEPTH);

@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use wireloom_codegen::refused::Refused;
-use wireloom_codegen::steps::{next_step, ops};
+use wireloom_codegen::steps::next_step;
 use wireloom_ir::{BinaryOp, Engine, Exit, Meta, OffloadTarget, Op, OpKind, Program, Step, Value};
 use wireloom_net::packet::{HEADROOM, WINDOW};
 use wireloom_offloads::registry::{self, Extent};
@@ -72,7 +72,7 @@ pub fn words(program: &Program) -> Result<u32, Vec<Refused>> {
 pub fn sends_twice(program: &Program) -> Option<&str> {
     let steps = &program.engines[program.main.index()].steps;
     let is_emit = |op: &Op| matches!(op.kind, OpKind::Exit(Exit::Emit(_)));
-    steps.iter().find(|step| ops(step).into_iter().any(is_emit)).map(|step| step.name.as_str())
+    steps.iter().find(|step| step.ops().any(is_emit)).map(|step| step.name.as_str())
 }
 
 fn refuse(engine: &Engine, step: &Step, op: &Op, why: &str) -> Refused {
@@ -182,7 +182,7 @@ fn gone(engine: &Engine, context: &[u64]) -> Vec<u64> {
     loop {
         let before = gone.clone();
         for (number, step) in engine.steps.iter().enumerate() {
-            for to in ops(step).into_iter().filter_map(next_step) {
+            for to in step.ops().filter_map(next_step) {
                 gone[to] = gone[to].max(gone[number].saturating_add(own[number]).min(ALL));
             }
         }
@@ -208,7 +208,7 @@ struct Values<'a> {
 
 impl<'a> Values<'a> {
     fn new(step: &'a Step, context: &'a [u64]) -> Self {
-        let ops = ops(step);
+        let ops: Vec<&Op> = step.ops().collect();
         let by = ops.iter().flat_map(|op| op.results.iter().map(|result| (*result, *op))).collect();
         Self { step, context, ops, by, known: RefCell::default() }
     }

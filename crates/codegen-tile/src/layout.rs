@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use wireloom_bits::Bits;
-use wireloom_codegen::steps::ops;
 use wireloom_ir::{Engine, OpKind};
 
 use super::kinds::kind::Placed;
@@ -84,7 +83,7 @@ impl Layout<'_> {
         for (number, instance) in self.instances.iter().enumerate() {
             let steps = instance.engine.steps.iter().enumerate();
             let steps = steps.filter(|(at, _)| used[number] && (number > 0 || chosen(*at)));
-            let steps: Vec<_> = steps.flat_map(|(_, step)| ops(step)).collect();
+            let steps: Vec<_> = steps.flat_map(|(_, step)| step.ops()).collect();
             for op in steps {
                 if let OpKind::Call { offload, .. } = &op.kind
                     && let Place::Engine(called) = instance.offloads[offload.index()]

@@ -52,7 +52,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
 use wireloom_codegen::context;
-use wireloom_codegen::steps::{next_step, ops};
+use wireloom_codegen::steps::next_step;
 use wireloom_compile::analysis::Definitions;
 use wireloom_compile::analysis::conditions::exits::forwarded;
 use wireloom_ir::{Engine, EngineKind, Op, OpKind, Program, Step};
@@ -165,7 +165,7 @@ pub fn generate(
             };
             let (label, all) = (instance.step(at), format!("{}_all", instance.step(at)));
             let facts = forwarded(step);
-            let (ops, early) = fast::ordered(instance.engine, &ops(step));
+            let (ops, early) = fast::ordered(instance.engine, &step.ops().collect::<Vec<_>>());
             let mut ways = Vec::new();
             if style.has_fast_ways && !facts.is_empty() {
                 let implied = fast::implied(&Definitions::of(step), &ops[..early], &facts);
@@ -222,7 +222,7 @@ pub fn generate(
     let aligned = Aligned::of(main.engine, |variable| begins(main.engine, &unwritten, variable));
     let is_aligned = own_steps().all(|number| {
         let step = &main.engine.steps[number];
-        let ops = ops(step);
+        let ops: Vec<&Op> = step.ops().collect();
         ops.iter().all(|op| keeps_front(step, &ops, op, &aligned))
     });
     let mut text =
@@ -354,7 +354,7 @@ fn fronts(engine: &Engine, stages: Option<&Stages>, aligned: &Aligned) -> Vec<Op
     loop {
         let mut is_stable = true;
         for (number, step) in engine.steps.iter().enumerate() {
-            let ops = ops(step);
+            let ops: Vec<&Op> = step.ops().collect();
             let mut own = is_known[number];
             for op in &ops {
                 own &= keeps_front(step, &ops, op, aligned);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use wireloom_bits::Bits;
 use wireloom_codegen::refused::Refused;
-use wireloom_codegen::steps::ops;
 use wireloom_ir::{Engine, EngineId, EngineKind, OffloadTarget, OpKind, Program};
 use wireloom_offloads::{Config, Content, Instance as Offload, Store, registry};
 
@@ -189,7 +188,7 @@ impl<'a, 'b> Placing<'a, 'b> {
 /// Returns the first step that calls an offload, and the method that it calls.
 fn first_call(engine: &Engine, offload: usize) -> Option<(String, usize)> {
     engine.steps.iter().find_map(|step| {
-        ops(step).into_iter().find_map(|op| match &op.kind {
+        step.ops().find_map(|op| match &op.kind {
             OpKind::Call { offload: called, method, .. }
             | OpKind::Evaluate { offload: called, method, .. } => {
                 (called.index() == offload).then(|| (step.name.clone(), *method))

@@ -3,7 +3,6 @@
 //! [`home`]: super::home
 
 use wireloom_codegen::refused::Refused;
-use wireloom_codegen::steps::ops;
 use wireloom_ir::{OffloadId, OffloadTarget, OpKind, Value};
 use wireloom_isa::raw::tile::Op as Do;
 
@@ -50,7 +49,7 @@ pub fn all(layout: &Layout<'_>) -> Vec<HomeCall> {
     let mut all: Vec<HomeCall> = Vec::new();
     for (number, instance) in layout.instances.iter().enumerate() {
         for step in &instance.engine.steps {
-            for op in ops(step) {
+            for op in step.ops() {
                 let OpKind::Call { offload, method, args } = &op.kind else { continue };
                 let is_same = |call: &HomeCall| {
                     (call.instance, call.offload, call.method) == (number, *offload, *method)

@@ -9,7 +9,7 @@ mod cuts;
 
 use std::collections::BTreeSet;
 
-use wireloom_codegen::steps::{next_step, ops};
+use wireloom_codegen::steps::next_step;
 use wireloom_ir::{Engine, OpKind, Step};
 
 /// The stage of each step.
@@ -25,12 +25,12 @@ pub struct Stages {
 
 /// Returns the steps with which a step can continue.
 pub(super) fn next_steps(step: &Step) -> impl Iterator<Item = usize> + '_ {
-    ops(step).into_iter().filter_map(next_step)
+    step.ops().filter_map(next_step)
 }
 
 /// Returns the arrays of the context that a step uses.
 fn arrays(step: &Step) -> impl Iterator<Item = usize> + '_ {
-    ops(step).into_iter().filter_map(|op| match &op.kind {
+    step.ops().filter_map(|op| match &op.kind {
         OpKind::ReadElement { array, .. } | OpKind::WriteElement { array, .. } => {
             Some(array.index())
         }
@@ -58,7 +58,7 @@ impl Stages {
     /// Returns the context variables that messages carry, since a stage after the first reads them.
     pub fn carried(&self, engine: &Engine) -> Vec<usize> {
         let later = engine.steps.iter().zip(&self.of).filter(|(_, stage)| **stage > 0);
-        let read = later.flat_map(|(step, _)| ops(step)).filter_map(|op| match &op.kind {
+        let read = later.flat_map(|(step, _)| step.ops()).filter_map(|op| match &op.kind {
             OpKind::ReadContext(variable) => Some(variable.index()),
             _ => None,
         });

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use wireloom_ir::{Engine, Exit, Meta, OffloadId, OffloadTarget, Op, OpKind, Step, Value};
 use wireloom_offloads::{StateUse, registry};
 
-use crate::steps::{next_step, ops};
+use crate::steps::next_step;
 use wireloom_compile::analysis::Definitions;
 use wireloom_compile::analysis::conditions::{Holds, exits};
 
@@ -23,7 +23,7 @@ pub fn uses_arrival(engine: &Engine) -> bool {
             method.reads_arrival || expires || keeps_time
         })
     };
-    engine.steps.iter().flat_map(ops).any(|op| match &op.kind {
+    engine.steps.iter().flat_map(Step::ops).any(|op| match &op.kind {
         OpKind::ReadMeta(Meta::Arrival) => true,
         OpKind::Call { offload, method, .. } | OpKind::Evaluate { offload, method, .. } => {
             by_method(*offload, *method)
@@ -42,7 +42,7 @@ pub fn parks(engine: &Engine) -> bool {
 
 /// Whether threads emit packets and continue.
 pub fn emits(engine: &Engine) -> bool {
-    engine.steps.iter().flat_map(ops).any(|op| matches!(op.kind, OpKind::Exit(Exit::Emit(_))))
+    engine.steps.iter().flat_map(Step::ops).any(|op| matches!(op.kind, OpKind::Exit(Exit::Emit(_))))
 }
 
 /// Returns the variables that may be read before they are written. They must be 0 when a thread
@@ -77,7 +77,7 @@ fn live_if(engine: &Engine, holds: &dyn Fn(usize, usize, Value) -> bool) -> Vec<
         let mut is_stable = true;
         // Visit the last step first, since most jumps lead forward.
         for (number, step) in engine.steps.iter().enumerate().rev() {
-            let ops = ops(step);
+            let ops: Vec<&Op> = step.ops().collect();
             let more: BTreeSet<usize> = (0..ops.len())
                 .filter_map(|at| {
                     let to = next_step(ops[at])?;
@@ -99,7 +99,7 @@ fn live_if(engine: &Engine, holds: &dyn Fn(usize, usize, Value) -> bool) -> Vec<
 /// Returns the variables that a step may read before it writes them.
 fn reads(step: &Step) -> BTreeSet<usize> {
     let (mut read, mut written) = (BTreeSet::new(), BTreeSet::new());
-    for op in ops(step) {
+    for op in step.ops() {
         match &op.kind {
             OpKind::ReadContext(id) if !written.contains(&id.index()) => {
                 read.insert(id.index());

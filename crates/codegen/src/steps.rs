@@ -1,11 +1,6 @@
-//! Operations of steps, and the steps that they lead to.
+//! The steps that operations lead to, and the steps that use an offload.
 
 use wireloom_ir::{Engine, Exit, Op, OpKind, Step};
-
-/// Returns the operations of a step in order of execution.
-pub fn ops(step: &Step) -> Vec<&Op> {
-    step.ops().collect()
-}
 
 /// Returns the step to which an operation passes the packet; `None` if it does not pass it on.
 pub fn next_step(op: &Op) -> Option<usize> {
@@ -18,7 +13,7 @@ pub fn next_step(op: &Op) -> Option<usize> {
 /// Returns the name of the first step that uses an offload.
 pub fn first_user(engine: &Engine, offload: usize) -> Option<String> {
     let uses = |step: &&Step| {
-        ops(step).iter().any(|op| match &op.kind {
+        step.ops().any(|op| match &op.kind {
             OpKind::Call { offload: used, .. } | OpKind::Evaluate { offload: used, .. } => {
                 used.index() == offload
             }

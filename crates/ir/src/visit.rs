@@ -108,7 +108,7 @@ impl OpKind {
 impl Step {
     /// Returns the operations of the step's blocks, in order of execution. The operations of nested
     /// blocks are not included.
-    pub fn ops(&self) -> impl Iterator<Item = &Op> {
+    pub fn ops(&self) -> impl DoubleEndedIterator<Item = &Op> {
         self.code.blocks().flat_map(|block| &block.ops)
     }
 }
@@ -140,7 +140,7 @@ impl Block {
 
 impl Code {
     /// Returns the blocks in order of execution: the single block, or `request`, `edit` and `jump`.
-    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
+    pub fn blocks(&self) -> impl DoubleEndedIterator<Item = &Block> {
         match self {
             Self::Sequential(block) => vec![block],
             Self::Regions { request, edit, jump } => vec![request, edit, jump],

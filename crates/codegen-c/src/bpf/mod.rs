@@ -16,7 +16,7 @@ mod refusal;
 mod tests;
 mod watch;
 
-use wireloom_ir::{Engine, Exit, Op, OpKind, Program};
+use wireloom_ir::{Engine, Exit, Op, OpKind, Program, Step};
 
 use self::calls::Maps;
 pub use self::refusal::refusals;
@@ -342,7 +342,7 @@ impl<'a> Writer<'a> {
     }
 
     fn reads_arrival(&self) -> bool {
-        let mut ops = self.engine().steps.iter().flat_map(plan::ops);
+        let mut ops = self.engine().steps.iter().flat_map(Step::ops);
         ops.any(|op| matches!(op.kind, OpKind::ReadMeta(wireloom_ir::Meta::Arrival)))
     }
 
@@ -405,7 +405,7 @@ impl<'a> Writer<'a> {
             model: MODEL,
             proves_indices: true,
         };
-        let ops = exits::arrange(&plan::ops(step).collect::<Vec<_>>());
+        let ops = exits::arrange(&step.ops().collect::<Vec<_>>());
         let mut emitter = Emitter::new(scope, ops.iter().collect(), &[]);
         emitter.run(&mut StepEffects { maps: &self.maps, counted: &self.counted });
         let mut statements = emitter.finish();

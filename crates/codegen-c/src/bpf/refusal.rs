@@ -7,7 +7,7 @@ use wireloom_ir::{BinaryOp, Engine, Exit, OffloadTarget, Op, OpKind, Program, St
 use wireloom_offloads::{Config, registry};
 
 use super::super::emitter::proved_room;
-use super::super::{kinds, plan};
+use super::super::kinds;
 
 /// The widest value in bits. Wide values are on the stack, which has 512 bytes for all active
 /// functions together.
@@ -55,7 +55,7 @@ pub fn refusals(program: &Program) -> Vec<Refused> {
                 ),
             ));
         }
-        reasons.extend(plan::ops(step).filter_map(|op| refusal(engine, step, op)));
+        reasons.extend(step.ops().filter_map(|op| refusal(engine, step, op)));
         refused.extend(reasons.into_iter().map(|(offload, why)| match offload {
             Some(offload) => Refused::offload(engine, step, &offload, &why),
             None => Refused::step(engine, step, &why),

@@ -22,7 +22,6 @@ use wireloom_ir::{Engine, Loc, Meta, Op, OpKind, Program, Step, Value};
 
 use super::names::Names;
 use super::ops::{Fill, Form, Operand, Place};
-use super::plan;
 use super::print;
 use super::tree::{Expr, Stmt};
 use super::types::Model;
@@ -154,7 +153,7 @@ impl<'a> Emitter<'a> {
         let is_read = |index: &usize| reads(&ops[*index].kind).is_some();
         let reads: Vec<usize> = (0..ops.len()).filter(is_read).collect();
         let mut origins = vec![None; count];
-        for op in plan::ops(scope.step) {
+        for op in scope.step.ops() {
             op.results.iter().for_each(|result| origins[result.index()] = Some(op));
         }
         let mut emitter = Self {

@@ -93,7 +93,7 @@ impl<'a> PacketEngine<'a> {
             .steps
             .iter()
             .zip(&splits)
-            .map(|(step, split)| split.reads_late(&plan::ops(step).collect::<Vec<_>>()))
+            .map(|(step, split)| split.reads_late(&step.ops().collect::<Vec<_>>()))
             .collect();
         let is_passed = passing::of(engine, &waits, &late);
         let variables = context
@@ -198,7 +198,7 @@ impl<'a> PacketEngine<'a> {
     /// Returns the names of the functions that advance the searches of a step from one memory
     /// access to the next, in order.
     pub fn advances(&self, step: usize) -> Vec<String> {
-        let ops: Vec<&Op> = plan::ops(&self.engine.steps[step]).collect();
+        let ops: Vec<&Op> = self.engine.steps[step].ops().collect();
         let searches = self.splits[step].walks.iter();
         let pauses = searches.map(|(call, ..)| calls::pauses(self.engine, ops[*call])).max();
         (0..pauses.unwrap_or(0))
@@ -209,7 +209,7 @@ impl<'a> PacketEngine<'a> {
     /// Returns the name of the function that says whether a search of a step needs more accesses
     /// than it has pauses, if some search can.
     pub fn further(&self, step: usize) -> Option<String> {
-        let ops: Vec<&Op> = plan::ops(&self.engine.steps[step]).collect();
+        let ops: Vec<&Op> = self.engine.steps[step].ops().collect();
         let mut searches = self.splits[step].walks.iter().map(|(call, ..)| ops[*call]);
         let can = self.plans[step].ordered == 0
             && searches.any(|op| calls::may_go_further(self.engine, op));
@@ -219,7 +219,7 @@ impl<'a> PacketEngine<'a> {
     /// Returns the condition under which the searches of a step need a pause. Returns `None` if one
     /// always does. The condition is the same for all threads of a batch.
     pub fn is_pause_needed(&self, step: usize, pause: usize) -> Option<Expr> {
-        let ops: Vec<&Op> = plan::ops(&self.engine.steps[step]).collect();
+        let ops: Vec<&Op> = self.engine.steps[step].ops().collect();
         let searches = self.splits[step].walks.iter().map(|(call, ..)| ops[*call]);
         let pausing = searches.filter(|op| pause < calls::pauses(self.engine, op));
         let slots = machine().member("slots");
@@ -363,7 +363,7 @@ impl<'a> PacketEngine<'a> {
     fn early_part(&self, index: usize, part: Early) -> Vec<Stmt> {
         let is_first = part == Early::Requests;
         let split = &self.splits[index];
-        let all: Vec<&Op> = plan::ops(&self.engine.steps[index]).collect();
+        let all: Vec<&Op> = self.engine.steps[index].ops().collect();
         let ops: Vec<&Op> = split.early.iter().map(|i| all[*i]).collect();
         let fetched: Vec<&Op> = split
             .fetched
@@ -446,7 +446,8 @@ impl<'a> PacketEngine<'a> {
         let split = &self.splits[index];
         let early: HashSet<usize> = split.early.iter().copied().collect();
         let step = &self.engine.steps[index];
-        let ops: Vec<&Op> = plan::ops(step)
+        let ops: Vec<&Op> = step
+            .ops()
             .enumerate()
             .filter(|(i, op)| !early.contains(i) || is_free(&op.kind))
             .map(|(_, op)| op)
@@ -552,7 +553,7 @@ fn inline(engine: &Engine, plans: &[StepPlan]) -> Vec<bool> {
         !plans[index].waits
             && jumps[index] <= MOST_INLINE
             && plan::successors(step).next().is_none()
-            && plan::ops(step).count() <= LONGEST_INLINE
+            && step.ops().count() <= LONGEST_INLINE
     };
     engine.steps.iter().enumerate().map(is_inline).collect()
 }

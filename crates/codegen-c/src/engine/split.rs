@@ -28,7 +28,7 @@ pub struct Split {
 
 impl Split {
     pub fn of(engine: &Engine, step: &Step) -> Self {
-        let ops: Vec<&Op> = plan::ops(step).collect();
+        let ops: Vec<&Op> = step.ops().collect();
         let requests = plan::regions(step).map_or(0, |[request, ..]| request.ops.len());
         // Operations after a call must see its changes to the packet.
         let end = ops[..requests]

@@ -5,7 +5,7 @@ use wireloom_ir::{Exit, Meta, Op, OpKind, Value};
 
 use super::super::emitter::{Effects, Emitter};
 use super::super::tree::{Expr, Stmt};
-use super::super::{calls, effects, plan};
+use super::super::{calls, effects};
 use super::{PacketEngine, machine, open, packet_to_end, set_aside};
 
 /// The effects of the step `from`.
@@ -23,7 +23,7 @@ impl Effects for StepEffects<'_> {
         match &op.kind {
             OpKind::Call { .. } => {
                 let engine = self.engine;
-                let all: Vec<&Op> = plan::ops(&engine.engine.steps[self.from]).collect();
+                let all: Vec<&Op> = engine.engine.steps[self.from].ops().collect();
                 let walk = engine.splits[self.from]
                     .walk(&all, op)
                     .map(|name| engine.kept(self.from, name));
@@ -50,7 +50,7 @@ impl StepEffects<'_> {
             .any(|changed| changed.covers(Resource::Meta(Meta::Window)));
         let is_field =
             |op: &Op| matches!(op.kind, OpKind::ReadPacket { .. } | OpKind::WritePacket { .. });
-        let ops = plan::ops(&self.engine.engine.steps[self.from]);
+        let ops = self.engine.engine.steps[self.from].ops();
         let later = ops.skip_while(|own| own.results != op.results || own.kind != op.kind);
         moves && later.skip(1).any(is_field)
     }

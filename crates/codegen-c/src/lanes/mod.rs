@@ -15,7 +15,6 @@ use wireloom_ir::{Exit, Op, OpKind};
 use self::writer::{Writer, leads_on};
 use super::batch::{field, function, machine_type, name};
 use super::engine::PacketEngine;
-use super::plan;
 use super::tree::{Aggregate, Binary, Declaration, Expr, Field, Item, Signature, Stmt, Type, uses};
 
 /// The most ways of an engine. Each increases the C compiler's run time.
@@ -358,7 +357,7 @@ fn steps_left(engine: &PacketEngine<'_>) -> Vec<Option<usize>> {
             OpKind::Exit(Exit::Finish) => Some(0),
             _ => left[leads_on(op, step)?],
         };
-        left[step] = plan::ops(&steps[step]).filter_map(after).min().map(|after| after + 1);
+        left[step] = steps[step].ops().filter_map(after).min().map(|after| after + 1);
     }
     left
 }
@@ -378,7 +377,7 @@ impl Search<'_> {
         if !self.left[step].is_some_and(fits) {
             return;
         }
-        for (exit, op) in plan::ops(&self.engine.engine.steps[step]).enumerate() {
+        for (exit, op) in self.engine.engine.steps[step].ops().enumerate() {
             if self.found.len() == MOST_PATHS {
                 return;
             }

@@ -28,9 +28,7 @@ use self::handover::Handovers;
 use super::names::{Names, identifier};
 use super::tree::Item;
 use super::types::Model;
-use super::{
-    IGNORED_WARNINGS, declare_wide, ignored, kinds, opening, plan, print, wide_sizes, widths,
-};
+use super::{IGNORED_WARNINGS, declare_wide, ignored, kinds, opening, print, wide_sizes, widths};
 
 pub use self::elements::{Elements, Messages};
 pub use self::order::ordered_objects;
@@ -129,7 +127,7 @@ fn check(program: &Program, elements: &Elements) -> Result<(), Refused> {
     for index in elements.functions(program).into_iter().chain([program.main.index()]) {
         let caller = Caller { program, id: EngineId(index as u32), elements };
         for step in &caller.engine().steps {
-            plan::ops(step).try_for_each(|op| check_call(&caller, step, op))?;
+            step.ops().try_for_each(|op| check_call(&caller, step, op))?;
         }
     }
     Ok(())

@@ -55,7 +55,7 @@ impl Releases {
 
     fn find_reach(&mut self, engine: &Engine) {
         for (reach, step) in self.reach.iter_mut().zip(&engine.steps) {
-            reach.extend(plan::ops(step).filter_map(|op| match &op.kind {
+            reach.extend(step.ops().filter_map(|op| match &op.kind {
                 OpKind::Call { offload, .. } => Some(offload.index()),
                 _ => None,
             }));

@@ -4,7 +4,7 @@
 
 use wireloom_ir::{Engine, OffloadTarget, Op, OpKind, Program, Step};
 
-use super::super::plan::{self, successors};
+use super::super::plan::successors;
 use super::Refused;
 use super::elements::{Caller, Elements};
 use super::message::words;
@@ -172,7 +172,7 @@ impl Partition {
 }
 
 fn work_of_step(caller: &Caller<'_>, step: &Step) -> u64 {
-    plan::ops(step).map(|op| work_of(caller, step, op)).sum()
+    step.ops().map(|op| work_of(caller, step, op)).sum()
 }
 
 fn work_of(caller: &Caller<'_>, step: &Step, op: &Op) -> u64 {

@@ -22,7 +22,6 @@ use wireloom_compile::analysis::resources::{Resource, changes, writes_packet};
 use wireloom_compile::passes::exits_first::{Placement, exits_first};
 use wireloom_ir::{ContextId, ContextVar, Engine, Op, OpKind, Step, Value, ValueInfo};
 
-use super::super::plan;
 use super::super::shortest::shorten;
 use super::super::tree::{Binary, Expr, Type};
 use super::super::types::{Class, Model};
@@ -87,7 +86,7 @@ impl Wait {
 /// Returns the maximum number of an engine's tickets in use at once.
 pub fn tickets_used(caller: &Caller<'_>) -> u32 {
     let of_step = |step: &Step| {
-        plan::ops(step).filter_map(|op| reply_of(caller, op)).map(|r| places(&r)).sum()
+        step.ops().filter_map(|op| reply_of(caller, op)).map(|r| places(&r)).sum()
     };
     caller.engine().steps.iter().map(of_step).max().unwrap_or(0)
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use wireloom_bits::Bits;
 use wireloom_codegen::refused::Refused;
-use wireloom_codegen::steps::{first_user, ops};
-use wireloom_ir::{Engine, OpKind, Program};
+use wireloom_codegen::steps::first_user;
+use wireloom_ir::{Engine, OpKind, Program, Step};
 use wireloom_isa::microengine::Version;
 use wireloom_offloads::{Config, Content, Instance, Store};
 
@@ -304,7 +304,7 @@ pub fn place(
         });
         refused.extend(placed.err().map(|why| refuse(engine, number, &why)));
     }
-    for op in engine.steps.iter().flat_map(ops) {
+    for op in engine.steps.iter().flat_map(Step::ops) {
         if let OpKind::Table { elements, .. } = &op.kind
             && layout.table(elements).is_none()
         {

@@ -8,7 +8,6 @@
 //! offloads can be here
 //! ([`scratchpad_words`](super::super::kinds::KindOnMicroengines::scratchpad_words)).
 
-use wireloom_codegen::steps::ops;
 use wireloom_ir::{Engine, OpKind};
 use wireloom_isa::microengine::Version;
 
@@ -59,7 +58,7 @@ pub(super) fn regions(
 fn calls(engine: &Engine) -> Vec<f64> {
     let mut calls = vec![0.0; engine.offloads.len()];
     for (step, visits) in engine.steps.iter().zip(visits(engine)) {
-        for op in ops(step) {
+        for op in step.ops() {
             if let OpKind::Call { offload, .. } | OpKind::Evaluate { offload, .. } = &op.kind {
                 calls[offload.index()] += visits;
             }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use wireloom_codegen::refused::Refused;
-use wireloom_codegen::steps::ops;
 use wireloom_ir::{Engine, OffloadTarget, Op, OpKind, Program, Step};
 
 use super::{Stages, arrays, next_steps};
@@ -27,7 +26,7 @@ fn changed(program: &Program, engine: &Engine) -> BTreeSet<usize> {
 
 /// Returns the offloads that a step calls.
 fn called(step: &Step) -> impl Iterator<Item = usize> + '_ {
-    ops(step).into_iter().filter_map(|op| match &op.kind {
+    step.ops().filter_map(|op| match &op.kind {
         OpKind::Call { offload, .. } | OpKind::Evaluate { offload, .. } => Some(offload.index()),
         _ => None,
     })

@@ -187,7 +187,7 @@ impl<'a> Writer<'a> {
     pub fn step(&mut self, index: usize, exit: usize) -> Option<()> {
         let step = &self.engine.engine.steps[index];
         let [request, ..] = plan::regions(step)?;
-        let ops: Vec<&Op> = plan::ops(step).collect();
+        let ops: Vec<&Op> = step.ops().collect();
         let mut state = StepState {
             values: HashMap::new(),
             definitions: HashMap::new(),
