@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use wireloom_ir::{Engine, Exit, Meta, OffloadId, OffloadTarget, Op, OpKind, Step, Value};
-use wireloom_offloads::{StateUse, registry};
+use wireloom_offloads::registry;
 
 use crate::steps::next_step;
 use wireloom_compile::analysis::Definitions;
@@ -19,8 +19,7 @@ pub fn uses_arrival(engine: &Engine) -> bool {
         registry::kind(&config.kind).is_some_and(|kind| {
             let method = &kind.methods[method];
             let expires = kind.expiry.is_some_and(|age| !config.param(age).is_zero());
-            let keeps_time = kind.name == "exact" && method.state == StateUse::Change;
-            method.reads_arrival || expires || keeps_time
+            method.reads_arrival || method.advances_time || expires
         })
     };
     engine.steps.iter().flat_map(Step::ops).any(|op| match &op.kind {
@@ -34,10 +33,8 @@ pub fn uses_arrival(engine: &Engine) -> bool {
 
 /// Whether threads may continue with a parked packet.
 pub fn parks(engine: &Engine) -> bool {
-    engine.offloads.iter().any(|offload| match &offload.target {
-        OffloadTarget::Kind(config) => config.kind == "park",
-        OffloadTarget::Engine(_) => false,
-    })
+    let kinds = engine.offloads.iter().filter_map(|offload| offload.kind());
+    kinds.flat_map(|kind| kind.methods).any(|method| method.replaces_packet)
 }
 
 /// Whether threads emit packets and continue.

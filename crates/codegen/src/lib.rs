@@ -12,3 +12,16 @@ pub mod files;
 pub mod refused;
 pub mod steps;
 pub mod trie;
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use wireloom_offloads::sources::named_kinds;
+
+    #[test]
+    fn no_file_names_a_kind() {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        assert_eq!(named_kinds(&sources, "kinds").expect("the sources"), Vec::<String>::new());
+    }
+}

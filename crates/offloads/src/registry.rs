@@ -176,8 +176,13 @@ pub struct Method {
     pub reads_packet: bool,
     /// Whether the method changes the current packet.
     pub writes_packet: bool,
+    /// Whether the method can replace the current packet by another one. Ports and arrival time are
+    /// then those of the other packet.
+    pub replaces_packet: bool,
     /// Whether reply or effect depend on the arrival time of the packet.
     pub reads_arrival: bool,
+    /// Whether a call advances the time of the offload to the arrival time of the packet.
+    pub advances_time: bool,
     /// Whether reply or effect depend on the sequence number of the packet.
     pub reads_sequence: bool,
     /// The bytes of the packet that the method accesses.
@@ -263,7 +268,9 @@ pub(crate) const METHOD: Method = Method {
     state: StateUse::Read,
     reads_packet: false,
     writes_packet: false,
+    replaces_packet: false,
     reads_arrival: false,
+    advances_time: false,
     reads_sequence: false,
     extent: Extent::Nothing,
     delay: Delay::Constant,

@@ -49,6 +49,7 @@ pub const KIND: Kind = Kind {
             args: &[("key", ValueType::Key)],
             reply: FOUND_VALUE,
             state: StateUse::Change,
+            advances_time: true,
             delay: Delay::Variable,
             doc: "As `lookup`, and touches the entry: its age starts again at zero.",
             ..METHOD
@@ -62,6 +63,7 @@ pub const KIND: Kind = Kind {
                 ("value", ValueType::Value),
             ]),
             state: StateUse::Change,
+            advances_time: true,
             delay: Delay::Variable,
             doc: "Inserts an entry if the key has none. `existed`: there was an entry; it stays \
                   and is touched. `ok`: the key now has an entry; false only if the table is \
@@ -73,6 +75,7 @@ pub const KIND: Kind = Kind {
             args: &[("key", ValueType::Key), ("value", ValueType::Value)],
             reply: ReplyType::One(ValueType::Bool),
             state: StateUse::Change,
+            advances_time: true,
             delay: Delay::Variable,
             doc: "Replaces the value of an entry and touches it. Returns whether the key has an \
                   entry.",
@@ -87,6 +90,7 @@ pub const KIND: Kind = Kind {
                 ("value", ValueType::Value),
             ]),
             state: StateUse::Change,
+            advances_time: true,
             delay: Delay::Variable,
             doc: "Adds `delta` to each field of the entry (a sum wraps at the field's width) and \
                   touches it. Inserts `delta` if the key has no entry. `ok` is false, and nothing \
@@ -98,6 +102,7 @@ pub const KIND: Kind = Kind {
             args: &[("key", ValueType::Key)],
             reply: FOUND_VALUE,
             state: StateUse::Change,
+            advances_time: true,
             delay: Delay::Variable,
             doc: "Removes the entry and returns its value.",
             ..METHOD
@@ -117,6 +122,7 @@ pub const KIND: Kind = Kind {
             args: &[("older_than", U64)],
             reply: ReplyType::One(U32),
             state: StateUse::Change,
+            advances_time: true,
             reads_arrival: true,
             delay: Delay::Variable,
             doc: "Removes every entry that was touched more than `older_than` nanoseconds ago, \

@@ -25,6 +25,7 @@ pub const KIND: Kind = Kind {
             args: &[("key", ValueType::Key)],
             reply: ReplyType::One(ValueType::Bool),
             reads_arrival: true,
+            advances_time: true,
             state: StateUse::Change,
             reads_packet: true,
             extent: Extent::Whole,
@@ -38,9 +39,11 @@ pub const KIND: Kind = Kind {
             args: &[("key", ValueType::Key)],
             reply: ReplyType::One(ValueType::Bool),
             reads_arrival: true,
+            advances_time: true,
             state: StateUse::Change,
             reads_packet: true,
             writes_packet: true,
+            replaces_packet: true,
             extent: Extent::Whole,
             delay: Delay::Variable,
             doc: "Replaces the current packet by the oldest packet in the key's queue, which \
@@ -54,6 +57,7 @@ pub const KIND: Kind = Kind {
             args: &[("older_than", U64)],
             reply: ReplyType::One(U32),
             reads_arrival: true,
+            advances_time: true,
             state: StateUse::Change,
             delay: Delay::Variable,
             doc: "Drops the packets that were parked more than `older_than` nanoseconds ago. \
