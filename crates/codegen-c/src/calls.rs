@@ -1,7 +1,7 @@
 //! Calls of offloads. If the kind has C code ([`kinds`](super::kinds)), that code writes the call.
 //! All other calls go through the host's instance.
 
-use wireloom_ir::{Engine, OffloadId, OffloadTarget, Op, OpKind};
+use wireloom_ir::{Engine, OffloadTarget, Op, OpKind};
 use wireloom_offloads::{Config, Method, registry};
 
 use super::call::{Call, Surroundings, env, slots};
@@ -87,27 +87,6 @@ pub fn found(reply: &Expr, width: u32) -> Expr {
             word.binary(Binary::Shr, Expr::number(top % 64))
         }
         _ => reply.clone().binary(Binary::Shr, Expr::number(top)),
-    }
-}
-
-/// Returns the expression of a function of an offload, with its arguments.
-pub fn evaluate(
-    emitter: &Emitter<'_>,
-    offload: OffloadId,
-    method: usize,
-    args: &[Operand],
-) -> Expr {
-    let target = &emitter.scope.engine.offloads[offload.index()].target;
-    let OffloadTarget::Kind(config) = target else { unreachable!("an engine is no function") };
-    let method = &registry::kind(&config.kind).expect("a verified program").methods[method];
-    let kind = kinds::find(config).expect("the kinds with functions have C code");
-    match emitter.scope.model {
-        Model::Bits64 => (kind.function)(config, method, args).expect("the method is a function"),
-        Model::Bits32 => {
-            let by_thread = (kind.by_thread)(method).expect("a thread evaluates what is no call");
-            let args = args.iter().map(|arg| arg.c.clone()).collect();
-            by_thread(emitter.scope.packet.clone(), args)
-        }
     }
 }
 

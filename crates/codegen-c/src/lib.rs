@@ -22,6 +22,7 @@ mod names;
 mod ops;
 mod passing;
 mod plan;
+mod preamble;
 mod print;
 mod shortest;
 pub mod thread;
@@ -30,13 +31,13 @@ mod types;
 
 use std::collections::BTreeSet;
 
-use wireloom_codegen::files::{short_names, short_place};
-use wireloom_ir::{Engine, EngineKind, Offload, OffloadTarget, Program, Step};
+use wireloom_ir::{Engine, EngineKind, Offload, OffloadTarget, Program};
 
 use self::kinds::{KINDS, KindInC};
 use self::names::{Names, identifier};
-use self::tree::{Expr, Item, uses};
-use self::types::{Class, Model};
+use self::preamble::{IGNORED_WARNINGS, declare_wide, ignored, opening, wide_sizes, widths};
+use self::tree::{Item, uses};
+use self::types::Model;
 
 /// A header: its name and its text.
 type Header = (&'static str, &'static str);
@@ -83,17 +84,6 @@ const fn count_headers(kinds: &[&KindInC]) -> usize {
     }
     count
 }
-
-/// Warnings about the source program rather than about the generated C.
-const IGNORED_WARNINGS: &[&str] = &[
-    "type-limits",
-    "tautological-compare",
-    "bool-compare",
-    "sign-compare",
-    "unused-variable",
-    "unused-but-set-variable",
-    "unused-const-variable",
-];
 
 /// A program as C.
 #[derive(Clone, Debug)]
@@ -232,36 +222,6 @@ fn wide_values(program: &Program) -> usize {
     values.filter(|value| Model::Bits64.class(value.width).is_wide()).count()
 }
 
-/// Returns the first lines of a file: its purpose, and the page that explains it.
-fn opening(program: &Program, page: &str) -> Vec<Item> {
-    let main = &program.engines[program.main.index()];
-    let mut files: Vec<&str> = short_names(&program.files).collect();
-    if files.is_empty() {
-        files.push("the step IR");
-    }
-    let files = files.join(", ");
-    let comment = format!(
-        "Engine `{}`, from {files}. Written by Wireloom from the step IR; {page} says how to read it.",
-        main.name
-    );
-    vec![Item::Comment(comment), Item::Blank]
-}
-
-/// Disables a warning of the C compiler.
-fn ignored(warning: &str) -> Item {
-    Item::Directive(format!("pragma GCC diagnostic ignored \"-W{warning}\""))
-}
-
-/// Declares the type of values of `words` words.
-fn declare_wide(words: u32) -> Item {
-    Item::Macro(Expr::call("WL_WIDE", [Expr::number(words)]))
-}
-
-/// Returns the source line of a step as `, file:line`. The text is empty if the line is unknown.
-fn source_line(program: &Program, step: &Step) -> String {
-    short_place(program, step.loc).map_or_else(String::new, |place| format!(", {place}"))
-}
-
 /// Returns whether an engine of the program has an offload of the given kind.
 fn calls_kind(program: &Program, kind: &str) -> bool {
     let mut offloads = program.engines.iter().flat_map(|engine| &engine.offloads);
@@ -307,32 +267,6 @@ fn reachable(program: &Program) -> BTreeSet<usize> {
         }
     }
     found
-}
-
-/// Returns the widths in bits of all values: of context variables, steps, and engine replies.
-fn widths(program: &Program) -> BTreeSet<u32> {
-    let mut widths = BTreeSet::new();
-    for engine in &program.engines {
-        widths.extend(engine.context.iter().map(|var| var.width));
-        widths.extend(engine.arrays.iter().map(|array| array.width));
-        widths.extend(
-            engine.steps.iter().flat_map(|step| step.values.iter().map(|value| value.width)),
-        );
-        if let EngineKind::Call { reply, .. } = engine.kind {
-            widths.insert(reply);
-        }
-    }
-    widths
-}
-
-/// Returns the sizes in words of the values that are not scalars. A division needs a second object
-/// of the size of its operands, which is among these.
-fn wide_sizes(widths: BTreeSet<u32>, model: Model) -> BTreeSet<u32> {
-    let wide = widths.into_iter().filter_map(|width| match model.class(width) {
-        Class::Wide(n) => Some(n),
-        _ => None,
-    });
-    wide.collect()
 }
 
 /// Returns the level of optimisation for a source text. Compilers need more than linear time for

@@ -12,8 +12,9 @@ use super::super::emitter::Emitter;
 use super::super::kinds::{self, KernelCall};
 use super::super::ops::Operand;
 use super::super::tree::{Binary, Declaration, Expr, Stmt};
-use super::super::types::Class;
-use super::{Counted, MODEL, Map};
+use super::super::types::{Class, Model};
+use super::counted::Counted;
+use super::map::Map;
 
 /// The maps of an engine's offloads.
 pub struct Maps {
@@ -104,7 +105,7 @@ pub fn call(
         body.push(Stmt::If(has_found(&call.call, reply), vec![Stmt::Expr(found)]));
     }
     if is_unused {
-        let declared = Declaration::new(MODEL.c_type(call.call.width), "counted");
+        let declared = Declaration::new(Model::Bits64.c_type(call.call.width), "counted");
         body.insert(0, declared.into());
         body = vec![Stmt::Block(body)];
     }
@@ -118,14 +119,17 @@ fn has_found(call: &Call<'_>, reply: &Expr) -> Expr {
         return found(reply, call.width);
     }
     let miss = call.config.param("miss");
-    match MODEL.class(call.width) {
+    match Model::Bits64.class(call.width) {
         Class::Wide(n) => {
             let words = (0..n as usize).map(|word| {
                 let own = reply.clone().member("w").at(word);
-                own.binary(Binary::NotEqual, MODEL.literal(&Bits::new(64, miss.word(word).into())))
+                own.binary(
+                    Binary::NotEqual,
+                    Model::Bits64.literal(&Bits::new(64, miss.word(word).into())),
+                )
             });
             words.reduce(|a, b| a.binary(Binary::Or, b)).expect("a wide value has words")
         }
-        _ => reply.clone().binary(Binary::NotEqual, MODEL.literal(miss)),
+        _ => reply.clone().binary(Binary::NotEqual, Model::Bits64.literal(miss)),
     }
 }

@@ -11,6 +11,8 @@
 //! offloads.
 
 mod calls;
+mod counted;
+pub(crate) mod map;
 mod refusal;
 #[cfg(test)]
 mod tests;
@@ -19,19 +21,22 @@ mod watch;
 use wireloom_ir::{Engine, Exit, Op, OpKind, Program, Step};
 
 use self::calls::Maps;
+pub use self::counted::Counted;
+use self::counted::counted;
+pub use self::map::{Content, Map};
 pub use self::refusal::refusals;
 pub use self::watch::{Comparison, Header, Test, Watch};
 use super::called::variable_field;
 use super::emitter::{Effects, Emitter, Scope, proved_room};
 use super::names::{Names, identifier};
+use super::preamble::{
+    IGNORED_WARNINGS, declare_wide, ignored, opening, source_line, wide_sizes, widths,
+};
 use super::tree::{
     self, Aggregate, Binary, Declaration, Expr, Field, Item, Signature, Stmt, Type, uses,
 };
 use super::types::Model;
-use super::{
-    IGNORED_WARNINGS, declare_wide, effects, exits, ignored, kinds, opening, plan, print,
-    source_line, wide_sizes, widths,
-};
+use super::{effects, exits, kinds, plan, print};
 pub use wireloom_codegen::refused::Refused;
 
 /// The names and texts of the runtime's headers.
@@ -86,55 +91,6 @@ pub struct BpfProgram {
     pub counted: Counted,
 }
 
-/// The layout of a thread's counts: how often it began each step, then for each method of each
-/// offload its calls and the calls that found an entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counted {
-    /// The number of steps.
-    pub steps: usize,
-    /// The index at which each offload's counts begin, and finally the number of all counts.
-    pub offloads: Vec<usize>,
-}
-
-impl Counted {
-    fn of(engine: &Engine) -> Self {
-        let mut end = engine.steps.len();
-        let begins = engine.offloads.iter().map(|offload| {
-            let begin = end;
-            end += 2 * offload.kind().map_or(0, |kind| kind.methods.len());
-            begin
-        });
-        let mut offloads: Vec<usize> = begins.collect();
-        offloads.push(end);
-        Self { steps: engine.steps.len(), offloads }
-    }
-
-    /// Returns the number of counts.
-    pub fn len(&self) -> usize {
-        self.offloads.last().copied().unwrap_or_default()
-    }
-
-    /// Returns whether there are no counts.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Returns the count of a method's calls.
-    fn calls(&self, offload: usize, method: usize) -> Expr {
-        counted(self.offloads[offload] + 2 * method)
-    }
-
-    /// Returns the count of a method's calls that found an entry.
-    fn found(&self, offload: usize, method: usize) -> Expr {
-        counted(self.offloads[offload] + 2 * method + 1)
-    }
-}
-
-/// Returns a count of the thread.
-fn counted(index: usize) -> Expr {
-    Expr::name("t").arrow("counted").at(index)
-}
-
 /// The parameters of a function, for the kernel's verifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
@@ -166,66 +122,6 @@ pub const FUNCTIONS: &[(&str, Takes)] = &[
 pub const LIVE: &str = "wl_live";
 /// The entry point for trials.
 pub const TRIAL: &str = "wl_trial";
-
-/// The map of an offload.
-#[derive(Clone, Debug)]
-pub struct Map {
-    /// The map's symbol in the program.
-    pub symbol: String,
-    /// The index of the offload in the engine.
-    pub offload: usize,
-    pub content: Content,
-}
-
-/// The content of a map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// Elements that packets change: an array map.
-    Elements {
-        /// The number of elements.
-        count: u64,
-        /// Words per element.
-        words: u32,
-    },
-    /// Counts of packets and bytes, which packets change: an array map with all counters of each
-    /// processor, one processor after the other.
-    Counters {
-        /// The number of counters per processor.
-        count: u64,
-    },
-    /// Elements that packets only read: a map that holds one array map, which another array map can
-    /// replace.
-    ReadOnly {
-        /// The number of elements.
-        count: u64,
-        /// Words per element.
-        words: u32,
-    },
-    /// Values by key, each after two words with its last touch: a hash map, and an array map of one
-    /// element with the table's clock.
-    Keys {
-        /// The largest number of keys.
-        count: u64,
-        /// Words per key.
-        key: u32,
-        /// Words per value.
-        words: u32,
-    },
-    /// A prefix table: a map that holds one array map. runtime/c/bpf/lpm.h describes its contents.
-    Prefixes {
-        /// The distance of values in words, a power of two.
-        stride: u32,
-        /// The binary logarithm of the bytes of an element.
-        part_bits: u32,
-    },
-}
-
-impl Map {
-    /// Returns the symbol of the clock of a table of keys.
-    pub fn clock(&self) -> String {
-        format!("{}_clock", self.symbol)
-    }
-}
 
 const MODEL: Model = Model::Bits64;
 
@@ -282,7 +178,7 @@ impl<'a> Writer<'a> {
         Self { program, prefix, steps, context, arrays, maps: Maps::of(program), counted }
     }
 
-    fn engine(&self) -> &'a wireloom_ir::Engine {
+    fn engine(&self) -> &'a Engine {
         &self.program.engines[self.program.main.index()]
     }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use wireloom_bits::Bits;
-use wireloom_ir::{BinaryOp, Meta, Op, OpKind, Value};
+use wireloom_ir::{BinaryOp, Meta, OffloadTarget, Op, OpKind, Value};
 
 use super::{Emitter, MOST_LOOKED_AT, REACH, proved_room};
-use crate::calls;
+use crate::kinds;
 use crate::ops::{self, Form, Operand, Place};
 use crate::tree::{Binary, Declaration, Expr, Stmt};
 use crate::types::Model;
@@ -58,7 +58,11 @@ impl Emitter<'_> {
             }
             OpKind::Evaluate { offload, method, args } => {
                 let args: Vec<Operand> = args.iter().map(|arg| self.kept_operand(*arg)).collect();
-                let c = calls::evaluate(self, *offload, *method, &args);
+                let target = &self.scope.engine.offloads[offload.index()].target;
+                let OffloadTarget::Kind(config) = target else {
+                    unreachable!("an engine is no function")
+                };
+                let c = kinds::evaluate(model, config, *method, &args, &self.scope.packet);
                 Form::Expression(model.operand(c, width))
             }
             OpKind::ReadPacket { base, bit } => {

@@ -22,9 +22,10 @@ use super::calls;
 use super::emitter::{Emitter, Scope};
 use super::names::Names;
 use super::plan::{self, StepPlan};
+use super::preamble::source_line;
 use super::tree::{self, Binary, Declaration, Expr, Item, Signature, Stmt, Type, uses};
 use super::types::Model;
-use super::{exits, passing, source_line};
+use super::{exits, passing};
 
 /// The most jumps to a step that still gets a copy for each jump.
 const MOST_INLINE: usize = 8;

@@ -5,7 +5,7 @@ use wireloom_offloads::{Config, Layout, Method};
 use super::kind::{
     Access, InKernel, InLanes, KernelCall, KindInC, SplitPhase, is_far, object, value_words,
 };
-use crate::bpf::Content;
+use crate::bpf::map::Content;
 use crate::call::Call;
 use crate::ops::as_words;
 use crate::tree::{Expr, Stmt, Type};

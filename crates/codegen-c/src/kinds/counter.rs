@@ -2,7 +2,7 @@
 //! one for bytes.
 
 use super::kind::{Access, InKernel, InLanes, KernelCall, KindInC, SplitPhase, is_far};
-use crate::bpf::Content;
+use crate::bpf::map::Content;
 use crate::tree::{Expr, Stmt};
 
 /// The number of words of a counter.

@@ -7,7 +7,7 @@ use super::array::{added_lanes, crossing_field, lanes};
 use super::kind::{
     Access, InKernel, KernelCall, KindInC, Search, SplitPhase, is_far, object, value_words,
 };
-use crate::bpf::Content;
+use crate::bpf::map::Content;
 use crate::call::{Call, env};
 use crate::ops::as_words;
 use crate::tree::{Expr, Stmt, Type};

@@ -2,7 +2,7 @@
 
 use wireloom_offloads::{Config, Layout, Method};
 
-use crate::bpf::{Content, Map};
+use crate::bpf::map::{Content, Map};
 use crate::call::Call;
 use crate::ops::Operand;
 use crate::tree::{Expr, Stmt, Type};

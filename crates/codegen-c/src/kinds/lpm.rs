@@ -7,7 +7,7 @@ use wireloom_offloads::{Config, Layout};
 use super::kind::{
     Access, InKernel, InLanes, KernelCall, KindInC, Search, SplitPhase, object, value_words,
 };
-use crate::bpf::Content;
+use crate::bpf::map::Content;
 use crate::call::Call;
 use crate::ops::{Operand, from_words, high_word};
 use crate::tree::{Binary, Declaration, Expr, Stmt, Type};

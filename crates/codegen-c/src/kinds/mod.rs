@@ -19,11 +19,14 @@ mod meter;
 mod payload;
 mod random;
 
-use wireloom_offloads::{Config, Method};
+use wireloom_offloads::{Config, Method, registry};
 
 pub use self::kind::{
     Access, ByThread, InKernel, InLanes, KernelCall, KindInC, Search, SplitPhase,
 };
+use super::ops::Operand;
+use super::tree::Expr;
+use super::types::Model;
 
 /// All kinds with their own C code.
 pub const KINDS: &[&KindInC] = &[
@@ -60,12 +63,32 @@ pub fn in_kernel(config: &Config) -> &'static InKernel {
     find(config).map_or(&InKernel::NONE, |kind| &kind.in_kernel)
 }
 
+/// Returns the expression of a method that is a function. `packet` is the current packet, a
+/// pointer.
+pub fn evaluate(
+    model: Model,
+    config: &Config,
+    method: usize,
+    args: &[Operand],
+    packet: &Expr,
+) -> Expr {
+    let method = &registry::kind(&config.kind).expect("a verified program").methods[method];
+    let kind = find(config).expect("the kinds with functions have C code");
+    match model {
+        Model::Bits64 => (kind.function)(config, method, args).expect("the method is a function"),
+        Model::Bits32 => {
+            let by_thread = (kind.by_thread)(method).expect("a thread evaluates what is no call");
+            by_thread(packet.clone(), args.iter().map(|arg| arg.c.clone()).collect())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
 
-    use wireloom_offloads::{registry, sources};
+    use wireloom_offloads::sources;
 
     use super::*;
     use crate::bpf;

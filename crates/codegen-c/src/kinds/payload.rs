@@ -1,6 +1,6 @@
 //! `payload` reads and changes the current packet.
 
-use super::kind::{InKernel, InLanes, KindInC};
+use super::kind::{ByThread, InKernel, InLanes, KindInC};
 use crate::call::Call;
 use crate::ops::as_words;
 use crate::tree::{Expr, Stmt};
@@ -13,7 +13,7 @@ pub const KIND: KindInC = KindInC {
         let truncate = |packet, mut arguments: Vec<Expr>| {
             Expr::call("wl_truncate", [packet, arguments.remove(0)])
         };
-        (method.name == "truncate").then_some(truncate as super::ByThread)
+        (method.name == "truncate").then_some(truncate as ByThread)
     },
     in_lanes: |_, method| (method.name == "truncate").then_some(InLanes::Truncate),
     in_kernel: InKernel {

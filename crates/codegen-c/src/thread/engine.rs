@@ -11,11 +11,12 @@ use super::super::called::last_jump_back;
 use super::super::emitter::{Effects, Emitter, Scope};
 use super::super::names::Names;
 use super::super::ops::Operand;
+use super::super::preamble::source_line;
 use super::super::tree::{
     self, Binary, Declaration, Expr, Item, Signature, Stmt, Type, jumps_to, uses,
 };
 use super::super::types::{Class, Model};
-use super::super::{effects, kinds, source_line};
+use super::super::{effects, kinds};
 use super::elements::Caller;
 use super::handover::Handovers;
 use super::message::{goes_by_place, words};

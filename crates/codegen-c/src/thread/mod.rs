@@ -26,9 +26,10 @@ use self::elements::Caller;
 use self::engine::EngineFunction;
 use self::handover::Handovers;
 use super::names::{Names, identifier};
+use super::preamble::{IGNORED_WARNINGS, declare_wide, ignored, opening, wide_sizes, widths};
 use super::tree::Item;
 use super::types::Model;
-use super::{IGNORED_WARNINGS, declare_wide, ignored, kinds, opening, print, wide_sizes, widths};
+use super::{kinds, print};
 
 pub use self::elements::{Elements, Messages};
 pub use self::order::ordered_objects;
