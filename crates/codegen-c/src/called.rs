@@ -1,5 +1,6 @@
 //! A called engine: one C function, which runs to its end for each call, with a separate context.
 
+use wireloom_compile::analysis::Definitions;
 use wireloom_ir::{ContextArray, ContextVar, Engine, EngineKind, Exit, Op, OpKind, Program};
 
 use super::call::Surroundings;
@@ -92,7 +93,7 @@ impl Called<'_> {
 
     fn step(&self, index: usize, context: &[Expr], arrays: &[Expr]) -> Vec<Stmt> {
         let step = &self.engine.steps[index];
-        let ops = exits::arrange(&step.ops().collect::<Vec<_>>());
+        let ops = exits::arrange(&step.ops().collect::<Vec<_>>(), &Definitions::of(step));
         let scope = Scope {
             program: self.program,
             engine: self.engine,

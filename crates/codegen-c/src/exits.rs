@@ -1,16 +1,17 @@
-//! Truth tables of guards over their conditions. They show which guards are equal, which exits
-//! exclude each other, and which exit needs no test because all others have been tested.
+//! The order of a step's exits in C, and the division of a step by its exits.
+//!
+//! [`Holds`] says which guards are equal, which exits exclude each other, and which exit needs no
+//! test because all others have been tested.
 
 use std::collections::{HashMap, HashSet};
 
+use wireloom_compile::analysis::Definitions;
+use wireloom_compile::analysis::conditions::Holds;
 use wireloom_ir::{BinaryOp, Exit, Op, OpKind, UnaryOp, Value, ValueInfo};
 
 use super::implied;
 
-/// The maximum number of independent conditions of a truth table.
-const MOST_CONDITIONS: usize = 16;
-
-/// The most words to compare when each guard's table is compared with each other's.
+/// The most comparisons of guards in a step. More take too long.
 const MOST_COMPARED: usize = 1 << 22;
 
 /// Returns the operations of a step, arranged so that the C code makes few tests. Guards that
@@ -18,29 +19,23 @@ const MOST_COMPARED: usize = 1 << 22;
 /// last edit comes first (they share an `if`), then the exits to other steps, then the exits that
 /// drop the packet, send it to the CPU or end the call. The last exit has no guard if the exits
 /// cover all cases.
-pub fn arrange(ops: &[&Op]) -> Vec<Op> {
+pub fn arrange(ops: &[&Op], definitions: &Definitions<'_>) -> Vec<Op> {
     let mut ops: Vec<Op> = ops.iter().map(|op| (*op).clone()).collect();
     let first_exit =
         ops.iter().position(|op| matches!(op.kind, OpKind::Exit(_))).unwrap_or(ops.len());
-    let Some(tables) = Tables::of(&ops) else { return ops };
-
-    let mut same: HashMap<&[u64], Value> = HashMap::new();
-    let mut representatives = Vec::new();
-    for (index, op) in ops.iter().enumerate() {
-        // Values are visited in the order of their definition, so that the representative is
-        // defined before its uses.
-        for value in &op.results {
-            if let Some(table) = tables.known.get(value) {
-                same.entry(table).or_insert(*value);
-            }
-        }
-        if let Some(guard) = op.guard {
-            representatives
-                .push((index, same.get(tables.known[&guard].as_slice()).copied().unwrap_or(guard)));
-        }
-    }
-    for (index, guard) in representatives {
-        ops[index].guard = Some(guard);
+    let Some(conditions) = Conditions::of(&ops) else { return ops };
+    let known = |value: &&Value| conditions.known.contains(value);
+    // Values are in the order of their definition, so that the first equal one is defined before
+    // its uses.
+    let values: Vec<Value> = ops.iter().flat_map(|op| &op.results).filter(known).copied().collect();
+    let mut same: HashMap<Value, Value> = HashMap::new();
+    for op in &mut ops {
+        let Some(guard) = op.guard else { continue };
+        op.guard = Some(*same.entry(guard).or_insert_with(|| {
+            let [one, zero] = [true, false].map(|bit| Holds::new(definitions, [(guard, bit)]));
+            let is_equal = |value: &&Value| one.must(**value, true) && zero.must(**value, false);
+            values.iter().find(is_equal).copied().unwrap_or(guard)
+        }));
     }
 
     let last_edit =
@@ -50,7 +45,7 @@ pub fn arrange(ops: &[&Op]) -> Vec<Op> {
         exits.iter().all(|op| matches!(op.kind, OpKind::Exit(_)) || !op.kind.has_effect());
     let guards: Vec<Option<Value>> =
         exits.iter().filter(|op| matches!(op.kind, OpKind::Exit(_))).map(|op| op.guard).collect();
-    let covered = tables.cover(&guards);
+    let covered = Cover::of(&guards, definitions);
     if only_exits && covered.is_exclusive {
         // The computations of guards and reasons come first; the emitter writes them where they are
         // needed.
@@ -90,26 +85,29 @@ const FEWEST_IN_REST: usize = 2;
 pub fn divide(
     ops: &[&Op],
     values: &[ValueInfo],
+    definitions: &Definitions<'_>,
     is_repeatable: impl Fn(&OpKind) -> bool,
 ) -> Option<Divided> {
     let ops: Vec<Op> = ops.iter().map(|op| (*op).clone()).collect();
-    let tables = Tables::of(&ops)?;
+    if !is_comparable(ops.iter()) {
+        return None;
+    }
     let is_exit = |op: &&Op| matches!(op.kind, OpKind::Exit(_));
     let is_edit = |op: &&Op| op.kind.has_effect() && !is_exit(op) && !is_repeatable(&op.kind);
-    let applies = &tables.known[&ops.iter().find(is_edit)?.guard?];
-    let known = |op: &Op| op.guard.map(|guard| &tables.known[&guard]);
-    let are_guarded = ops.iter().filter(is_edit).all(|edit| {
-        known(edit).is_some_and(|edit| edit.iter().zip(applies).all(|(e, a)| e & !a == 0))
-    });
+    let applies = ops.iter().find(is_edit)?.guard?;
+    let holds = |guard: Value| Holds::new(definitions, [(guard, true)]);
+    let are_guarded = ops
+        .iter()
+        .filter(is_edit)
+        .all(|edit| edit.guard.is_some_and(|guard| holds(guard).must(applies, true)));
     let guards: Vec<Option<Value>> = ops.iter().filter(is_exit).map(|op| op.guard).collect();
-    let covered = tables.cover(&guards);
+    let covered = Cover::of(&guards, definitions);
     if !are_guarded || !covered.is_exclusive || !covered.is_exhaustive {
         return None;
     }
-    let is_apart = |op: &&Op| {
-        is_exit(op)
-            && known(op).is_some_and(|exit| exit.iter().zip(applies).all(|(e, a)| e & a == 0))
-    };
+    let applied = holds(applies);
+    let is_apart =
+        |op: &&Op| is_exit(op) && op.guard.is_some_and(|guard| applied.must(guard, false));
     let count = ops.iter().filter(is_apart).count();
     if count < FEWEST_IN_REST || count == guards.len() {
         return None;
@@ -128,30 +126,28 @@ pub fn divide(
         }
     }
     rest.reverse();
-    let mut rest = arrange(&rest);
+    let mut rest = arrange(&rest, definitions);
     if let Some(last) = rest.last_mut()
         && is_exit(&&*last)
     {
         last.guard = None;
     }
     let usual: Vec<&Op> = ops.iter().filter(|op| !is_apart(op)).collect();
-    let mut usual = arrange(&usual);
+    let mut usual = arrange(&usual, definitions);
     if let Some(guard) = usual.iter().find(|op| is_edit(op)).and_then(|op| op.guard) {
         implied::shorten(&mut usual, values, guard);
     }
     Some(Divided { usual, rest })
 }
 
-/// The truth tables of all guards and their operands. A table has one bit for each case of the
-/// conditions, 64 bits to a word. Every condition that is not a one-bit connective counts as
-/// independent.
-pub(super) struct Tables {
-    /// The truth table of each guard, and of each value that a guard is composed of.
-    pub known: HashMap<Value, Table>,
-    /// The number of words of a table.
-    pub words: usize,
-    /// The independent conditions that guards consist of.
-    pub conditions: Vec<Value>,
+/// Returns whether each guard of a step can be compared with each other in a short time.
+pub fn is_comparable<'a>(ops: impl Iterator<Item = &'a Op>) -> bool {
+    let (mut guards, mut all) = (0, 0);
+    ops.for_each(|op| {
+        guards += usize::from(op.guard.is_some());
+        all += 1;
+    });
+    guards * guards * all <= MOST_COMPARED
 }
 
 /// How the guards of exits cover the cases.
@@ -162,71 +158,62 @@ struct Cover {
     is_exhaustive: bool,
 }
 
-impl Tables {
-    /// Returns the tables of all guards, or `None` if there are too many conditions.
+impl Cover {
+    fn of(guards: &[Option<Value>], definitions: &Definitions<'_>) -> Self {
+        let Some(all) = guards.iter().copied().collect::<Option<Vec<Value>>>() else {
+            return Self { is_exclusive: guards.len() == 1, is_exhaustive: true };
+        };
+        let none = Holds::new(definitions, all.iter().map(|guard| (*guard, false)));
+        let is_exclusive = all.iter().enumerate().all(|(at, guard)| {
+            let taken = Holds::new(definitions, [(*guard, true)]);
+            all[at + 1..].iter().all(|other| taken.must(*other, false))
+        });
+        Self { is_exclusive, is_exhaustive: none.is_contradictory() }
+    }
+}
+
+/// The conditions that the guards of a step are composed of. Every value that is not a one-bit
+/// connective is a condition, and so is a connective of conditions that have no other use.
+pub(super) struct Conditions {
+    /// The guards, the conditions, and the connectives between them.
+    pub known: HashSet<Value>,
+    /// The conditions, in the order of the guards.
+    pub single: Vec<Value>,
+}
+
+impl Conditions {
+    /// Returns the conditions of all guards, or `None` if there are too many guards to compare.
     pub fn of(ops: &[Op]) -> Option<Self> {
-        let definitions: Definitions<'_> =
-            ops.iter().flat_map(|op| op.results.iter().map(move |r| (*r, op))).collect();
-        let guards: Vec<Value> = ops.iter().filter_map(|op| op.guard).collect();
-        let mut uses = HashMap::new();
-        guards.iter().for_each(|guard| count_uses(*guard, &definitions, &mut uses));
-        let mut conditions = Vec::new();
-        for guard in &guards {
-            collect(*guard, &definitions, &uses, &mut conditions);
-            if conditions.len() > MOST_CONDITIONS {
-                return None;
-            }
-        }
-        let words = 1usize << conditions.len().saturating_sub(6);
-        if guards.len() * guards.len() * words > MOST_COMPARED {
+        if !is_comparable(ops.iter()) {
             return None;
         }
-        let mut known: HashMap<Value, Table> = conditions
-            .iter()
-            .enumerate()
-            .map(|(bit, value)| (*value, independent(bit, words)))
-            .collect();
-        for guard in guards {
-            table(guard, &definitions, &mut known, words);
-        }
-        Some(Self { known, words, conditions })
+        let guards: Vec<Value> = ops.iter().filter_map(|op| op.guard).collect();
+        let definitions: Defined<'_> =
+            ops.iter().flat_map(|op| op.results.iter().map(move |r| (*r, op))).collect();
+        let mut uses = HashMap::new();
+        guards.iter().for_each(|guard| count_uses(*guard, &definitions, &mut uses));
+        let mut conditions = Self { known: HashSet::new(), single: Vec::new() };
+        guards.iter().for_each(|guard| conditions.collect(*guard, &definitions, &uses));
+        Some(conditions)
     }
 
-    fn cover(&self, guards: &[Option<Value>]) -> Cover {
-        let always = vec![u64::MAX; self.words];
-        let mut covered = vec![0u64; self.words];
-        let mut is_exclusive = true;
-        for guard in guards {
-            let table = guard.map_or(&always, |guard| &self.known[&guard]);
-            is_exclusive &= covered.iter().zip(table).all(|(all, one)| all & one == 0);
-            covered.iter_mut().zip(table).for_each(|(all, one)| *all |= one);
+    fn collect(&mut self, value: Value, definitions: &Defined<'_>, uses: &HashMap<Value, u32>) {
+        if !self.known.insert(value) {
+            return;
         }
-        Cover { is_exclusive, is_exhaustive: covered.iter().all(|word| *word == u64::MAX) }
+        match visible(value, definitions, uses) {
+            Some(operands) => {
+                operands.into_iter().for_each(|v| self.collect(v, definitions, uses));
+            }
+            None => self.single.push(value),
+        }
     }
 }
 
-type Definitions<'a> = HashMap<Value, &'a Op>;
-/// One bit for each case.
-pub(super) type Table = Vec<u64>;
-
-/// Returns the table of the condition with index `bit`: in case `i` the condition equals bit `bit`
-/// of `i`.
-fn independent(bit: usize, words: usize) -> Table {
-    let word = |index: usize| match bit {
-        0 => 0xaaaa_aaaa_aaaa_aaaa,
-        1 => 0xcccc_cccc_cccc_cccc,
-        2 => 0xf0f0_f0f0_f0f0_f0f0,
-        3 => 0xff00_ff00_ff00_ff00,
-        4 => 0xffff_0000_ffff_0000,
-        5 => 0xffff_ffff_0000_0000,
-        _ if index >> (bit - 6) & 1 == 1 => u64::MAX,
-        _ => 0,
-    };
-    (0..words).map(word).collect()
-}
+type Defined<'a> = HashMap<Value, &'a Op>;
 
 /// Returns the operands of a one-bit connective, or `None` for any other operation.
-fn connective(value: Value, definitions: &Definitions<'_>) -> Option<Vec<Value>> {
+fn connective(value: Value, definitions: &Defined<'_>) -> Option<Vec<Value>> {
     match &definitions.get(&value)?.kind {
         OpKind::Unary(UnaryOp::Not, a) => Some(vec![*a]),
         OpKind::Binary(BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, a, b) => Some(vec![*a, *b]),
@@ -236,7 +223,7 @@ fn connective(value: Value, definitions: &Definitions<'_>) -> Option<Vec<Value>>
 }
 
 /// Counts the uses of each value as a guard, or as an operand of a connective in a guard.
-fn count_uses(value: Value, definitions: &Definitions<'_>, uses: &mut HashMap<Value, u32>) {
+fn count_uses(value: Value, definitions: &Defined<'_>, uses: &mut HashMap<Value, u32>) {
     let count = uses.entry(value).or_default();
     *count += 1;
     if *count == 1 {
@@ -250,54 +237,12 @@ fn count_uses(value: Value, definitions: &Definitions<'_>, uses: &mut HashMap<Va
 /// it is not a connective, or its operands are conditions used nowhere else.
 fn visible(
     value: Value,
-    definitions: &Definitions<'_>,
+    definitions: &Defined<'_>,
     uses: &HashMap<Value, u32>,
 ) -> Option<Vec<Value>> {
     let operands = connective(value, definitions)?;
     let is_private = |v: &Value| uses[v] == 1 && visible(*v, definitions, uses).is_none();
     (operands.is_empty() || !operands.iter().all(is_private)).then_some(operands)
-}
-
-fn collect(
-    value: Value,
-    definitions: &Definitions<'_>,
-    uses: &HashMap<Value, u32>,
-    conditions: &mut Vec<Value>,
-) {
-    if conditions.len() > MOST_CONDITIONS || conditions.contains(&value) {
-        return;
-    }
-    match visible(value, definitions, uses) {
-        Some(operands) => {
-            operands.into_iter().for_each(|v| collect(v, definitions, uses, conditions))
-        }
-        None => conditions.push(value),
-    }
-}
-
-fn table(
-    value: Value,
-    definitions: &Definitions<'_>,
-    tables: &mut HashMap<Value, Table>,
-    words: usize,
-) -> Table {
-    if let Some(known) = tables.get(&value) {
-        return known.clone();
-    }
-    let mut of = |v: Value| table(v, definitions, tables, words);
-    let zip = |a: Table, b: Table, op: fn(u64, u64) -> u64| -> Table {
-        a.into_iter().zip(b).map(|(a, b)| op(a, b)).collect()
-    };
-    let result = match &definitions[&value].kind {
-        OpKind::Unary(_, a) => of(*a).into_iter().map(|word| !word).collect(),
-        OpKind::Binary(BinaryOp::And, a, b) => zip(of(*a), of(*b), |a, b| a & b),
-        OpKind::Binary(BinaryOp::Or, a, b) => zip(of(*a), of(*b), |a, b| a | b),
-        OpKind::Binary(_, a, b) => zip(of(*a), of(*b), |a, b| a ^ b),
-        OpKind::Const(bits) => vec![if bits.is_zero() { 0 } else { u64::MAX }; words],
-        _ => unreachable!("conditions have their tables"),
-    };
-    tables.insert(value, result.clone());
-    result
 }
 
 #[cfg(test)]
@@ -341,7 +286,10 @@ main example
         );
         let program = wireloom_ir::parse(&text).expect("step IR");
         let step = &program.engines[program.main.index()].steps[0];
-        let divided = divide(&step.ops().collect::<Vec<_>>(), &step.values, |_| false)?;
+        let divided =
+            divide(&step.ops().collect::<Vec<_>>(), &step.values, &Definitions::of(step), |_| {
+                false
+            })?;
         let exits = |ops: &[Op]| ops.iter().filter(|op| matches!(op.kind, OpKind::Exit(_))).count();
         let is_edit = |op: &Op| matches!(op.kind, OpKind::WriteContext(..));
         let rest = &divided.rest;

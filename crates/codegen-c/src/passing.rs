@@ -4,9 +4,12 @@
 
 use std::collections::BTreeSet;
 
-use wireloom_ir::{Engine, Exit, Op, OpKind};
+use wireloom_codegen::steps::next_step;
+use wireloom_compile::analysis::Definitions;
+use wireloom_compile::analysis::conditions::Holds;
+use wireloom_ir::{Engine, Op, OpKind, Step};
 
-use super::exits::Tables;
+use super::exits::is_comparable;
 
 /// Variables, by index.
 type Variables = BTreeSet<usize>;
@@ -37,8 +40,7 @@ struct Flow {
 
 impl Flow {
     fn of(engine: &Engine) -> Self {
-        let edges =
-            engine.steps.iter().map(|step| edges(&step.ops().collect::<Vec<_>>())).collect();
+        let edges = engine.steps.iter().map(edges).collect();
         let live = engine.steps.iter().map(|step| reads(step.ops())).collect();
         let mut flow = Self { edges, live };
         // Visit the last step first, since most jumps lead forward.
@@ -79,25 +81,20 @@ struct Edge {
     written: Variables,
 }
 
-fn edges(ops: &[&Op]) -> Vec<Edge> {
-    let all: Vec<Op> = ops.iter().map(|op| (*op).clone()).collect();
-    let tables = Tables::of(&all);
-    let is_implied = |write: &Op, jump: &Op| match (write.guard, jump.guard) {
-        (None, _) => true,
-        (write, jump) if write == jump => true,
-        (Some(write), Some(jump)) => tables.as_ref().is_some_and(|tables| {
-            let (write, jump) = (&tables.known[&write], &tables.known[&jump]);
-            jump.iter().zip(write).all(|(jump, write)| jump & !write == 0)
-        }),
-        (Some(_), None) => false,
-    };
-    let edge = |(at, jump): (usize, &Op)| {
-        let OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) = &jump.kind else { return None };
+fn edges(step: &Step) -> Vec<Edge> {
+    let all: Vec<&Op> = step.ops().collect();
+    let definitions = Definitions::of(step);
+    let is_comparable = is_comparable(step.ops());
+    let edge = |(at, jump): (usize, &&Op)| {
+        let to = next_step(jump)?;
+        let taken = Holds::new(&definitions, jump.guard.map(|guard| (guard, true)));
+        let is_implied =
+            |guard| Some(guard) == jump.guard || is_comparable && taken.must(guard, true);
         let written = all[..at].iter().filter_map(|op| match &op.kind {
-            OpKind::WriteContext(id, _) if is_implied(op, jump) => Some(id.index()),
+            OpKind::WriteContext(id, _) if op.guard.is_none_or(is_implied) => Some(id.index()),
             _ => None,
         });
-        Some(Edge { to: to.index(), written: written.collect() })
+        Some(Edge { to, written: written.collect() })
     };
     all.iter().enumerate().filter_map(edge).collect()
 }

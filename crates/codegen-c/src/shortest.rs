@@ -1,62 +1,67 @@
 //! Gives each effect of a sequence the shortest guard that is equal where it stands.
 //!
 //! After an exit its guard is known to be false, so a later guard may equal one of the conditions
-//! that it is made of, or always hold. [`Tables`] decides this exactly.
+//! that it is made of, or always hold. [`Holds`] decides this.
 
 use std::collections::HashMap;
 
-use wireloom_ir::{Op, OpKind, Value};
+use wireloom_compile::analysis::Definitions;
+use wireloom_compile::analysis::conditions::Holds;
+use wireloom_ir::{Op, OpKind, Step, Value};
 
-use super::exits::{Table, Tables};
+use super::exits::Conditions;
 
-/// Shortens the guards of a sequence. One with too many conditions stays as it is.
-pub fn shorten(ops: &mut [Op]) {
-    let Some(tables) = Tables::of(ops) else { return };
-    let definitions =
-        ops.iter().enumerate().flat_map(|(at, op)| op.results.iter().map(move |r| (*r, at)));
-    let definitions: HashMap<Value, usize> = definitions.collect();
-    let guards = Guards { ops: &*ops, tables: &tables, definitions: &definitions };
-    let mut possible = vec![u64::MAX; tables.words];
-    let mut shortest = Vec::new();
-    for (at, op) in ops.iter().enumerate() {
-        shortest.push(op.guard.and_then(|guard| guards.shortest(guard, at, &possible)));
-        if let (OpKind::Exit(_), Some(guard)) = (&op.kind, op.guard) {
-            let taken = &tables.known[&guard];
-            possible.iter_mut().zip(taken).for_each(|(possible, taken)| *possible &= !taken);
+/// Returns the operations of a step in sequence, with short guards. Those of a very large step stay
+/// as they are.
+pub fn shortened(step: &Step) -> Vec<Op> {
+    let mut ops: Vec<Op> = step.ops().cloned().collect();
+    let Some(conditions) = Conditions::of(&ops) else { return ops };
+    let definitions = Definitions::of(step);
+    let places = ops.iter().enumerate();
+    let places = places.flat_map(|(at, op)| op.results.iter().map(move |result| (*result, at)));
+    let guards = Guards { definitions: &definitions, places: places.collect(), conditions };
+    let mut facts = Holds::new(&definitions, []);
+    for (at, op) in ops.iter_mut().enumerate() {
+        let Some(guard) = op.guard else { continue };
+        op.guard = guards.shortest(guard, at, &facts);
+        if let OpKind::Exit(_) = op.kind {
+            facts.extend([(guard, false)]);
         }
     }
-    ops.iter_mut().zip(shortest).for_each(|(op, guard)| op.guard = guard);
+    ops
 }
 
 struct Guards<'a> {
-    ops: &'a [Op],
-    tables: &'a Tables,
+    definitions: &'a Definitions<'a>,
     /// The index of the operation that computes a value.
-    definitions: &'a HashMap<Value, usize>,
+    places: HashMap<Value, usize>,
+    conditions: Conditions,
 }
 
 impl Guards<'_> {
-    /// Returns the cheapest value before an operation that equals its guard in all possible cases.
-    /// Returns `None` if the guard holds in all of them.
-    fn shortest(&self, guard: Value, at: usize, possible: &Table) -> Option<Value> {
-        let open = |table: &Table| -> Table {
-            table.iter().zip(possible).map(|(word, possible)| word & possible).collect()
-        };
-        let wanted = open(&self.tables.known[&guard]);
-        if wanted == *possible {
+    /// Returns the cheapest value before an operation that equals its guard in all cases that are
+    /// still possible. Returns `None` if the guard holds in all of them.
+    fn shortest(&self, guard: Value, at: usize, facts: &Holds<'_>) -> Option<Value> {
+        let [one, zero] = [true, false].map(|bit| {
+            let mut facts = facts.clone();
+            facts.extend([(guard, bit)]);
+            facts
+        });
+        if zero.is_contradictory() {
             return None;
         }
-        let same = self.tables.known.iter().filter(|(_, table)| open(table) == wanted);
-        let defined = same.map(|(value, _)| *value).filter(|value| self.definitions[value] < at);
-        defined
-            .min_by_key(|value| (self.is_connective(*value), self.definitions[value]))
+        let is_equal = |value: &&Value| one.must(**value, true) && zero.must(**value, false);
+        let same = self.conditions.known.iter().filter(is_equal);
+        same.copied()
+            .filter(|value| self.places[value] < at)
+            .min_by_key(|value| (self.is_connective(*value), self.places[value]))
             .or(Some(guard))
     }
 
     /// Returns whether a condition is composed of others.
     fn is_connective(&self, value: Value) -> bool {
-        let operands = self.ops[self.definitions[&value]].kind.operands();
-        !operands.is_empty() && operands.iter().all(|v| self.tables.known.contains_key(v))
+        let operands = self.definitions.kind(value).map(OpKind::operands).unwrap_or_default();
+        !operands.is_empty() && operands.iter().all(|v| self.conditions.known.contains(v))
     }
 }
 
@@ -90,9 +95,7 @@ mod tests {
             s.when(other).exit(Exit::Finish);
         });
         let program = program_of(engine);
-        let mut ops: Vec<Op> = program.engines[0].steps[0].ops().cloned().collect();
-        shorten(&mut ops);
-        let guards: Vec<_> = ops
+        let guards: Vec<_> = shortened(&program.engines[0].steps[0])
             .iter()
             .filter(|op| op.kind.has_effect())
             .map(|op| op.guard.map(|guard| guard.0))

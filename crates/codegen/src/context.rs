@@ -64,7 +64,7 @@ pub fn live(engine: &Engine) -> Vec<BTreeSet<usize>> {
     let steps = engine.steps.iter().zip(&definitions);
     let taken: Vec<_> = steps.map(|(step, definitions)| taken(step, definitions)).collect();
     live_if(engine, &|step, exit, guard| {
-        taken[step][exit].as_ref().is_some_and(|taken| holds(taken, guard))
+        taken[step][exit].as_ref().is_some_and(|taken| taken.must(guard, true))
     })
 }
 
@@ -115,11 +115,6 @@ fn reads(step: &Step) -> BTreeSet<usize> {
 fn taken<'a>(step: &Step, definitions: &'a Definitions<'a>) -> Vec<Option<Holds<'a>>> {
     let at = step.ops().enumerate();
     at.map(|(at, op)| next_step(op).map(|_| exits::taken(step, definitions, at))).collect()
-}
-
-/// Returns whether a condition is certainly 1.
-fn holds(taken: &Holds<'_>, condition: Value) -> bool {
-    taken.bit(condition).unwrap_or_else(|| !taken.clone().assume(condition, false))
 }
 
 /// Returns the variables in `wanted` that are not certainly written when an exit is taken. A write

@@ -18,6 +18,7 @@ mod refusal;
 mod tests;
 mod watch;
 
+use wireloom_compile::analysis::Definitions;
 use wireloom_ir::{Engine, Exit, Op, OpKind, Program, Step};
 
 use self::calls::Maps;
@@ -301,7 +302,7 @@ impl<'a> Writer<'a> {
             model: MODEL,
             proves_indices: true,
         };
-        let ops = exits::arrange(&step.ops().collect::<Vec<_>>());
+        let ops = exits::arrange(&step.ops().collect::<Vec<_>>(), &Definitions::of(step));
         let mut emitter = Emitter::new(scope, ops.iter().collect(), &[]);
         emitter.run(&mut StepEffects { maps: &self.maps, counted: &self.counted });
         let mut statements = emitter.finish();

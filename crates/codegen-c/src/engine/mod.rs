@@ -11,6 +11,7 @@ mod thread;
 
 use std::collections::HashSet;
 
+use wireloom_compile::analysis::Definitions;
 use wireloom_ir::{Engine, OffloadId, Op, OpKind, Program, Step, StepId, Value};
 
 use self::split::{Split, is_free, key_of};
@@ -458,8 +459,10 @@ impl<'a> PacketEngine<'a> {
         let counted = |body: Vec<Stmt>| {
             self.counted(index).filter(|_| begins).into_iter().chain(body).collect()
         };
-        let Some(divided) = exits::divide(&ops, &step.values, is_repeatable) else {
-            let body = self.late_part(index, &exits::arrange(&ops), self.end());
+        let definitions = Definitions::of(step);
+        let divided = exits::divide(&ops, &step.values, &definitions, is_repeatable);
+        let Some(divided) = divided else {
+            let body = self.late_part(index, &exits::arrange(&ops, &definitions), self.end());
             return self.function(comment, signature, counted(body));
         };
         let rest = self.late_part(index, &divided.rest, self.end());

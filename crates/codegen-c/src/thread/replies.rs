@@ -22,7 +22,7 @@ use wireloom_compile::analysis::resources::{Resource, changes, writes_packet};
 use wireloom_compile::passes::exits_first::{Placement, exits_first};
 use wireloom_ir::{ContextId, ContextVar, Engine, Op, OpKind, Step, Value, ValueInfo};
 
-use super::super::shortest::shorten;
+use super::super::shortest::shortened;
 use super::super::tree::{Binary, Expr, Type};
 use super::super::types::{Class, Model};
 use super::Refused;
@@ -155,10 +155,7 @@ struct Rewriter<'a> {
 impl Rewriter<'_> {
     fn run(&mut self, caller: &Caller<'_>, step: &Step) -> Result<(), Refused> {
         let engine = caller.engine();
-        let mut all: Vec<Op> =
-            exits_first(engine, step, Placement::InOrder).ops().cloned().collect();
-        shorten(&mut all);
-        for op in &all {
+        for op in &shortened(&exits_first(engine, step, Placement::InOrder)) {
             let needs_reply =
                 |v: &Value| self.waiting.iter().any(|pending| pending.result == Some(*v));
             if matches!(op.kind, OpKind::Exit(_))

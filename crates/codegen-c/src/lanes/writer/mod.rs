@@ -8,13 +8,15 @@ mod state;
 use std::collections::HashMap;
 
 use wireloom_bits::Bits;
+use wireloom_compile::analysis::Definitions;
+use wireloom_compile::analysis::conditions::Holds;
 use wireloom_ir::{Exit, Op, OpKind, UnaryOp, Value};
 use wireloom_net::packet as packet_in_hand;
 
-use self::state::{Holds, StepState};
+use self::state::{Applies, StepState};
 use super::vector::{self, Lane};
 use crate::engine::PacketEngine;
-use crate::exits::Tables;
+use crate::exits::Conditions;
 use crate::names::Names;
 use crate::plan;
 use crate::tree::{Declaration, Expr, Stmt, Type};
@@ -188,6 +190,7 @@ impl<'a> Writer<'a> {
         let step = &self.engine.engine.steps[index];
         let [request, ..] = plan::regions(step)?;
         let ops: Vec<&Op> = step.ops().collect();
+        let definitions = Definitions::of(step);
         let mut state = StepState {
             values: HashMap::new(),
             definitions: HashMap::new(),
@@ -196,7 +199,9 @@ impl<'a> Writer<'a> {
             ends: HashMap::new(),
             end: 0,
             exit: ops[exit].guard,
-            truths: Tables::of(&ops.iter().map(|op| (*op).clone()).collect::<Vec<_>>()),
+            any: Holds::new(&definitions, []),
+            taken: Holds::new(&definitions, ops[exit].guard.map(|guard| (guard, true))),
+            conditions: Conditions::of(&step.ops().cloned().collect::<Vec<_>>()),
             narrowed: Vec::new(),
             masks: HashMap::new(),
         };
@@ -227,8 +232,8 @@ impl<'a> Writer<'a> {
     }
 
     /// Keeps only the lanes in which a guard of the exit holds.
-    fn narrow(&mut self, state: &mut StepState<'a>, guard: Value) -> Option<()> {
-        let known = state.literals(guard, None);
+    fn narrow(&mut self, state: &mut StepState<'a, '_>, guard: Value) -> Option<()> {
+        let known = state.literals(guard, &state.any);
         for (value, holds) in known.unwrap_or_else(|| vec![(guard, true)]) {
             if state.narrowed.contains(&(value, holds)) {
                 continue;
@@ -249,11 +254,11 @@ impl<'a> Writer<'a> {
     }
 
     /// Returns the lanes in which a guard holds, among the lanes that stay on the way.
-    fn mask(&mut self, state: &mut StepState<'a>, guard: Value) -> Option<Lane> {
+    fn mask(&mut self, state: &mut StepState<'a, '_>, guard: Value) -> Option<Lane> {
         if let Some(known) = state.masks.get(&guard) {
             return Some(known.clone());
         }
-        let Some(literals) = state.literals(guard, state.exit) else {
+        let Some(literals) = state.literals(guard, &state.taken) else {
             return self.make(state, guard);
         };
         let mut all = Lane::Same(Bits::bool(true));
@@ -270,12 +275,12 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes an operation other than a call.
-    fn edit(&mut self, state: &mut StepState<'a>, op: &'a Op) -> Option<()> {
+    fn edit(&mut self, state: &mut StepState<'a, '_>, op: &'a Op) -> Option<()> {
         // Lanes read the packet as it arrived. So after a change, no field has a value.
         if !(self.is_changed && matches!(op.kind, OpKind::ReadPacket { .. })) {
             state.definitions.extend(op.results.iter().map(|result| (*result, op)));
         }
-        if matches!(state.holds(op.guard), Holds::Never) {
+        if matches!(state.applies(op.guard), Applies::Never) {
             state.never(op);
             return Some(());
         }
@@ -290,8 +295,8 @@ impl<'a> Writer<'a> {
             }
             OpKind::WriteContext(id, value) => {
                 let new = self.make(state, *value)?;
-                let new = match (state.holds(op.guard), op.guard) {
-                    (Holds::Sometimes, Some(guard)) => {
+                let new = match (state.applies(op.guard), op.guard) {
+                    (Applies::Sometimes, Some(guard)) => {
                         let guard = self.mask(state, guard)?;
                         let old = &self.context[id.index()];
                         vector::select(&guard, &new, old, state.width(*value))
@@ -327,22 +332,22 @@ impl<'a> Writer<'a> {
     }
 
     /// Records an effect and computes its operands here.
-    fn effect(&mut self, state: &mut StepState<'a>, op: &Op, kind: EffectKind) -> Option<()> {
+    fn effect(&mut self, state: &mut StepState<'a, '_>, op: &Op, kind: EffectKind) -> Option<()> {
         let guard = self.condition(state, op)?;
         self.effects.push(Effect { guard, kind });
         Some(())
     }
 
     /// Returns the lanes to which an operation applies. The inner `None` means all lanes.
-    fn condition(&mut self, state: &mut StepState<'a>, op: &Op) -> Option<Option<Expr>> {
-        match (state.holds(op.guard), op.guard) {
-            (Holds::Sometimes, Some(guard)) => Some(Some(self.mask(state, guard)?.mask())),
+    fn condition(&mut self, state: &mut StepState<'a, '_>, op: &Op) -> Option<Option<Expr>> {
+        match (state.applies(op.guard), op.guard) {
+            (Applies::Sometimes, Some(guard)) => Some(Some(self.mask(state, guard)?.mask())),
             _ => Some(None),
         }
     }
 
     /// Returns a value. Writes its computation, unless that has been written.
-    fn make(&mut self, state: &mut StepState<'a>, value: Value) -> Option<Lane> {
+    fn make(&mut self, state: &mut StepState<'a, '_>, value: Value) -> Option<Lane> {
         if let Some(known) = state.values.get(&value) {
             return Some(known.clone());
         }

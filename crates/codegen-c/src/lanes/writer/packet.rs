@@ -24,7 +24,7 @@ impl<'a> Writer<'a> {
     /// Truncates a packet. That never makes it longer.
     pub(super) fn truncate(
         &mut self,
-        state: &mut StepState<'a>,
+        state: &mut StepState<'a, '_>,
         op: &Op,
         length: Lane,
     ) -> Option<()> {
@@ -52,7 +52,7 @@ impl<'a> Writer<'a> {
     /// Writes an insertion or a removal. Lanes in which it would fail leave the way.
     pub(super) fn resize(
         &mut self,
-        state: &mut StepState<'a>,
+        state: &mut StepState<'a, '_>,
         op: &Op,
         offset: Value,
         count: Value,

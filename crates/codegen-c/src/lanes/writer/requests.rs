@@ -5,7 +5,7 @@ use wireloom_ir::{OffloadId, OffloadTarget, Op, OpKind};
 use wireloom_offloads::lpm::{DIRECT_BITS, SHORT_KEYS, STRIDE};
 use wireloom_offloads::{Config, registry};
 
-use super::state::{Holds, StepState};
+use super::state::{Applies, StepState};
 use super::{EffectKind, Writer, alive, slots};
 use crate::calls::split_phase;
 use crate::kinds::{self, InLanes};
@@ -23,7 +23,7 @@ struct Search<'a> {
 
 impl<'a> Writer<'a> {
     /// Writes the calls of a step: the fetches, the waits, and the replies.
-    pub(super) fn requests(&mut self, state: &mut StepState<'a>, ops: &'a [Op]) -> Option<()> {
+    pub(super) fn requests(&mut self, state: &mut StepState<'a, '_>, ops: &'a [Op]) -> Option<()> {
         let mut searches = Vec::new();
         let mut reads = Vec::new();
         let mut pauses = 0;
@@ -32,17 +32,17 @@ impl<'a> Writer<'a> {
                 self.edit(state, op)?;
                 continue;
             };
-            match state.holds(op.guard) {
-                Holds::Never => {
+            match state.applies(op.guard) {
+                Applies::Never => {
                     state.never(op);
                     continue;
                 }
-                Holds::Always => {
+                Applies::Always => {
                     if let Some(guard) = op.guard {
                         self.narrow(state, guard)?;
                     }
                 }
-                Holds::Sometimes => {}
+                Applies::Sometimes => {}
             }
             let config = self.config(*offload)?;
             let called = &registry::kind(&config.kind)?.methods[*method];
@@ -97,10 +97,10 @@ impl<'a> Writer<'a> {
     }
 
     /// Records the reply of a call, which is zero where its guard does not hold.
-    fn reply(&mut self, state: &mut StepState<'a>, op: &Op, reply: Lane) -> Option<()> {
+    fn reply(&mut self, state: &mut StepState<'a, '_>, op: &Op, reply: Lane) -> Option<()> {
         let [result] = op.results[..] else { return Some(()) };
-        let reply = match (state.holds(op.guard), op.guard) {
-            (Holds::Sometimes, Some(guard)) => {
+        let reply = match (state.applies(op.guard), op.guard) {
+            (Applies::Sometimes, Some(guard)) => {
                 let guard = self.mask(state, guard)?.mask();
                 let reply = reply.under(&guard, state.width(result));
                 self.named(reply, "reply")
@@ -163,7 +163,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Returns the value that a search found.
-    fn found(&mut self, state: &StepState<'a>, search: &Search<'_>) -> Option<Lane> {
+    fn found(&mut self, state: &StepState<'a, '_>, search: &Search<'_>) -> Option<Lane> {
         let width = state.width(*search.op.results.first()?);
         let (slot, walk) = (search.slot.clone().address(), Expr::name(&search.state));
         let number = if search.is_short() {
@@ -216,7 +216,7 @@ impl<'a> Writer<'a> {
     /// Reads an element of an array. The result is zero if the index is out of range.
     fn element(
         &mut self,
-        state: &StepState<'a>,
+        state: &StepState<'a, '_>,
         op: &Op,
         slot: Expr,
         index: &Lane,

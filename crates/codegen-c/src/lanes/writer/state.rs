@@ -3,20 +3,21 @@
 use std::collections::HashMap;
 
 use wireloom_bits::Bits;
+use wireloom_compile::analysis::conditions::Holds;
 use wireloom_ir::{Op, Value, ValueInfo};
 
-use crate::exits::Tables;
+use crate::exits::Conditions;
 use crate::lanes::vector::Lane;
 
-/// Whether a guard holds in the lanes that stay on the way.
-pub(super) enum Holds {
+/// In which of the lanes that stay on the way an operation happens.
+pub(super) enum Applies {
     Always,
     Never,
     Sometimes,
 }
 
 /// The state of the step that is being written.
-pub(super) struct StepState<'a> {
+pub(super) struct StepState<'a, 'd> {
     pub(super) values: HashMap<Value, Lane>,
     /// The operations up to the current one, by the values that they compute.
     pub(super) definitions: HashMap<Value, &'a Op>,
@@ -27,14 +28,18 @@ pub(super) struct StepState<'a> {
     /// The number of bytes from the beginning of the packet that the step reads at constant bases.
     pub(super) end: u32,
     pub(super) exit: Option<Value>,
-    pub(super) truths: Option<Tables>,
+    /// What is known of every packet, and of the packets that take the exit.
+    pub(super) any: Holds<'d>,
+    pub(super) taken: Holds<'d>,
+    /// The conditions of guards, if they can be compared.
+    pub(super) conditions: Option<Conditions>,
     /// Conditions that have the given value in all live lanes.
     pub(super) narrowed: Vec<(Value, bool)>,
     /// The lanes in which guards hold.
     pub(super) masks: HashMap<Value, Lane>,
 }
 
-impl StepState<'_> {
+impl StepState<'_, '_> {
     /// Records that an operation does not happen: its results are zero.
     pub(super) fn never(&mut self, op: &Op) {
         for value in &op.results {
@@ -52,59 +57,41 @@ impl StepState<'_> {
     }
 
     /// Returns the conditions that a guard consists of, each with its required value, if the guard
-    /// is a conjunction of conditions. Conditions that the guard `known` implies are left out. So
+    /// is a conjunction of conditions. Conditions that follow from `known` are left out. So
     /// are conditions of later operations, since they would read the packet before it changes.
-    pub(super) fn literals(
-        &self,
-        guard: Value,
-        known: Option<Value>,
-    ) -> Option<Vec<(Value, bool)>> {
-        let truths = self.truths.as_ref()?;
-        let always = vec![u64::MAX; truths.words];
-        let known = match known {
-            Some(known) => truths.known.get(&known)?,
-            None => &always,
-        };
-        let own: Vec<u64> =
-            truths.known.get(&guard)?.iter().zip(known).map(|(own, known)| own & known).collect();
-        let implies = |cases: &[u64], condition: &[u64], holds: bool| {
-            let flip = if holds { 0 } else { u64::MAX };
-            cases.iter().zip(condition).all(|(case, condition)| case & !(condition ^ flip) == 0)
-        };
+    pub(super) fn literals(&self, guard: Value, known: &Holds<'_>) -> Option<Vec<(Value, bool)>> {
+        let conditions = self.conditions.as_ref()?;
+        let mut own = known.clone();
+        own.extend([(guard, true)]);
         let mut rest = known.clone();
         let mut literals = Vec::new();
         let is_known = |value: &&Value| {
             self.values.contains_key(value) || self.definitions.contains_key(value)
         };
-        for value in truths.conditions.iter().filter(is_known) {
-            let condition = &truths.known[value];
-            for holds in [true, false] {
-                if implies(&own, condition, holds) && !implies(known, condition, holds) {
-                    let flip = if holds { 0 } else { u64::MAX };
-                    rest.iter_mut().zip(condition).for_each(|(rest, c)| *rest &= c ^ flip);
-                    literals.push((*value, holds));
+        for value in conditions.single.iter().filter(is_known) {
+            for bit in [true, false] {
+                if own.must(*value, bit) && !known.must(*value, bit) {
+                    rest.extend([(*value, bit)]);
+                    literals.push((*value, bit));
                 }
             }
         }
-        (rest == own).then_some(literals)
+        rest.must(guard, true).then_some(literals)
     }
 
-    pub(super) fn holds(&self, guard: Option<Value>) -> Holds {
-        let Some(guard) = guard else { return Holds::Always };
+    /// Returns in which of the lanes on the way an operation with a guard happens.
+    pub(super) fn applies(&self, guard: Option<Value>) -> Applies {
+        let Some(guard) = guard else { return Applies::Always };
         if self.exit == Some(guard) {
-            return Holds::Always;
-        }
-        let Some(exit) = self.exit else { return Holds::Sometimes };
-        let truths = self.truths.as_ref();
-        let both = truths.and_then(|all| Some((all.known.get(&exit)?, all.known.get(&guard)?)));
-        let Some((exit, guard)) = both else { return Holds::Sometimes };
-        let mut pairs = exit.iter().zip(guard);
-        if pairs.clone().all(|(exit, guard)| exit & guard == 0) {
-            Holds::Never
-        } else if pairs.all(|(exit, guard)| exit & !guard == 0) {
-            Holds::Always
+            Applies::Always
+        } else if self.exit.is_none() || self.conditions.is_none() {
+            Applies::Sometimes
+        } else if self.taken.must(guard, false) {
+            Applies::Never
+        } else if self.taken.must(guard, true) {
+            Applies::Always
         } else {
-            Holds::Sometimes
+            Applies::Sometimes
         }
     }
 }

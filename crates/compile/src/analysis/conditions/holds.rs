@@ -73,6 +73,12 @@ impl<'a, T: Terms> Holds<'a, T> {
         self.add(vec![(term, bit)])
     }
 
+    /// Returns whether a one-bit term certainly has a bit: that follows, or the other bit is
+    /// impossible.
+    pub fn must(&self, term: T::Term, bit: bool) -> bool {
+        self.bit(term).map_or_else(|| !self.clone().assume(term, !bit), |known| known == bit)
+    }
+
     /// Tries each of these one-bit terms by contradiction: a term whose one bit is impossible has
     /// the other. Repeats that until nothing more becomes known.
     pub fn probe(&mut self, values: &[T::Term]) {
