@@ -1,13 +1,27 @@
 //! Calls of offloads, of whatever kind.
 
 use wireloom_codegen::refused::Refused;
-use wireloom_ir::{OffloadId, OffloadTarget, Op, OpKind, Value};
+use wireloom_ir::{OffloadId, OffloadTarget, Op, Value};
 use wireloom_offloads::{Config, registry};
 
-use super::kinds;
-use super::layout::Region;
+use super::kind::KindOnMicroengines;
 use super::lower::Lower;
+use super::unit::Region;
 use super::words::Words;
+
+/// The methods of an offload kind in microcode.
+pub trait Methods: KindOnMicroengines {
+    /// Writes the part of a call that does not depend on earlier packets. Where calls come in the
+    /// order of packets, threads execute it before they wait for their turn.
+    fn before_turn(&self, _call: &mut Call<'_, '_>) {}
+
+    /// Writes a call. Returns the reply, unless there is none or it has gone to the frame.
+    ///
+    /// # Errors
+    /// If the kind does not have the method ([`Call::unsupported`]), or if something that it needs
+    /// has no place.
+    fn call(&self, call: &mut Call<'_, '_>) -> Result<Option<Words>, Refused>;
+}
 
 /// A call of a method, while its instructions are written.
 pub struct Call<'c, 'a> {
@@ -62,23 +76,13 @@ pub fn call(
     let region = lower.layout.regions[offload.index()];
     let mut call =
         Call { lower, op, offload: &called.name, config, method, args, is_ordered: false, region };
-    let Some(kind) = kinds::find(config) else { return Err(call.unsupported()) };
+    let Some(kind) = call.lower.methods[offload.index()] else { return Err(call.unsupported()) };
     if kind.reaches_packet(method) {
         call.lower.move_to_frame();
     }
     kind.before_turn(&mut call);
     call.is_ordered = call.lower.wait_for_turn(offload.index());
     kind.call(&mut call)
-}
-
-/// Returns whether a call calls a routine, which leaves no register as it was.
-pub fn is_far(lower: &Lower<'_>, op: &Op) -> bool {
-    let (OpKind::Call { offload, .. } | OpKind::Evaluate { offload, .. }) = &op.kind else {
-        return false;
-    };
-    let keeps_registers =
-        kinds::called(lower.engine, op).is_some_and(|(kind, method)| kind.keeps_registers(method));
-    lower.order.gate(offload.index()).is_some() || !keeps_registers
 }
 
 #[cfg(test)]

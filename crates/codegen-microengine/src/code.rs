@@ -8,70 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use super::cold_exits::Here;
-use super::local::Pointer;
-use super::routines::Routine;
-
-/// A general-purpose register of a context. The assembler finds its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Register(usize);
-
-/// What an instruction reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operand {
-    /// Nothing.
-    None,
-    /// A constant.
-    Number(u32),
-    /// A register.
-    Register(Register),
-    /// A read transfer register of SRAM.
-    Transfer(u8),
-    /// A read transfer register of SDRAM.
-    Wide(u8),
-    /// A word of local memory, counted from pointer 1.
-    Local(u8),
-}
-
-impl From<Register> for Operand {
-    fn from(register: Register) -> Self {
-        Self::Register(register)
-    }
-}
-
-/// What an instruction writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// Nothing but the condition codes.
-    None,
-    /// A register.
-    Register(Register),
-    /// A write transfer register of SRAM.
-    Transfer(u8),
-    /// A write transfer register of SDRAM.
-    Wide(u8),
-    /// A word of local memory, counted from pointer 1.
-    Local(u8),
-}
-
-impl From<Register> for Target {
-    fn from(register: Register) -> Self {
-        Self::Register(register)
-    }
-}
-
-/// A shift of operand B.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shift {
-    /// By a constant, 0 to 31.
-    Left(u32),
-    /// By a constant, 0 to 31.
-    Right(u32),
-    /// By the low five bits of operand A of the instruction before.
-    LeftIndirect,
-    /// By the low five bits of operand A of the instruction before.
-    RightIndirect,
-}
+use super::operand::{Operand, Register, Shift, Target};
+use super::routine::Routine;
 
 /// The largest constant that can be an operand.
 const LARGEST: u32 = 31;
@@ -80,13 +18,40 @@ const LARGEST: u32 = 31;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label(usize);
 
+/// Consecutive words of the frame in read transfer registers of SRAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Here {
+    /// The first word of the frame.
+    pub first: u32,
+    pub count: u32,
+    /// The transfer register with the first word.
+    pub transfer: u8,
+}
+
+impl Here {
+    /// Returns the register with the first of these words, if all are there.
+    pub fn transfer_of(self, first: u32, count: u32) -> Option<u8> {
+        let is_there = self.first <= first && first + count <= self.first + self.count;
+        is_there.then(|| self.transfer + (first - self.first) as u8)
+    }
+}
+
+/// The position of pointer 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pointer {
+    /// At a group of the context.
+    Group(u32),
+    /// At a word of the window, by its word of the frame.
+    Window(u32),
+}
+
 /// A step under construction.
 #[derive(Debug, Default)]
 pub struct Code {
     /// The number of the step, which makes its labels unique.
     step: usize,
     pub(super) text: String,
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
     /// For each register, another register that determines its bank, and whether the banks of the
     /// two differ.
     banks: Vec<(usize, bool)>,
@@ -103,12 +68,9 @@ pub struct Code {
     /// The position of pointer 1 into local memory, if it is known.
     pub(super) pointer: Option<Pointer>,
     /// The next transfer registers of SRAM to use, for reads and for writes.
-    next_read: u32,
-    next_write: u32,
+    pub(super) next_read: u32,
+    pub(super) next_write: u32,
 }
-
-/// The number of transfer registers of a context for reads, and for writes.
-pub(super) const TRANSFERS: u32 = 8;
 
 impl Code {
     /// Returns an empty step whose first registers have fixed places. The flag says whether each is
@@ -127,11 +89,6 @@ impl Code {
         }
         code.pinned = pinned.len();
         code
-    }
-
-    /// A pinned register.
-    pub fn pinned(&self, number: usize) -> Register {
-        Register(number)
     }
 
     /// A new register.
@@ -199,38 +156,6 @@ impl Code {
         format!("l{}_{}#", self.step, label.0)
     }
 
-    /// Returns the first of some write transfer registers of SRAM, those that were used least
-    /// recently. A pending command may still read the most recent ones.
-    pub fn write_transfers(&mut self, count: u32) -> u8 {
-        let first = if self.next_write + count > TRANSFERS { 0 } else { self.next_write };
-        self.next_write = first + count;
-        first as u8
-    }
-
-    /// Reads words of SRAM into the transfer registers that were used least recently. The command
-    /// may begin early, while the contents of the most recent ones are still in use. Returns the
-    /// first register.
-    pub fn read_sram(&mut self, base: Operand, at: Operand, count: u32) -> u8 {
-        self.read("sram", base, at, count)
-    }
-
-    /// Reads words of this unit in the same way.
-    pub fn read(&mut self, unit: &str, base: Operand, at: Operand, count: u32) -> u8 {
-        let first = if self.next_read + count > TRANSFERS { 0 } else { self.next_read };
-        self.next_read = first + count;
-        self.command(&format!("{unit}[read"), &format!("${first}"), base, at, count);
-        first as u8
-    }
-
-    /// Reads words of the frame like [`Self::read_sram`], and records that they are there.
-    pub fn read_frame(&mut self, frame: Operand, at: Operand, count: u32) -> u8 {
-        let transfer = self.read_sram(frame, at, count);
-        if let Operand::Number(first) = at {
-            self.here = Some(Here { first, count, transfer });
-        }
-        transfer
-    }
-
     /// Returns the words of the frame that the read transfer registers of SRAM hold.
     pub fn here(&self) -> Option<Here> {
         self.here
@@ -260,7 +185,7 @@ impl Code {
     }
 
     /// Writes an instruction unchanged.
-    fn instruction(&mut self, text: &str) {
+    pub(super) fn instruction(&mut self, text: &str) {
         let _ = writeln!(self.text, "    {text}");
     }
 
@@ -296,7 +221,7 @@ impl Code {
         true
     }
 
-    fn operand(&self, operand: Operand) -> String {
+    pub(super) fn operand(&self, operand: Operand) -> String {
         match operand {
             Operand::None => "--".into(),
             Operand::Number(number) => number.to_string(),
@@ -307,7 +232,7 @@ impl Code {
         }
     }
 
-    fn target(&self, target: Target) -> String {
+    pub(super) fn target(&self, target: Target) -> String {
         match target {
             Target::None => "--".into(),
             Target::Register(register) => self.names[register.0].clone(),
@@ -337,7 +262,7 @@ impl Code {
     }
 
     /// Returns operands that one instruction can read.
-    fn together(&mut self, a: Operand, b: Operand) -> (Operand, Operand) {
+    pub(super) fn together(&mut self, a: Operand, b: Operand) -> (Operand, Operand) {
         let a = self.readable(a);
         let b = self.readable(b);
         match (a, b) {
@@ -541,49 +466,6 @@ impl Code {
     pub fn branch_set(&mut self, register: Register, bit: u32, to: Label) {
         let (register, to) = (self.names[register.0].clone(), self.name(to));
         self.instruction(&format!("br_bset[{register}, {bit}, {to}]"));
-    }
-
-    /// Writes a command to a memory and waits for it: `sram[read, ...]`.
-    pub fn command(&mut self, what: &str, transfer: &str, a: Operand, b: Operand, count: u32) {
-        self.here = None;
-        let (a, b) = self.together(a, b);
-        let (a, b) = (self.operand(a), self.operand(b));
-        self.instruction(&format!("{what}, {transfer}, {a}, {b}, {count}], ctx_swap"));
-    }
-
-    /// Writes a command that takes its words from transfer registers, from `first` on.
-    pub fn write_command(&mut self, what: &str, first: Target, a: Operand, b: Operand, count: u32) {
-        let first = self.target(first);
-        self.command(what, &first, a, b, count);
-    }
-
-    /// Adds two transfer registers of SRAM to a word of a unit and to the next word. The registers
-    /// get the old values (version 2).
-    pub fn add(&mut self, unit: &str, [first, second]: [u8; 2], at: Register) {
-        self.here = None;
-        let at = self.names[at.0].clone();
-        self.instruction(&format!("{unit}[test_and_add, ${first}, {at}, 0], sig_done[s8]"));
-        self.instruction(&format!("{unit}[test_and_add, ${second}, {at}, 1], ctx_swap[s8]"));
-    }
-
-    /// Sets the bits of a word of SRAM that are set in the first transfer register.
-    pub fn set_bits(&mut self, a: Operand, b: Operand) {
-        self.here = None;
-        let (a, b) = self.together(a, b);
-        let (a, b) = (self.operand(a), self.operand(b));
-        self.instruction(&format!("sram[bit_wr, $0, {a}, {b}, set_bits], ctx_swap"));
-    }
-
-    /// Hashes a key of 48 or 64 bits, the low word first, by the hash unit.
-    pub fn hash(&mut self, bits: u32, key: &[Operand; 2]) -> [Register; 2] {
-        let first = self.write_transfers(2);
-        for (index, word) in (first..).zip(key) {
-            let word = self.copy(*word);
-            self.set(Target::Transfer(index), word.into());
-        }
-        self.here = None;
-        self.instruction(&format!("hash1_{bits}[${first}], ctx_swap"));
-        [first, first + 1].map(|index| self.copy(Operand::Transfer(index)))
     }
 
     /// Adds or subtracts words with a carry from each to the next, the lowest first: `+` and

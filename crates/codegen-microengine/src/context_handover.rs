@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::frame::ARGUMENTS;
-use super::local::CONTEXTS;
-use super::spill_slots::GROUP;
+use super::local::{CONTEXTS, GROUP};
 
 /// The number of next-neighbour registers of a context, and the number that the registers of the
 /// thread take (chain.uc).

@@ -6,11 +6,11 @@ use wireloom_bits::Bits;
 use wireloom_codegen::refused::Refused;
 use wireloom_ir::{ArrayId, Op, Value};
 
-use super::code::{Label, Operand, Register};
+use super::code::Label;
 use super::lower::Lower;
 use super::memory;
-use super::wide::is_wide;
-use super::words::{self, Words};
+use super::operand::{Operand, Register};
+use super::words::{self, Words, is_wide};
 
 /// The most words that one command writes.
 const COMMAND: usize = 8;

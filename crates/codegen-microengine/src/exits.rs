@@ -3,9 +3,11 @@
 use wireloom_codegen::refused::Refused;
 use wireloom_ir::Exit;
 
-use super::code::{Label, Operand, Shift};
+use super::code::Label;
+use super::flow::label;
 use super::frame;
-use super::lower::{Lower, label};
+use super::lower::Lower;
+use super::operand::{Operand, Shift};
 use super::words;
 
 /// The word of the frame that counts jumps back, after the number of the packet and its port. The

@@ -2,14 +2,14 @@
 //! are at constant places of the frame. Their accesses take few instructions, and one command reads
 //! several fields.
 
-use wireloom_ir::{BinaryOp, Engine, Exit, Op, OpKind, Step, Value};
+use wireloom_ir::{Engine, Exit, Op, OpKind, Step, Value};
 
-use super::code::{Operand, Target};
 use super::frame::{self, ARRIVES};
-use super::kinds;
-use super::lower::{Lower, Place};
-use super::wide;
-use super::window::{self, Home};
+use super::kind::Kinds;
+use super::lower::Lower;
+use super::operand::{Operand, Target};
+use super::state::Home;
+use super::step_facts::{computes, is_exit};
 use super::words::{self, Words};
 
 /// The most words that a command reads or writes.
@@ -28,7 +28,7 @@ enum Front {
 
 /// Returns, for each step, the byte of the frame at which the window begins, if it is the same for
 /// all packets.
-pub fn fronts(engine: &Engine) -> Vec<Option<u32>> {
+pub fn fronts(engine: &Engine, kinds: &Kinds) -> Vec<Option<u32>> {
     let mut fronts = vec![Front::Unreached; engine.steps.len()];
     let Some(first) = fronts.first_mut() else { return Vec::new() };
     *first = Front::At(ARRIVES);
@@ -36,7 +36,7 @@ pub fn fronts(engine: &Engine) -> Vec<Option<u32>> {
     while let Some(step) = work.pop() {
         let mut front = fronts[step];
         for op in engine.steps[step].ops() {
-            if moves_front(engine, op) {
+            if moves_front(engine, kinds, op) {
                 front = Front::Unknown;
             }
             let OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) = &op.kind else { continue };
@@ -60,43 +60,20 @@ pub fn fronts(engine: &Engine) -> Vec<Option<u32>> {
 }
 
 /// Returns whether an operation may move the window's front.
-pub fn moves_front(engine: &Engine, op: &Op) -> bool {
+pub fn moves_front(engine: &Engine, kinds: &Kinds, op: &Op) -> bool {
     match &op.kind {
         OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => true,
-        _ => kinds::called(engine, op).is_some_and(|(kind, method)| kind.moves_front(method)),
+        _ => kinds.called(engine, op).is_some_and(|(kind, method)| kind.moves_front(method)),
     }
 }
 
 /// Returns whether an engine may cut off the ends of windows.
-pub fn cuts_windows(engine: &Engine) -> bool {
+pub fn cuts_windows(engine: &Engine, kinds: &Kinds) -> bool {
     engine
         .steps
         .iter()
         .flat_map(Step::ops)
-        .any(|op| kinds::called(engine, op).is_some_and(|(kind, method)| kind.cuts_window(method)))
-}
-
-/// Returns whether an operation needs neither a command nor a label.
-pub fn computes(op: &Op) -> bool {
-    use BinaryOp::{Add, And, Eq, Ne, Or, Sub, Ule, Ult, Xor};
-    match &op.kind {
-        OpKind::Const(_)
-        | OpKind::Extend(_)
-        | OpKind::Slice(..)
-        | OpKind::Concat(_)
-        | OpKind::ReadContext(_)
-        | OpKind::Unary(..) => true,
-        OpKind::Binary(operation, ..) => {
-            matches!(operation, Add | Sub | And | Or | Xor | Eq | Ne | Ult | Ule)
-        }
-        _ => false,
-    }
-}
-
-/// Returns whether an operation leaves the step. If it is not taken, values that were read stay
-/// where they are.
-pub fn is_exit(op: &Op) -> bool {
-    matches!(op.kind, OpKind::Exit(_))
+        .any(|op| kinds.called(engine, op).is_some_and(|(kind, method)| kind.cuts_window(method)))
 }
 
 /// A field at a constant place of the frame.
@@ -206,83 +183,6 @@ impl Lower<'_> {
             }
         }
         (first, end - first)
-    }
-
-    /// Returns the words of the frame to read together with these: words of values that the next
-    /// operations use before any command or branch, as far as one command reads them.
-    pub(super) fn with_near(&self, first: u32, count: u32) -> (u32, u32) {
-        let (mut first, mut end) = (first, first + count);
-        for op in &self.ops[self.at..] {
-            if !computes(op) && !is_exit(op) {
-                break;
-            }
-            for value in op.kind.operands() {
-                let Some(place) = self.values.get(&value) else { continue };
-                let (None, Some(slot)) = (&place.words, place.slot) else { continue };
-                let count = words::count(self.width(value)) as u32;
-                let (low, high) = (first.min(slot), end.max(slot + count));
-                if high - low <= MOST {
-                    (first, end) = (low, high);
-                }
-            }
-        }
-        // Add words of values that are used later, as far as registers are free.
-        let mut room = self.room_for(count);
-        for (_, slot, count) in self.wanted_later() {
-            let (low, high) = (first.min(slot), end.max(slot + count));
-            if high - low <= MOST && count <= room {
-                (first, end) = (low, high);
-                room -= count;
-            }
-        }
-        (first, end - first)
-    }
-
-    /// Returns the values in the frame or in the scratchpad that are used later, with the first
-    /// word and the number of words of each.
-    fn wanted_later(&self) -> Vec<(Value, u32, u32)> {
-        if !self.reads_first {
-            return Vec::new();
-        }
-        let is_later = |value: &Value| {
-            self.uses.get(value).is_some_and(|uses| uses.iter().any(|used| *used > self.at))
-        };
-        let mut wanted: Vec<_> = self
-            .values
-            .iter()
-            .filter(|(value, place)| place.words.is_none() && is_later(value))
-            .filter_map(|(value, place)| {
-                let count = words::count(self.width(*value)) as u32;
-                Some((*value, place.slot?, count)).filter(|_| count as usize <= wide::MOST)
-            })
-            .collect();
-        wanted.sort_unstable_by_key(|(value, ..)| value.index());
-        wanted
-    }
-
-    /// Returns the number of free registers for values, if `more` words are read as well.
-    fn room_for(&self, more: u32) -> u32 {
-        let all: usize = self.values.values().map(Place::registers).sum();
-        (self.kept / 2).saturating_sub(all + more as usize) as u32
-    }
-
-    /// Copies values that the last command has also read to registers, as far as registers are
-    /// free.
-    pub(super) fn take_near(&mut self) {
-        let mut room = self.room_for(0);
-        for (value, slot, count) in self.wanted_later() {
-            let here = self.code.here().and_then(|here| here.transfer_of(slot, count));
-            let Some(first) = here.filter(|_| count <= room) else { continue };
-            room -= count;
-            let words = (first..first + count as u8).map(Operand::Transfer);
-            let words = words.map(|word| self.code.copy(word).into()).collect();
-            self.values.entry(value).or_default().words = Some(words);
-        }
-    }
-
-    /// Returns the value of a constant, wherever this step defines it.
-    pub(super) fn constant(&self, value: Value) -> Option<u32> {
-        window::constant(&self.ops, value)
     }
 
     /// Writes the words of a field that is known to be inside the window.

@@ -2,63 +2,84 @@
 //!
 //! A thread is a context that takes a packet through all its steps (thread.uc; receive.uc,
 //! finish.uc, send.uc and resume.uc). Steps that do not fit into one control store are spread over
-//! engines (`spread`, chain.uc, handover.uc). [`layout`] places tables in the memories. `lower`
-//! writes the steps, with `words` for values of any width, `frame` for fields of the packet and
-//! `kinds` for offloads. The result is text for the assembler, which allocates registers. `second`
-//! translates it for version 2.
+//! engines (`spread`, chain.uc, handover.uc). `layout` places tables in the memories. `steps`
+//! writes the steps, with `words` for values of any width, `frame_access` for fields of the packet
+//! and `kinds` for offloads. The result is text for the assembler, which allocates registers.
+//! `version2` translates it for version 2.
+//!
+//! [`place`] and `steps` look up the kinds of the program's offloads once. Everything below them
+//! gets these kinds, and knows no list of kinds.
 
 mod branches;
 mod bursts;
 mod calls;
+mod check;
 mod code;
 mod cold_exits;
+mod commands;
 mod context_handover;
 mod elements;
 mod elide_waits;
 mod exits;
 mod fixed_fields;
+mod flow;
 mod frame;
+mod frame_access;
 mod hoist_reads;
 mod inline;
+mod kind;
 mod kinds;
-pub mod layout;
+mod layout;
 mod local;
 mod lower;
 mod memory;
 mod merge_waits;
 mod offset_groups;
+mod operand;
 mod operations;
 mod order;
 mod resize;
+mod routine;
 mod routines;
 mod spill;
 mod spill_slots;
 mod spread;
+mod state;
+mod step_facts;
+mod steps;
+mod unit;
+mod values;
 mod version2;
 mod wide;
 mod window;
+mod window_home;
 mod words;
 mod writes;
+mod written;
 mod zero_tail;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use wireloom_codegen::context;
-use wireloom_ir::Engine;
+use wireloom_ir::{Engine, Program};
 use wireloom_isa::microengine::Version;
+use wireloom_offloads::Store;
 
 use elide_waits::elide_waits;
 pub use exits::RUNAWAY;
 pub use frame::WORDS as FRAME;
 use hoist_reads::{Waits, hoist_reads};
 pub use inline::{Inlined, inline};
-pub use layout::{Image, Layout, Memories, Slot, Unit, slots};
-use lower::Written;
+pub use layout::scratchpad::SCRATCHPAD;
+use layout::scratchpad::{COUNTER, ELEMENTS, MAIL, RECEIVE_ELEMENTS};
+pub use layout::{Layout, Memories, Slot, slots};
 use merge_waits::merge_waits;
 pub use spill_slots::Local;
 pub use spread::Cut;
+pub use unit::{Image, Unit};
 pub use wireloom_codegen::refused::Refused;
+use written::Written;
 
 /// A program as microcode.
 #[derive(Clone, Debug)]
@@ -152,28 +173,18 @@ impl Target {
     }
 }
 
-/// The number of elements of the receive FIFO of version 1. At most two threads share an element.
-const RECEIVE_ELEMENTS: u32 = 16;
-
-/// The number of bytes of the scratchpad that programs need at least.
-pub const SCRATCHPAD: u32 = 4096;
-/// The first words of the scratchpad are for turns to send (`thread.uc`). Each thread of a chip has
-/// one packet in hand, so each has a word, and two words on version 1. Zero words follow. Then
-/// version 1 has a word for each element of the receive FIFO; version 2 has a word of mail for each
-/// thread, and a word that counts elements of TBUF. Order gates follow, then the words of threads
-/// of version 1, then offloads.
-const TURNS: u32 = 4 * RECEIVE_ELEMENTS;
-const ELEMENTS: u32 = TURNS + 8;
-const TURNS_2: u32 = 128;
-const MAIL: u32 = TURNS_2 + 8;
-const COUNTER: u32 = MAIL + 128;
-
-/// Returns the first word of the scratchpad for order gates.
-fn first_gate(version: Version) -> u32 {
-    match version {
-        Version::One => ELEMENTS + RECEIVE_ELEMENTS,
-        Version::Two => COUNTER + 1,
-    }
+/// Places the offloads of a program in these memories, with their contents. Its engine must not call
+/// engines.
+///
+/// # Errors
+/// The offloads that do not fit or are not supported.
+pub fn place(
+    program: &Program,
+    store: &mut Store,
+    memories: Memories,
+) -> Result<Layout, Vec<Refused>> {
+    let kinds = kinds::of(slots(store).iter().map(|slot| slot.config));
+    layout::place(program, store, memories, kinds)
 }
 
 /// The most reasons that control words can tell apart.
@@ -196,7 +207,7 @@ pub fn generate<'a>(
 ) -> Result<Microcode<'a>, Vec<Refused>> {
     let mut reasons = Vec::new();
     let program = &inlined.program;
-    let (steps, words) = lower::steps(inlined, layout, kept, local, &mut reasons)?;
+    let (steps, words) = steps::steps(inlined, layout, kept, local, &mut reasons)?;
     let whole = |message: String| vec![Refused { offload: None, step: None, message }];
     if reasons.len() > MOST_REASONS {
         return Err(whole(format!("more than {MOST_REASONS} reasons have no place")));
@@ -204,7 +215,7 @@ pub fn generate<'a>(
     let engine = &program.engines[program.main.index()];
     let multipliers = layout.multipliers();
     let frame = words.next_power_of_two().max(layout.frame);
-    let cleared = zero_tail::cleared(engine);
+    let cleared = zero_tail::cleared(engine, &layout.kinds);
     let Layout { gates, ring, first_gate, near, first_near, .. } = *layout;
     let live = spill_slots::Homes::of(engine, local).live(engine);
     Ok(Microcode {
@@ -303,7 +314,7 @@ impl Microcode<'_> {
             },
             self.find_near(),
             match self.local.has_window {
-                true => format!("#define WINDOW_BASE {}\n", window::base(self.local)),
+                true => format!("#define WINDOW_BASE {}\n", self.local.window_base()),
                 false => String::new(),
             },
             frame::ARRIVAL,

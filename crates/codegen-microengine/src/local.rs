@@ -15,21 +15,16 @@
 //! alu[v8, --, B, *l$index1[3]]
 //! ```
 
-use super::code::{Code, Operand, Register, Shift};
-use super::spill_slots::GROUP;
+use super::code::{Code, Pointer};
+use super::operand::{Operand, Register, Shift};
+use super::state::THREAD;
 use super::window;
 
 /// The number of contexts of an engine with local memory.
 pub(super) const CONTEXTS: u32 = 8;
 
-/// The position of pointer 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pointer {
-    /// At a group of the context.
-    Group(u32),
-    /// At a word of the window, by its word of the frame.
-    Window(u32),
-}
+/// The number of words of local memory that one pointer reaches.
+pub const GROUP: u32 = 16;
 
 impl Code {
     /// Reads a word of the context's local memory.
@@ -54,7 +49,7 @@ impl Code {
             return format!("*l$index0[{offset}]");
         }
         if self.pointer != Some(Pointer::Group(group)) {
-            let thread = self.pinned(0);
+            let thread = THREAD;
             let at = self.register();
             self.alu(at, thread.into(), "AND", Operand::Number(CONTEXTS - 1));
             self.alu(at, at.into(), "OR", Operand::Number(CONTEXTS * group));
@@ -81,8 +76,9 @@ impl Code {
 
 #[cfg(test)]
 mod tests {
-    use super::super::code::{Code, Operand};
-    use super::super::frame::PINNED;
+    use super::super::code::Code;
+    use super::super::operand::Operand;
+    use super::super::state::PINNED;
 
     #[test]
     fn the_pointer_is_set_once_for_words_of_a_group() {

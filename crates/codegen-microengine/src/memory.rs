@@ -5,8 +5,9 @@
 //! routines change word by word are *spaced*: one word to a quad word, whose second half is unused,
 //! so that a write need not read the other half first.
 
-use super::code::{Code, Label, Operand, Register, Shift, Target};
-use super::layout::Unit;
+use super::code::{Code, Label};
+use super::operand::{Operand, Register, Shift, Target};
+use super::unit::Unit;
 use super::words::{self, Words};
 
 /// Elements in a memory, with a power of two of words each. They are packed.

@@ -3,23 +3,12 @@
 
 use wireloom_ir::{Op, OpKind, Value};
 
-use super::code::Operand;
-use super::kinds;
-use super::lower::{Lower, Place};
+use super::lower::{Group, Lower, Place};
+use super::operand::Operand;
 use super::words::{self, Words};
 
 /// The most aligned words of a group. One more is read to align them.
 const MOST: u32 = 7;
-
-/// Consecutive words, from a byte after an offset, that hold the fields of several operations.
-#[derive(Clone, Debug)]
-pub struct Group {
-    base: Value,
-    /// The first bit, counted from the offset: a multiple of 8.
-    first: u32,
-    /// A value for each word, in the order of the packet.
-    words: Vec<Value>,
-}
 
 /// Words that a group would contain.
 #[derive(Clone, Debug)]
@@ -46,7 +35,10 @@ impl Lower<'_> {
             | OpKind::Insert { .. }
             | OpKind::Remove { .. }
             | OpKind::Reset { .. } => true,
-            _ => kinds::called(self.engine, op)
+            _ => self
+                .layout
+                .kinds
+                .called(self.engine, op)
                 .is_some_and(|(kind, method)| kind.changes_window(method)),
         }
     }

@@ -5,12 +5,11 @@ use wireloom_codegen::refused::Refused;
 use wireloom_ir::{BinaryOp, Meta, Op, OpKind, UnaryOp, Value};
 
 use super::calls;
-use super::code::Operand;
 use super::frame;
 use super::lower::{Lower, Place};
+use super::operand::Operand;
 use super::routines::{Divide, Multiply, RESULT, give};
-use super::wide::{is_wide, pieces};
-use super::words::{self, Words};
+use super::words::{self, Words, is_wide, pieces};
 
 impl Lower<'_> {
     /// Writes an operation.
@@ -170,6 +169,75 @@ impl Lower<'_> {
             OpKind::If { .. } => unreachable!("no structured choice after splitting"),
         };
         self.define(op, words);
+        Ok(())
+    }
+
+    /// Writes operations that are executed if the guard of an operation holds. Otherwise the result
+    /// is 0.
+    pub(super) fn guarded(
+        &mut self,
+        op: &Op,
+        what: impl FnOnce(&mut Self) -> Result<Option<Words>, Refused>,
+    ) -> Result<(), Refused> {
+        let Some(guard) = op.guard else {
+            if let Some(words) = what(self)? {
+                self.define(op, words);
+            }
+            return Ok(());
+        };
+        // Operands are read from the frame before the branch. If the operation calls a routine, no
+        // register keeps its value anyway.
+        let is_far = self.is_far(op);
+        for operand in op.kind.operands() {
+            if !is_far && !is_wide(self.width(operand)) {
+                self.get(operand);
+            }
+        }
+        let guard = self.get(guard)[0];
+        let guard = self.in_register(guard);
+        if let OpKind::Exit(_) = op.kind {
+            // Most packets do not take an exit.
+            let away = self.code.label();
+            self.code.branch_set(guard, 0, away);
+            let main = self.code.set_apart();
+            self.code.place(away);
+            let done = what(self).map(|_| ());
+            self.code.rejoin(main);
+            return done;
+        }
+        let (skip, done) = (self.code.label(), self.code.label());
+        self.code.branch_clear(guard, 0, skip);
+        let saved = self.restores(op).then(|| self.save(op));
+        let words = what(self)?;
+        let Some(result) = op.results.first().copied() else {
+            saved.into_iter().for_each(|saved| self.restore(saved));
+            self.code.place(skip);
+            return Ok(());
+        };
+        let width = self.width(result);
+        let zero = Operand::Number(0);
+        let Some(words) = words else {
+            // The result is in the frame.
+            self.code.branch("br", done);
+            self.code.place(skip);
+            let slot = self.values.get(&result).and_then(|place| place.slot);
+            for at in (0..words::count(width)).step_by(8) {
+                let part = vec![zero; (words::count(width) - at).min(8)];
+                self.store(slot.unwrap_or_default() + at as u32, &part);
+            }
+            self.code.place(done);
+            return Ok(());
+        };
+        let registers = words::registers(self.code, width);
+        for (register, word) in registers.iter().zip(words) {
+            self.code.set(*register, word);
+        }
+        saved.into_iter().for_each(|saved| self.restore(saved));
+        self.code.branch("br", done);
+        self.code.place(skip);
+        registers.iter().for_each(|word| self.code.set(*word, zero));
+        self.code.place(done);
+        self.define(op, words::of(&registers));
         Ok(())
     }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use wireloom_codegen::steps::next_step;
 use wireloom_ir::{Engine, OffloadTarget, Op, OpKind, Step};
-use wireloom_offloads::{Config, StateUse, registry};
+use wireloom_offloads::{StateUse, registry};
 
-use super::kinds;
+use super::kind::{KindOnMicroengines, Kinds};
 
 /// The offloads of an engine that are called in the order of packets, and the steps that can reach
 /// them.
@@ -34,16 +34,16 @@ fn used(engine: &Engine, op: &Op) -> Option<(usize, StateUse)> {
 }
 
 /// Returns whether calls must come in the order of packets.
-fn is_ordered(config: &Config, uses: &[StateUse]) -> bool {
+fn is_ordered(kind: Option<&dyn KindOnMicroengines>, uses: &[StateUse]) -> bool {
     let has = |state| uses.contains(&state);
-    let is_atomic = kinds::find(config).is_some_and(|kind| kind.is_atomic());
+    let is_atomic = kind.is_some_and(|kind| kind.is_atomic());
     has(StateUse::Change) || has(StateUse::Commuting) && (has(StateUse::Read) || !is_atomic)
 }
 
 impl Order {
     /// Finds the offloads. There are at most `most` gates, of `ring` words each, from word `first`
     /// of the scratchpad on.
-    pub fn of(engine: &Engine, most: u32, ring: u32, first: u32) -> Self {
+    pub fn of(engine: &Engine, kinds: &Kinds, most: u32, ring: u32, first: u32) -> Self {
         let mut uses = vec![Vec::new(); engine.offloads.len()];
         for op in engine.steps.iter().flat_map(Step::ops) {
             if let Some((offload, state)) = used(engine, op) {
@@ -51,7 +51,7 @@ impl Order {
             }
         }
         let is_ordered = |number: &usize| match &engine.offloads[*number].target {
-            OffloadTarget::Kind(config) => is_ordered(config, &uses[*number]),
+            OffloadTarget::Kind(_) => is_ordered(kinds.get(*number), &uses[*number]),
             OffloadTarget::Engine(_) => false,
         };
         let offloads: Vec<usize> = (0..engine.offloads.len()).filter(is_ordered).collect();

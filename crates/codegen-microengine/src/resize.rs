@@ -2,12 +2,14 @@
 
 use wireloom_ir::Value;
 
-use super::code::{Code, Label, Operand, Target};
+use super::code::{Code, Label};
 use super::fixed_fields;
-use super::frame::{self, State};
+use super::frame;
 use super::lower::Lower;
+use super::operand::{Operand, Target};
 use super::routines::{Clear, Move};
-use super::window::{self, Home};
+use super::state::{Home, State};
+use super::window;
 use super::words::{self, Words};
 
 impl Lower<'_> {
@@ -19,7 +21,7 @@ impl Lower<'_> {
             self.insert_near(bytes, refused, inserted);
         }
         self.move_to_frame();
-        if fixed_fields::cuts_windows(self.engine) {
+        if fixed_fields::cuts_windows(self.engine, &self.layout.kinds) {
             self.move_up(bytes);
         }
         let (offset, count) = (self.again(at)[0], self.again(bytes)[0]);

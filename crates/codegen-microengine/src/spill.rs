@@ -3,13 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use wireloom_ir::{Op, OpKind, Value};
+use wireloom_ir::{BinaryOp, Op, OpKind, Value};
 
-use super::code::{Operand, Register};
 use super::lower::{Lower, Place};
+use super::operand::{Operand, Register};
 use super::spill_slots::LOCAL;
-use super::wide::{MOST, is_wide};
-use super::words;
+use super::words::{self, MOST, is_wide};
 
 impl Lower<'_> {
     /// Spills the values that are used last, so that registers suffice for the operands and results
@@ -78,6 +77,24 @@ impl Lower<'_> {
             if !is_constant && !op.results.contains(value) {
                 place.words = None;
             }
+        }
+    }
+
+    /// Returns whether an operation calls a routine, which leaves no register as it was.
+    pub(super) fn is_far(&self, op: &Op) -> bool {
+        match &op.kind {
+            OpKind::Binary(BinaryOp::Mul | BinaryOp::Udiv | BinaryOp::Urem, ..)
+            | OpKind::Insert { .. }
+            | OpKind::Reset { .. } => true,
+            OpKind::Remove { offset, .. } => self.constant(*offset) != Some(0),
+            OpKind::Exit(_) => false,
+            OpKind::Call { offload, .. } | OpKind::Evaluate { offload, .. } => {
+                let called = self.layout.kinds.called(self.engine, op);
+                let keeps_registers =
+                    called.is_some_and(|(kind, method)| kind.keeps_registers(method));
+                self.order.gate(offload.index()).is_some() || !keeps_registers
+            }
+            _ => false,
         }
     }
 

@@ -32,14 +32,12 @@ use wireloom_codegen::context;
 use wireloom_ir::{Engine, OpKind, Step};
 
 use super::frame;
-use super::wide::is_wide;
+use super::local::{CONTEXTS, GROUP};
 use super::window;
-use super::words;
+use super::words::{self, is_wide};
 
 /// Words from this number on are in local memory.
 pub const LOCAL: u32 = 1 << 24;
-/// The number of words of local memory that one pointer reaches.
-pub const GROUP: u32 = 16;
 /// The first words of the frame are the number of the packet, its port, and the count of jumps
 /// back, which the runtime sets. Words for values follow, since constants up to 31 in an address
 /// need no register. Then comes the context.
@@ -87,6 +85,12 @@ impl Local {
     /// window follows the words of all contexts.
     pub fn values(self) -> u32 {
         if self.has_window { self.words - window::WORDS } else { self.words }
+    }
+
+    /// Returns the byte of the window in the frame less its byte address in local memory, for
+    /// context 0.
+    pub fn window_base(self) -> u32 {
+        4 * (window::FIRST - CONTEXTS * self.values())
     }
 
     /// Splits words into parts that one pointer reaches. Commands reach all words of the
@@ -319,7 +323,8 @@ impl Room {
 
 #[cfg(test)]
 mod tests {
-    use super::{GROUP, Homes, LOCAL, Room, groups};
+    use super::super::local::GROUP;
+    use super::{Homes, LOCAL, Room, groups};
 
     #[test]
     fn a_value_lies_in_one_group_of_local_memory() {

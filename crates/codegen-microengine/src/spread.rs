@@ -14,11 +14,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use wireloom_ir::{Engine, Exit, OpKind};
+use wireloom_ir::Engine;
 
 use super::context_handover;
-use super::lower::{Written, label};
-use super::routines::{self, Routine};
+use super::flow::{Entry, exits, label, resumed, targets, visits};
+use super::routine::Routine;
+use super::written::{self, Written};
 
 /// The words of a part besides its steps: for receiving and sending in the first part, on version 2
 /// and on version 1, and for handovers in every part.
@@ -38,130 +39,6 @@ const WAIT: f64 = 100.0 / 8.0;
 const RECEIVE: f64 = 150.0 + 4.0 * WAIT;
 const SEND: f64 = 200.0 + 7.0 * WAIT;
 
-/// Returns the most words that a text takes in a control store.
-pub fn words(text: &str) -> usize {
-    text.lines()
-        .map(|line| match line.trim_start() {
-            line if line.starts_with("immed32") => constant(line),
-            line if line.starts_with("clear_tail") || line.starts_with("clear_local_tail") => {
-                CLEAR_TAIL
-            }
-            line if line.starts_with("wait_at_gate") => WAIT_AT_GATE,
-            line if line.starts_with("pass_gate") => PASS_GATE,
-            line if line.starts_with("number_of_packet") => NUMBER,
-            line if line.is_empty() || line.starts_with([';', '.']) || line.ends_with("#:") => 0,
-            _ => 1,
-        })
-        .sum()
-}
-
-/// Returns the words of an `immed32`: one, if 16 bits of the constant or of its complement are
-/// enough.
-fn constant(line: &str) -> usize {
-    let digits = line.split("0x").nth(1).map_or("", |rest| rest.trim_end_matches(']'));
-    let value = u32::from_str_radix(digits, 16).unwrap_or(0x0001_0001);
-    let is_short = |bits: u32| (0..3).any(|bytes| bits.rotate_right(8 * bytes) <= 0xffff);
-    if is_short(value) || is_short(!value) { 1 } else { 2 }
-}
-
-/// The most words of macros of thread.uc.
-const CLEAR_TAIL: usize = 42;
-const WAIT_AT_GATE: usize = 12;
-const PASS_GATE: usize = 17;
-const NUMBER: usize = 3;
-
-/// The place at which a packet enters a part from another part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Entry {
-    Step(usize),
-    /// The packet leaves by its egress port.
-    Finish,
-    /// The packet leaves by its egress port, and the thread continues.
-    Emit,
-    /// The packet ends with the word in `control`.
-    End,
-}
-
-impl Entry {
-    fn label(self) -> String {
-        match self {
-            Self::Step(step) => label(step),
-            Self::Finish => "finish".into(),
-            Self::Emit => "emit".into(),
-            Self::End => "end".into(),
-        }
-    }
-
-    /// Returns whether the entry is in a part with these steps.
-    fn is_in(self, steps: &[usize]) -> bool {
-        match self {
-            Self::Step(step) => steps.contains(&step),
-            Self::Finish | Self::Emit | Self::End => steps.contains(&0),
-        }
-    }
-}
-
-/// Returns the entries to which packets go from a step, with their probabilities.
-fn exits(engine: &Engine, step: usize) -> Vec<(Entry, f64)> {
-    let mut exits = Vec::new();
-    for op in engine.steps[step].ops() {
-        let OpKind::Exit(exit) = &op.kind else { continue };
-        // Packets that jump back too often end.
-        if matches!(exit, Exit::Next(to) if to.index() <= step) {
-            exits.push((Entry::End, 0.0));
-        }
-        exits.push(match exit {
-            Exit::Next(to) => (Entry::Step(to.index()), 1.0),
-            Exit::Finish => (Entry::Finish, 1.0),
-            Exit::Emit(_) => (Entry::Emit, 1.0),
-            // Most packets are neither dropped nor sent to the processor core.
-            _ => (Entry::End, 0.01),
-        });
-    }
-    let all: f64 = exits.iter().map(|(_, share)| share).sum();
-    exits.iter_mut().for_each(|(_, share)| *share /= all.max(1e-9));
-    exits
-}
-
-/// Returns the steps to which the packets of a step go, or threads after one was sent.
-fn targets(engine: &Engine, step: usize) -> impl Iterator<Item = usize> {
-    engine.steps[step].ops().filter_map(|op| match &op.kind {
-        OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => Some(to.index()),
-        _ => None,
-    })
-}
-
-/// Returns the steps at which threads continue after one of these steps has sent a packet.
-fn resumed<'a>(engine: &Engine, steps: impl IntoIterator<Item = &'a usize>) -> Vec<usize> {
-    let exits = steps.into_iter().flat_map(|step| engine.steps[*step].ops());
-    let exits = exits.filter_map(|op| match &op.kind {
-        OpKind::Exit(Exit::Emit(to)) => Some(to.index()),
-        _ => None,
-    });
-    let mut steps: Vec<usize> = exits.collect();
-    steps.sort_unstable();
-    steps.dedup();
-    steps
-}
-
-/// Returns the share of packets that enter each step, if all exits were equally likely.
-pub(super) fn visits(engine: &Engine) -> Vec<f64> {
-    let mut visits = vec![0.0; engine.steps.len()];
-    if let Some(first) = visits.first_mut() {
-        *first = 1.0;
-    }
-    for step in 0..engine.steps.len() {
-        for (entry, share) in exits(engine, step) {
-            if let Entry::Step(to) = entry
-                && to > step
-            {
-                visits[to] += visits[step] * share;
-            }
-        }
-    }
-    visits
-}
-
 /// The assignment of steps to parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
@@ -178,7 +55,7 @@ pub struct Cut {
 /// # Errors
 /// The number of a step that is too long for any part.
 pub fn cut(engine: &Engine, steps: &[Written], store: usize, chained: usize) -> Result<Cut, usize> {
-    let routines = routines::all(steps.iter().flat_map(|step| step.routines.iter().copied()));
+    let routines = written::routines(steps.iter().flat_map(|step| step.routines.iter().copied()));
     let shared: usize = routines.values().map(|routine| routine.words).sum();
     let whole = steps.iter().map(|step| step.words).sum::<usize>() + shared;
     let runtime = if chained == 0 { RUNTIME_1 } else { RUNTIME };
@@ -446,7 +323,7 @@ impl Cut {
         let own = &self.parts[number];
         let mut text = String::new();
         let called =
-            routines::all(own.iter().flat_map(|step| steps[*step].routines.iter().copied()));
+            written::routines(own.iter().flat_map(|step| steps[*step].routines.iter().copied()));
         let all = own.iter().map(|step| &steps[*step]).chain(called.values());
         let shared: BTreeSet<&String> = all.flat_map(|written| &written.shared).collect();
         for name in shared {

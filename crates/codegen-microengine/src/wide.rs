@@ -4,29 +4,16 @@
 use wireloom_codegen::refused::Refused;
 use wireloom_ir::{BinaryOp, Op, OpKind, UnaryOp, Value};
 
-use super::code::{Label, Operand, Register, Shift, Target};
+use super::code::Label;
 use super::frame::ARGUMENTS;
 use super::lower::{Lower, Place};
+use super::operand::{Operand, Register, Shift, Target};
 use super::routines::{Long, Product, Quotient, SECOND};
-use super::words::{self, Words};
+use super::words::{self, MOST, Words, is_wide, pieces};
 
-/// The most words of a value in registers.
-pub const MOST: usize = 4;
-/// The width of a piece in bits.
-const PIECE: u32 = 128;
 /// The most words of the frame that one command reads. A word of a shifted value is made of two
 /// words.
 const READ: usize = 8;
-
-/// Returns the first bit and the width of each piece of a value.
-pub fn pieces(width: u32) -> impl Iterator<Item = (u32, u32)> {
-    (0..width).step_by(PIECE as usize).map(move |lo| (lo, PIECE.min(width - lo)))
-}
-
-/// Returns whether values of this width are kept in the frame.
-pub fn is_wide(width: u32) -> bool {
-    words::count(width) > MOST
-}
 
 impl Lower<'_> {
     /// Returns some words of a value. Words past its end are 0.

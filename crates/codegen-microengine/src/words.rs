@@ -1,7 +1,9 @@
 //! Values of any width as words of 32 bits, the least significant word first. Bits past the width
 //! are 0.
 
-use super::code::{Code, Operand, Register, Shift, Target};
+use super::code::Code;
+use super::operand::{Operand, Register, Shift, Target};
+use wireloom_bits::Bits;
 
 /// The words of a value.
 pub type Words = Vec<Operand>;
@@ -9,6 +11,21 @@ pub type Words = Vec<Operand>;
 /// Returns the number of words of a width.
 pub fn count(width: u32) -> usize {
     width.div_ceil(32).max(1) as usize
+}
+
+/// The most words of a value in registers.
+pub const MOST: usize = 4;
+/// The width of a piece in bits.
+const PIECE: u32 = 128;
+
+/// Returns the first bit and the width of each piece of a value.
+pub fn pieces(width: u32) -> impl Iterator<Item = (u32, u32)> {
+    (0..width).step_by(PIECE as usize).map(move |lo| (lo, PIECE.min(width - lo)))
+}
+
+/// Returns whether values of this width are kept in the frame.
+pub fn is_wide(width: u32) -> bool {
+    count(width) > MOST
 }
 
 /// Returns the mask of the bits of the last word.
@@ -20,11 +37,26 @@ fn top(width: u32) -> u32 {
 }
 
 /// Returns the words of a constant.
-pub fn constant(bits: &wireloom_bits::Bits) -> Words {
+pub fn constant(bits: &Bits) -> Words {
     let words = bits.words().flat_map(|word| [word as u32, (word >> 32) as u32]);
     let mut words: Words = words.map(Operand::Number).collect();
     words.resize(count(bits.width()), Operand::Number(0));
     words
+}
+
+/// Returns the words of a value, the low word first.
+pub fn halves(bits: &Bits) -> impl Iterator<Item = u32> {
+    let all = bits.words().flat_map(|word| [word as u32, (word >> 32) as u32]);
+    all.take(count(bits.width()))
+}
+
+/// Returns the value with these words, the low word first.
+pub fn bits(width: u32, halves: &[u32]) -> Bits {
+    let pair = |pair: &[u32]| {
+        let high = pair.get(1).copied().unwrap_or(0);
+        u64::from(high) << 32 | u64::from(pair[0])
+    };
+    Bits::from_words(width, &halves.chunks(2).map(pair).collect::<Vec<_>>())
 }
 
 /// Returns new registers for a value.

@@ -14,7 +14,7 @@ use wireloom_bits::Bits;
 use wireloom_compile::analysis::resources::{Resource, reads};
 use wireloom_ir::{BinaryOp, Block, Code, Meta, Op, OpKind, Step, UnaryOp, Value, ValueInfo};
 
-use super::wide::is_wide;
+use super::words::is_wide;
 
 /// The width of offsets in a packet, and of the length of the window.
 const OFFSET: u32 = 16;

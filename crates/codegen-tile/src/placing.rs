@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use wireloom_bits::Bits;
 use wireloom_codegen::refused::Refused;
-use wireloom_ir::{Engine, EngineId, EngineKind, OffloadTarget, OpKind, Program};
+use wireloom_ir::{Engine, EngineId, EngineKind, OffloadTarget, OpKind, Program, Step};
 use wireloom_offloads::{Config, Content, Instance as Offload, Store, registry};
 
 use super::kinds::kind::{Placed, refusal};
@@ -64,7 +64,7 @@ pub fn place<'a>(
 
 /// Returns whether an engine replaces packets by other packets.
 fn takes(engine: &Engine) -> bool {
-    engine.steps.iter().flat_map(ops).any(|op| match op.kind {
+    engine.steps.iter().flat_map(Step::ops).any(|op| match op.kind {
         OpKind::Call { offload, method, .. } => match &engine.offloads[offload.index()].target {
             OffloadTarget::Kind(config) => replaces_packet(config, method),
             OffloadTarget::Engine(_) => false,
@@ -134,7 +134,7 @@ impl<'a, 'b> Placing<'a, 'b> {
             }
             self.path.pop();
         }
-        for op in engine.steps.iter().flat_map(ops) {
+        for op in engine.steps.iter().flat_map(Step::ops) {
             if let OpKind::Table { elements, .. } = &op.kind {
                 self.constant(elements);
             }

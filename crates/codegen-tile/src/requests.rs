@@ -3,7 +3,7 @@
 //! [`home`]: super::home
 
 use wireloom_codegen::refused::Refused;
-use wireloom_ir::{OffloadId, OffloadTarget, OpKind, Value};
+use wireloom_ir::{OffloadId, OffloadTarget, OpKind, Step, Value};
 use wireloom_isa::raw::tile::Op as Do;
 
 use super::code::{Code, FRAME, NOTHING, Operand, Register, ZERO};
@@ -36,7 +36,7 @@ fn is_changed(instance: &Instance<'_>, offload: OffloadId) -> bool {
     let OffloadTarget::Kind(config) = &instance.engine.offloads[offload.index()].target else {
         return false;
     };
-    instance.engine.steps.iter().flat_map(ops).any(|op| match &op.kind {
+    instance.engine.steps.iter().flat_map(Step::ops).any(|op| match &op.kind {
         OpKind::Call { offload: called, method, .. } => {
             *called == offload && changes_shared_state(config, *method)
         }

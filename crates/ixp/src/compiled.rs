@@ -74,7 +74,7 @@ pub fn compile(
         threads: most,
         frame: microengine::FRAME,
     };
-    let mut layout = microengine::layout::place(program, store, memories)?;
+    let mut layout = microengine::place(program, store, memories)?;
     let words = spec.engine.control_store as usize;
     let steps = program.engines[program.main.index()].steps.len();
     let mut local = match target {
@@ -92,7 +92,7 @@ pub fn compile(
     loop {
         if microcode.frame > layout.frame {
             memories.frame = microcode.frame;
-            layout = microengine::layout::place(program, store, memories)?;
+            layout = microengine::place(program, store, memories)?;
             microcode = microengine::generate(&inlined, &layout, &kept, local)?;
             continue;
         }

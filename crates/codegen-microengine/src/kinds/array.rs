@@ -4,12 +4,13 @@ use wireloom_codegen::refused::Refused;
 use wireloom_isa::microengine::Version;
 use wireloom_offloads::{Config, Instance, Layout};
 
+use super::declared::value_width;
 use super::indexed::Indexed;
-use super::{KindOnMicroengines, Wanted, value_width};
-use crate::calls::Call;
-use crate::code::Operand;
-use crate::layout::{Region, Unit};
+use crate::calls::{Call, Methods};
+use crate::kind::{KindOnMicroengines, Wanted};
 use crate::lower::Lower;
+use crate::operand::Operand;
+use crate::unit::{Region, Unit};
 use crate::words::{self, Words};
 
 pub struct Array;
@@ -55,7 +56,9 @@ impl KindOnMicroengines for Array {
     fn keeps_registers(&self, method: &str) -> bool {
         method == "read"
     }
+}
 
+impl Methods for Array {
     fn call(&self, call: &mut Call<'_, '_>) -> Result<Option<Words>, Refused> {
         match call.method {
             "read" if !call.is_ordered => Ok(Some(read(call))),

@@ -4,13 +4,17 @@
 use wireloom_codegen::refused::Refused;
 use wireloom_offloads::{Config, Instance};
 
+use super::declared::size;
 use super::indexed::{load_words, rows};
-use super::{Check, KindOnMicroengines, Wanted, size};
-use crate::calls::Call;
-use crate::code::{Code, Operand, Register, Shift, Target};
-use crate::frame::{ARGUMENTS, State};
-use crate::layout::{Region, Unit};
+use crate::calls::{Call, Methods};
+use crate::check::Check;
+use crate::code::Code;
+use crate::frame::ARGUMENTS;
+use crate::kind::{KindOnMicroengines, Wanted};
+use crate::operand::{Operand, Register, Shift, Target};
 use crate::routines::{Multiply, give};
+use crate::state::State;
+use crate::unit::{Region, Unit};
 use crate::words::{self, Words};
 
 pub struct Bloom;
@@ -59,7 +63,9 @@ impl KindOnMicroengines for Bloom {
     fn is_atomic(&self) -> bool {
         true
     }
+}
 
+impl Methods for Bloom {
     fn call(&self, call: &mut Call<'_, '_>) -> Result<Option<Words>, Refused> {
         match call.method {
             "add" => access(call, true),

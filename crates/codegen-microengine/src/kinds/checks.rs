@@ -2,36 +2,15 @@
 
 use wireloom_codegen::refused::Refused;
 
-use crate::code::{Code, Operand, Register, Shift, Target};
-use crate::frame::{ARGUMENTS, State};
+use crate::check::Check;
+use crate::code::Code;
+use crate::frame::ARGUMENTS;
 use crate::lower::Lower;
-use crate::routines::Routine;
-
-/// A check of 32 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Check {
-    /// CRC-32 of IEEE 802.3.
-    Ieee,
-    /// CRC-32C.
-    Castagnoli,
-}
+use crate::operand::{Operand, Register, Shift, Target};
+use crate::routine::Routine;
+use crate::state::State;
 
 impl Check {
-    /// The number of checks.
-    pub const COUNT: usize = 2;
-
-    /// Returns the words of its table: the check of each byte.
-    pub fn table(self) -> Vec<u32> {
-        // The reflected polynomial.
-        let polynomial = match self {
-            Self::Ieee => 0xedb8_8320,
-            Self::Castagnoli => 0x82f6_3b78,
-        };
-        let step =
-            |check: u32, _| if check & 1 == 1 { check >> 1 ^ polynomial } else { check >> 1 };
-        (0..256).map(|byte| (0..8).fold(byte, step)).collect()
-    }
-
     /// Computes the check of the key in the arguments. Returns the register with it, which the
     /// routine shares.
     ///
@@ -93,24 +72,5 @@ impl Crc {
         code.alu(Target::None, bytes.into(), "-", number(0));
         code.branch("br!=0", next);
         code.alu(check, Operand::None, "~B", check.into());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Check;
-
-    /// The check values of the catalogue of parametrised CRC algorithms.
-    #[test]
-    fn tables_give_the_checks_of_the_catalogue() {
-        let check = |check: Check| {
-            let table = check.table();
-            let sum = b"123456789"
-                .iter()
-                .fold(u32::MAX, |sum, byte| table[usize::from(sum as u8 ^ byte)] ^ sum >> 8);
-            !sum
-        };
-        assert_eq!(check(Check::Ieee), 0xcbf4_3926);
-        assert_eq!(check(Check::Castagnoli), 0xe306_9283);
     }
 }

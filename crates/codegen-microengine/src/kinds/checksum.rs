@@ -2,11 +2,14 @@
 
 use wireloom_codegen::refused::Refused;
 
-use super::{KindOnMicroengines, packet};
-use crate::calls::Call;
-use crate::code::{Code, Operand, Register, Shift, Target};
-use crate::frame::State;
-use crate::routines::{Fetch, Routine, keep};
+use super::packet;
+use crate::calls::{Call, Methods};
+use crate::code::Code;
+use crate::kind::KindOnMicroengines;
+use crate::operand::{Operand, Register, Shift, Target};
+use crate::routine::Routine;
+use crate::routines::{Fetch, keep};
+use crate::state::State;
 use crate::words::Words;
 
 pub struct Checksum;
@@ -19,7 +22,9 @@ impl KindOnMicroengines for Checksum {
     fn reaches_packet(&self, _: &str) -> bool {
         true
     }
+}
 
+impl Methods for Checksum {
     fn call(&self, call: &mut Call<'_, '_>) -> Result<Option<Words>, Refused> {
         match call.method {
             "sum" => Ok(Some(sum(call))),

@@ -2,9 +2,9 @@
 
 use wireloom_codegen::refused::Refused;
 
-use super::KindOnMicroengines;
-use crate::calls::Call;
+use crate::calls::{Call, Methods};
 use crate::frame::ARRIVAL;
+use crate::kind::KindOnMicroengines;
 use crate::words::{self, Words};
 
 pub struct Clock;
@@ -17,7 +17,9 @@ impl KindOnMicroengines for Clock {
     fn keeps_registers(&self, method: &str) -> bool {
         method == "now"
     }
+}
 
+impl Methods for Clock {
     fn call(&self, call: &mut Call<'_, '_>) -> Result<Option<Words>, Refused> {
         match call.method {
             "now" => Ok(Some(words::of(&call.lower.load(ARRIVAL, 2)))),

@@ -14,10 +14,11 @@ use wireloom_isa::microengine::Version;
 use wireloom_offloads::{Config, Instance};
 
 use super::indexed::Indexed;
-use super::{KindOnMicroengines, Wanted};
-use crate::calls::Call;
-use crate::code::{Code, Label, Operand, Register, Target};
-use crate::layout::{Region, Unit};
+use crate::calls::{Call, Methods};
+use crate::code::{Code, Label};
+use crate::kind::{KindOnMicroengines, Wanted};
+use crate::operand::{Operand, Register, Target};
+use crate::unit::{Region, Unit};
 use crate::words::Words;
 
 pub struct Counter;
@@ -83,7 +84,9 @@ impl KindOnMicroengines for Counter {
     fn keeps_registers(&self, method: &str) -> bool {
         method == "count"
     }
+}
 
+impl Methods for Counter {
     fn call(&self, call: &mut Call<'_, '_>) -> Result<Option<Words>, Refused> {
         match call.method {
             "count" => count(call),
@@ -175,9 +178,9 @@ mod tests {
     use wireloom_offloads::kinds::instantiate;
     use wireloom_offloads::{Entry, EntryKey};
 
-    use super::super::KindOnMicroengines;
     use super::super::tests::{config, round_trip, stored};
     use super::Counter;
+    use crate::kind::KindOnMicroengines;
 
     fn entry(index: u64, packets: u64, bytes: u64) -> Entry {
         let value = Bits::new(64, packets.into()).concat(&Bits::new(64, bytes.into()));

@@ -10,16 +10,17 @@ use wireloom_offloads::{Config, Instance};
 
 use self::routines::{Advance, ENTRY, Enter, Find, Sweep, Touch, Unlink, padded};
 use super::array::{add, lanes};
-use super::{HashUnit, KindOnMicroengines, Wanted, hash, size, value_width};
-use crate::calls::Call;
-use crate::code::{Operand, Register, Target};
+use super::declared::{size, value_width};
+use super::hash;
+use crate::calls::{Call, Methods};
 use crate::frame::ARGUMENTS;
-use crate::layout::{Region, Unit};
+use crate::kind::{HashUnit, KindOnMicroengines, Wanted};
 use crate::lower::Lower;
 use crate::memory::{branch_zero, read, write};
+use crate::operand::{Operand, Register, Target};
 use crate::routines::give;
-use crate::wide::is_wide;
-use crate::words::{self, Words};
+use crate::unit::{Region, Unit};
+use crate::words::{self, Words, is_wide};
 
 pub use bucket::{bucket, hash as bucket_hash};
 
@@ -71,7 +72,9 @@ impl KindOnMicroengines for Exact {
         let spacing = spacing(unit) as u32;
         contents::read_back(config, instance, base, &|at| word(spacing * at));
     }
+}
 
+impl Methods for Exact {
     fn before_turn(&self, call: &mut Call<'_, '_>) {
         if call.method != "expire" {
             let (_, base) = table(call.region());
@@ -295,9 +298,9 @@ mod tests {
     use wireloom_offloads::kinds::instantiate;
     use wireloom_offloads::{Entry, EntryKey, Instance};
 
-    use super::super::KindOnMicroengines;
     use super::super::tests::{call, config, round_trip, value};
     use super::Exact;
+    use crate::kind::KindOnMicroengines;
 
     /// Returns everything that packets can change. Entries of equal times are in the order of their
     /// keys.

@@ -4,11 +4,14 @@ use wireloom_codegen::refused::Refused;
 use wireloom_offloads::kinds::hash::{GENERATOR_48, GENERATOR_64};
 use wireloom_offloads::{Config, registry};
 
-use super::{Check, HashUnit, KindOnMicroengines};
-use crate::calls::Call;
-use crate::code::{Code, Operand, Register, Shift, Target};
-use crate::frame::{ARGUMENTS, State};
-use crate::routines::Routine;
+use crate::calls::{Call, Methods};
+use crate::check::Check;
+use crate::code::Code;
+use crate::frame::ARGUMENTS;
+use crate::kind::{HashUnit, KindOnMicroengines};
+use crate::operand::{Operand, Register, Shift, Target};
+use crate::routine::Routine;
+use crate::state::State;
 use crate::words::{self, Words};
 
 pub struct Hash;
@@ -29,7 +32,9 @@ impl KindOnMicroengines for Hash {
     fn hash_unit(&self, config: &Config) -> HashUnit {
         HashUnit::Requires(MULTIPLIERS.map(|name| config.param(name).low_u64()))
     }
+}
 
+impl Methods for Hash {
     fn call(&self, call: &mut Call<'_, '_>) -> Result<Option<Words>, Refused> {
         match call.method {
             "crc32" => crc32(call).map(Some),
@@ -142,8 +147,8 @@ impl Reduce {
 #[cfg(test)]
 mod tests {
     use super::super::tests::config;
-    use super::super::{HashUnit, KindOnMicroengines};
     use super::{Hash, default_multipliers};
+    use crate::kind::{HashUnit, KindOnMicroengines};
 
     #[test]
     fn the_hash_unit_gets_the_multipliers_of_the_declaration() {

@@ -3,9 +3,11 @@
 use wireloom_bits::Bits;
 use wireloom_offloads::{Config, Entry, EntryKey, Instance, Row};
 
-use super::{Wanted, bits, halves, size};
-use crate::layout::{Region, Unit};
+use super::declared::size;
+use crate::kind::Wanted;
 use crate::memory::Elements;
+use crate::unit::{Region, Unit};
+use crate::words::{bits, halves};
 
 /// The most words that one command reads, and thus the most words of an element.
 const COMMAND: usize = 8;

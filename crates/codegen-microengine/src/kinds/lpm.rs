@@ -8,15 +8,15 @@ use wireloom_ir::Value;
 use wireloom_offloads::{Config, Instance};
 
 use self::contents::{ENTRY_BITS, KEY_BITS};
-use super::{KindOnMicroengines, Wanted, value_width};
-use crate::calls::Call;
-use crate::code::{Operand, Register, Shift};
+use super::declared::value_width;
+use crate::calls::{Call, Methods};
 use crate::frame::ARGUMENTS;
-use crate::layout::{Region, Unit};
+use crate::kind::{KindOnMicroengines, Wanted};
 use crate::lower::Lower;
 use crate::memory::read_packed;
-use crate::wide::is_wide;
-use crate::words::{self, Words};
+use crate::operand::{Operand, Register, Shift};
+use crate::unit::{Region, Unit};
+use crate::words::{self, Words, is_wide};
 
 pub struct Lpm;
 
@@ -48,7 +48,9 @@ impl KindOnMicroengines for Lpm {
     fn keeps_registers(&self, method: &str) -> bool {
         method == "search"
     }
+}
 
+impl Methods for Lpm {
     fn call(&self, call: &mut Call<'_, '_>) -> Result<Option<Words>, Refused> {
         match call.method {
             "search" => Ok(search(call)),
@@ -180,10 +182,9 @@ mod tests {
     use wireloom_offloads::kinds::instantiate;
     use wireloom_offloads::{Entry, EntryKey};
 
-    use super::super::bits;
     use super::super::tests::{Stored, call, config, stored, value};
     use super::contents::{ENTRY_BITS, padded};
-    use crate::words;
+    use crate::words::{self, bits};
 
     /// Searches as the microcode does.
     fn search(memory: &Stored, key: &Bits, width: u32) -> Bits {

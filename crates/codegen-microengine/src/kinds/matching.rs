@@ -8,10 +8,12 @@ use wireloom_offloads::{Config, Instance};
 
 use self::automaton::{CLASSES, automaton};
 use self::scan::Scan;
-use super::{KindOnMicroengines, Wanted, packet, value_width};
-use crate::calls::Call;
-use crate::code::{Operand, Target};
-use crate::layout::{Region, Unit};
+use super::declared::value_width;
+use super::packet;
+use crate::calls::{Call, Methods};
+use crate::kind::{KindOnMicroengines, Wanted};
+use crate::operand::{Operand, Target};
+use crate::unit::{Region, Unit};
 use crate::words::{self, Words};
 
 pub struct Match;
@@ -44,7 +46,9 @@ impl KindOnMicroengines for Match {
     fn reaches_packet(&self, _: &str) -> bool {
         true
     }
+}
 
+impl Methods for Match {
     fn call(&self, call: &mut Call<'_, '_>) -> Result<Option<Words>, Refused> {
         match call.method {
             "scan" => Ok(Some(scan(call))),
@@ -96,9 +100,9 @@ mod tests {
     use wireloom_offloads::{Entry, EntryKey};
 
     use super::super::tests::{Stored, call, config, stored, value};
-    use super::super::{KindOnMicroengines, bits};
     use super::{CLASSES, Match};
-    use crate::words;
+    use crate::kind::KindOnMicroengines;
+    use crate::words::{self, bits};
 
     /// Scans as the microcode does. Returns the offset and the value of a match.
     fn scan(memory: &Stored, text: &[u8], width: u32) -> Option<(u32, Bits)> {

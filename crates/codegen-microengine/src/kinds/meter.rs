@@ -9,11 +9,12 @@ use wireloom_offloads::kinds::meter::{Meter as Meters, Used};
 use wireloom_offloads::{Config, Instance};
 
 use self::routines::{LAST, SHIFT};
-use super::{KindOnMicroengines, Wanted, size};
-use crate::calls::Call;
-use crate::code::Operand;
-use crate::layout::{Region, Unit};
+use super::declared::size;
+use crate::calls::{Call, Methods};
+use crate::kind::{KindOnMicroengines, Wanted};
 use crate::memory;
+use crate::operand::Operand;
+use crate::unit::{Region, Unit};
 use crate::words::Words;
 
 const SECOND: u64 = 1_000_000_000;
@@ -80,7 +81,9 @@ impl KindOnMicroengines for Meter {
             let _ = meters.set_used(index.into(), used);
         }
     }
+}
 
+impl Methods for Meter {
     fn call(&self, call: &mut Call<'_, '_>) -> Result<Option<Words>, Refused> {
         match call.method {
             "color" | "color_aware" => Ok(Some(color(call))),

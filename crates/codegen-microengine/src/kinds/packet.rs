@@ -1,7 +1,7 @@
 //! Ranges of bytes of the whole packet: header window and payload.
 
-use crate::code::{Operand, Register};
 use crate::lower::Lower;
+use crate::operand::{Operand, Register};
 use crate::words;
 
 /// Computes the length of the packet in bytes.

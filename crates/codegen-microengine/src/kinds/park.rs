@@ -7,15 +7,17 @@ use wireloom_codegen::refused::Refused;
 use wireloom_offloads::{Config, Instance};
 
 use self::routines::{Dequeue, Enqueue, Keep, Parking, SWEEP, Take};
+use super::declared::{key_width, size};
 use super::exact::bucket;
 use super::exact::routines::{Advance, ENTRY, Find, Sweep, padded};
-use super::{HashUnit, KindOnMicroengines, Wanted, hash, key_width, size};
-use crate::calls::Call;
-use crate::code::{Operand, Register};
-use crate::layout::{Region, Unit};
+use super::hash;
+use crate::calls::{Call, Methods};
+use crate::kind::{HashUnit, KindOnMicroengines, Wanted};
 use crate::lower::Lower;
 use crate::memory::branch_zero;
+use crate::operand::{Operand, Register};
 use crate::routines::give;
+use crate::unit::{Region, Unit};
 use crate::words::Words;
 
 pub struct Park;
@@ -70,7 +72,9 @@ impl KindOnMicroengines for Park {
     fn moves_front(&self, _: &str) -> bool {
         true
     }
+}
 
+impl Methods for Park {
     fn before_turn(&self, call: &mut Call<'_, '_>) {
         if call.method != "expire" {
             let base = header(call.region());

@@ -6,15 +6,19 @@ use wireloom_codegen::refused::Refused;
 use wireloom_ir::Op;
 
 use self::put::Put;
-use super::{KindOnMicroengines, packet, value_width};
-use crate::calls::Call;
-use crate::code::{Code, Label, Operand, Register, Target};
-use crate::frame::{ARGUMENTS, END, State};
+use super::declared::value_width;
+use super::packet;
+use crate::calls::{Call, Methods};
+use crate::code::{Code, Label};
+use crate::frame::{ARGUMENTS, END};
+use crate::kind::KindOnMicroengines;
 use crate::lower::Lower;
+use crate::operand::{Operand, Register, Target};
 use crate::resize::fits;
-use crate::routines::{Fetch, Move, Routine, keep};
-use crate::wide::{is_wide, pieces};
-use crate::words::{self, Words};
+use crate::routine::Routine;
+use crate::routines::{Fetch, Move, keep};
+use crate::state::State;
+use crate::words::{self, Words, is_wide, pieces};
 
 pub struct Payload;
 
@@ -43,7 +47,9 @@ impl KindOnMicroengines for Payload {
     fn keeps_registers(&self, method: &str) -> bool {
         method == "truncate"
     }
+}
 
+impl Methods for Payload {
     fn call(&self, call: &mut Call<'_, '_>) -> Result<Option<Words>, Refused> {
         match call.method {
             "read" => Ok(read(call)),

@@ -2,11 +2,14 @@
 
 use wireloom_codegen::refused::Refused;
 
-use super::KindOnMicroengines;
-use crate::calls::Call;
-use crate::code::{Code, Operand, Shift, Target};
-use crate::frame::{ARGUMENTS, NUMBER, State};
-use crate::routines::{Multiply, Pair, Routine, both, give, keep, pair};
+use crate::calls::{Call, Methods};
+use crate::code::Code;
+use crate::frame::{ARGUMENTS, NUMBER};
+use crate::kind::KindOnMicroengines;
+use crate::operand::{Operand, Shift, Target};
+use crate::routine::Routine;
+use crate::routines::{Multiply, Pair, both, give, keep, pair};
+use crate::state::State;
 use crate::words::{self, Words};
 
 pub struct Random;
@@ -15,7 +18,9 @@ impl KindOnMicroengines for Random {
     fn name(&self) -> &'static str {
         "random"
     }
+}
 
+impl Methods for Random {
     fn call(&self, call: &mut Call<'_, '_>) -> Result<Option<Words>, Refused> {
         match call.method {
             "next" => Ok(Some(next(call))),

@@ -10,8 +10,9 @@ use wireloom_offloads::kinds::{self, instantiate};
 use wireloom_offloads::sources::named_kinds;
 use wireloom_offloads::{Config, Env, Instance, Layout, ValueType, registry};
 
-use super::{KINDS, KindOnMicroengines, find, hash};
-use crate::layout::{Region, Unit};
+use super::{KINDS, find, hash};
+use crate::kind::KindOnMicroengines;
+use crate::unit::{Region, Unit};
 
 /// The contents of words of memory that no image has set.
 const GARBAGE: u32 = 0xdead_beef;
@@ -122,7 +123,7 @@ fn names_of_kinds_stand_only_in_the_files_of_kinds() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let found = named_kinds(&source, "kinds").expect("the sources");
     // The register with the bytes of the payload has the name of a kind.
-    let is_register = |place: &String| place.contains("frame.rs:") && place.ends_with(": payload");
+    let is_register = |place: &String| place.contains("state.rs:") && place.ends_with(": payload");
     let (registers, others): (Vec<String>, Vec<String>) = found.into_iter().partition(is_register);
     assert_eq!((registers.len(), others), (1, Vec::new()), "{registers:?}");
 }

@@ -1,6 +1,8 @@
 //! The memory layout of a program: the places and initial contents of its tables.
 
-mod scratchpad;
+mod room;
+pub(super) mod scratchpad;
+mod slot;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -10,13 +12,17 @@ use wireloom_codegen::refused::Refused;
 use wireloom_codegen::steps::first_user;
 use wireloom_ir::{Engine, OpKind, Program, Step};
 use wireloom_isa::microengine::Version;
-use wireloom_offloads::{Config, Content, Instance, Store};
+use wireloom_offloads::{Config, Store};
 
-use super::first_gate;
-use super::kinds::{self, Check, HashUnit, KindOnMicroengines};
+use self::room::Room;
+use super::check::Check;
+use super::kind::{HashUnit, KindOnMicroengines, Kinds};
 use super::memory::Elements;
 use super::order::Order;
+use super::unit::{Image, Region, Unit};
 use super::words;
+
+pub use slot::{Slot, slots};
 
 /// The number of words of SDRAM in a thread's packet buffer.
 const BUFFER: u32 = 32_768;
@@ -38,33 +44,11 @@ pub struct Memories {
     pub frame: u32,
 }
 
-/// A memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unit {
-    Sram,
-    Sdram,
-    Scratch,
-}
-
-impl Unit {
-    /// Returns the name in microcode.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sram => "sram",
-            Self::Sdram => "sdram",
-            Self::Scratch => "scratch",
-        }
-    }
-
-    /// Returns the alignment of regions in words.
-    fn aligned(self) -> u32 {
-        if self == Self::Scratch { 1 } else { 16 }
-    }
-}
-
 /// The places of all offloads and constant arrays of the engine that takes packets.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
+    /// The kinds of the offloads.
+    pub(super) kinds: Kinds,
     /// Whether the memories can add to a word and return its old value.
     pub adds: bool,
     /// For each offload, the words that it has, if it needs memory.
@@ -88,15 +72,6 @@ pub struct Layout {
     /// threads.
     pub near: u32,
     pub first_near: u32,
-}
-
-/// Contents of a memory from an address on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image {
-    pub unit: Unit,
-    /// The address of the first word.
-    pub first: u32,
-    pub words: Vec<u32>,
 }
 
 impl Layout {
@@ -123,7 +98,7 @@ impl Layout {
     pub fn image(&self, number: usize, slot: &mut Slot<'_>) -> Result<Option<Image>, String> {
         let Some(region) = self.regions.get(number).copied().flatten() else { return Ok(None) };
         let multiplier = self.multiplier.map_or(0, |[_, long]| long);
-        let Some(kind) = kinds::find(slot.config) else { return Ok(None) };
+        let Some(kind) = self.kinds.get(number) else { return Ok(None) };
         let words = kind.image(slot.config, slot.instance, region, multiplier)?;
         match words.len() > region.words as usize {
             true => Err(format!("its {} words are more than its {}", words.len(), region.words)),
@@ -135,7 +110,7 @@ impl Layout {
     /// word of a memory.
     pub fn read_back(&self, number: usize, slot: &mut Slot<'_>, word: impl Fn(Unit, u32) -> u32) {
         let region = self.regions.get(number).copied().flatten();
-        if let Some((region, kind)) = region.zip(kinds::find(slot.config)) {
+        if let Some((region, kind)) = region.zip(self.kinds.get(number)) {
             let word = |at| word(region.unit, at);
             kind.read_back(slot.config, slot.instance, region, &word);
         }
@@ -148,83 +123,9 @@ impl Layout {
     }
 }
 
-/// Words of a memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Region {
-    pub unit: Unit,
-    /// The address of the first word.
-    pub first: u32,
-    /// The number of words. Contents that grow may take fewer.
-    pub words: u32,
-}
-
-/// The free words of the memories during placement.
-struct Room {
-    next: [u32; 3],
-    /// Words that are reserved for offloads whose contents can grow. These are placed last.
-    promised: [u32; 3],
-    most: [u32; 3],
-}
-
-impl Room {
-    /// Returns the number of free words of a memory.
-    fn left(&self, unit: Unit) -> u32 {
-        let unit = unit as usize;
-        self.most[unit].saturating_sub(self.next[unit]).saturating_sub(self.promised[unit])
-    }
-
-    /// Takes words of the first of these memories that has enough.
-    fn take(&mut self, wanted: &[(Unit, u64)]) -> Option<Region> {
-        let (unit, words) = self.first(wanted)?;
-        let (first, words) = (self.next[unit as usize], words as u32);
-        self.next[unit as usize] = (first + words).next_multiple_of(unit.aligned());
-        Some(Region { unit, first, words })
-    }
-
-    /// Reserves words of the first of these memories that has enough.
-    fn promise(&mut self, wanted: &[(Unit, u64)]) -> Option<(Unit, u32)> {
-        let (unit, words) = self.first(wanted)?;
-        let words = (words as u32).next_multiple_of(unit.aligned());
-        self.promised[unit as usize] += words;
-        Some((unit, words))
-    }
-
-    fn first(&self, wanted: &[(Unit, u64)]) -> Option<(Unit, u64)> {
-        wanted.iter().copied().find(|(unit, words)| *words <= u64::from(self.left(*unit)))
-    }
-}
-
-/// An offload with its state.
-pub struct Slot<'a> {
-    /// The path of names from the main engine, joined by dots.
-    pub path: String,
-    pub config: &'a Config,
-    pub instance: &'a mut dyn Instance,
-}
-
-/// Returns the offloads of a store that are not engines, in the order of [`Store::paths`].
-pub fn slots(store: &mut Store) -> Vec<Slot<'_>> {
-    let mut slots = Vec::new();
-    for slot in &mut store.slots {
-        match &mut slot.content {
-            Content::Kind { config, instance } => {
-                slots.push(Slot { path: slot.name.clone(), config, instance: instance.as_mut() });
-            }
-            Content::Engine(inner) => {
-                let name = &slot.name;
-                let inner = self::slots(inner).into_iter();
-                slots.extend(
-                    inner.map(|slot| Slot { path: format!("{name}.{}", slot.path), ..slot }),
-                );
-            }
-        }
-    }
-    slots
-}
-
 /// Places the offloads of a program, with their contents. Its engine must not call engines. The
 /// scratchpad is filled first. Offloads whose contents can grow come last in a memory, and share
-/// the rest of it.
+/// the rest of it. `kinds` are the kinds of the offloads.
 ///
 /// # Errors
 /// The offloads that do not fit or are not supported.
@@ -232,6 +133,7 @@ pub fn place(
     program: &Program,
     store: &mut Store,
     memories: Memories,
+    kinds: Kinds,
 ) -> Result<Layout, Vec<Refused>> {
     let between = if memories.version == Version::Two { BETWEEN } else { 0 };
     let frames = u64::from(memories.threads) * u64::from(memories.frame + between);
@@ -246,9 +148,14 @@ pub fn place(
     let engine = &program.engines[program.main.index()];
     // Each thread has one packet in hand, and the numbers of these packets are consecutive.
     let ring = memories.threads.next_power_of_two();
-    let first_gate = first_gate(memories.version);
-    let order =
-        Order::of(engine, Order::most(memories.scratch, first_gate, ring), ring, first_gate);
+    let first_gate = scratchpad::first_gate(memories.version);
+    let order = Order::of(
+        engine,
+        &kinds,
+        Order::most(memories.scratch, first_gate, ring),
+        ring,
+        first_gate,
+    );
     let near = match memories.version {
         Version::One => {
             scratchpad::words(engine, memories.scratch - order.words(), memories.threads)
@@ -262,6 +169,7 @@ pub fn place(
         most: [memories.sram, memories.sdram, memories.scratch],
     };
     let mut layout = Layout {
+        kinds,
         frame: memories.frame,
         adds: memories.version == Version::Two,
         gates: order.gates(),
@@ -274,9 +182,10 @@ pub fn place(
     let mut refused = Vec::new();
     let mut growing = Vec::new();
     let mut slots = slots(store);
-    layout.regions = scratchpad::regions(engine, &slots, memories.version, &mut room);
+    layout.regions =
+        scratchpad::regions(engine, &layout.kinds, &slots, memories.version, &mut room);
     for (number, slot) in slots.iter_mut().enumerate() {
-        let Some(kind) = kinds::find(slot.config) else {
+        let Some(kind) = layout.kinds.get(number) else {
             refused.push(unsupported(engine, number, &slot.config.kind));
             continue;
         };
@@ -320,8 +229,8 @@ pub fn place(
         let words = words + spare[unit as usize];
         layout.regions[number] = room.take(&[(unit, words.into())]);
     }
-    for slot in &slots {
-        let unit = kinds::find(slot.config).map(|kind| kind.hash_unit(slot.config));
+    for (number, slot) in slots.iter().enumerate() {
+        let unit = layout.kinds.get(number).map(|kind| kind.hash_unit(slot.config));
         if let Some(HashUnit::Prefers(multipliers)) = unit {
             layout.multiplier.get_or_insert(multipliers);
         }
@@ -395,65 +304,4 @@ fn shared(
 }
 
 #[cfg(test)]
-mod tests {
-    use wireloom_ir::Exit;
-    use wireloom_ir::builder::{EngineBuilder, program_of};
-
-    use super::super::FRAME;
-    use super::super::kinds::tests::config;
-    use super::*;
-
-    const MEMORIES: Memories = Memories {
-        sram: 1 << 20,
-        sdram: 1 << 21,
-        scratch: 1 << 10,
-        version: Version::One,
-        threads: 16,
-        frame: FRAME,
-    };
-
-    /// Places offloads with these declarations.
-    fn placed(configs: &[Config]) -> Result<Layout, Vec<Refused>> {
-        let mut engine = EngineBuilder::packet("e");
-        for (number, config) in configs.iter().enumerate() {
-            engine.offload(&format!("o{number}"), config.clone());
-        }
-        engine.step("only", |s| s.exit(Exit::Finish));
-        let program = program_of(engine);
-        let mut store = wireloom_ir::store(&program).expect("a store");
-        // No registry has this kind. The slot keeps the state of another kind.
-        for slot in &mut store.slots {
-            if let Content::Kind { config, .. } = &mut slot.content
-                && config.params.contains_key("unknown")
-            {
-                config.kind = "sketch".into();
-            }
-        }
-        place(&program, &mut store, MEMORIES)
-    }
-
-    fn hash(multiplier64: u64) -> Config {
-        config("hash", Some(32), None, &[("multiplier64", multiplier64)])
-    }
-
-    #[test]
-    fn a_kind_that_microengines_do_not_have_is_refused_by_name() {
-        let mut sketch = config("clock", None, None, &[]);
-        sketch.params.insert("unknown".into(), Bits::new(1, 1));
-        let refused = placed(&[hash(3), sketch]).expect_err("a refusal");
-        let messages: Vec<&str> = refused.iter().map(|refused| &*refused.message).collect();
-        assert_eq!(messages, ["offload `o1` (kind `sketch`) is not supported on ixp yet"]);
-    }
-
-    #[test]
-    fn offloads_share_the_hash_unit_and_the_tables_of_checks() {
-        let bloom = config("bloom", Some(32), None, &[("size", 64)]);
-        let exact = config("exact", Some(32), Some(32), &[("size", 4)]);
-        let layout = placed(&[exact, hash(3), bloom, hash(3)]).expect("all have a place");
-        assert_eq!(layout.multiplier.map(|[_, long]| long), Some(3));
-        assert!(layout.checks.iter().all(Option::is_some));
-        assert_eq!(layout.fixed.len(), 2);
-        let refused = placed(&[hash(3), hash(5)]).expect_err("a refusal");
-        assert_eq!(refused[0].offload.as_deref(), Some("o1"));
-    }
-}
+mod tests;

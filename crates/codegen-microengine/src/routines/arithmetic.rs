@@ -1,9 +1,10 @@
 //! Products and quotients of 64 bits. Microengines of version 1 have no multiplier, so they compute
 //! products bit by bit, as all versions compute quotients.
 
-use super::super::code::{Code, Operand, Register, Shift, Target};
+use super::super::code::Code;
+use super::super::operand::{Operand, Register, Shift, Target};
+use super::super::routine::Routine;
 use super::super::words;
-use super::Routine;
 
 /// The low word and the high word of a number.
 pub type Pair = [Register; 2];

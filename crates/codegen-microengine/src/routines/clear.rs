@@ -1,8 +1,9 @@
 //! The routine that clears bytes of the header window.
 
-use super::super::code::{Code, Operand, Register, Shift, Target};
-use super::super::frame::State;
-use super::Routine;
+use super::super::code::Code;
+use super::super::operand::{Operand, Register, Shift, Target};
+use super::super::routine::Routine;
+use super::super::state::State;
 
 /// Clears bytes of the frame.
 pub struct Clear {

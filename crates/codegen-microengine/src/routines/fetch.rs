@@ -1,9 +1,11 @@
 //! The routine that reads bytes of the whole packet: the window in the frame, the payload in SDRAM.
 
-use super::super::code::{Code, Operand, Register, Shift, Target};
-use super::super::frame::{END, State};
+use super::super::code::Code;
+use super::super::frame::END;
+use super::super::operand::{Operand, Register, Shift, Target};
+use super::super::routine::Routine;
+use super::super::state::State;
 use super::super::words;
-use super::Routine;
 
 /// Reads four bytes of the packet from byte `at` on into `word`, the first byte in the highest
 /// bits. Bytes past the end are 0. Adds 4 to `at`.

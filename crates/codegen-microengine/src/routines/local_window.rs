@@ -1,9 +1,11 @@
 //! Routines for the header window in local memory: moving it to the frame, and clearing bytes.
 
-use super::super::code::{Code, Operand, Register, Shift, Target};
-use super::super::frame::State;
+use super::super::code::Code;
+use super::super::operand::{Operand, Register, Shift, Target};
+use super::super::routine::Routine;
+use super::super::state::State;
 use super::super::window::{BASE, FIRST, MOVED};
-use super::{Clear, Routine};
+use super::Clear;
 
 /// The number of words that one command writes.
 const COMMAND: u32 = 8;

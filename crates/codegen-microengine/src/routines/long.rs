@@ -1,9 +1,12 @@
 //! Products and quotients of more than 64 bits, word by word in the frame.
 
-use super::super::code::{Code, Label, Operand, Register, Shift, Target};
-use super::super::frame::{ARGUMENTS, State};
+use super::super::code::{Code, Label};
+use super::super::frame::ARGUMENTS;
+use super::super::operand::{Operand, Register, Shift, Target};
+use super::super::routine::Routine;
+use super::super::state::State;
 use super::arithmetic::Multiply;
-use super::{Routine, keep};
+use super::keep;
 
 /// The first word of the second operand. The first operand is in the arguments.
 pub const SECOND: u32 = ARGUMENTS + 32;

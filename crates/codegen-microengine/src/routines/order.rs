@@ -5,8 +5,9 @@
 //! `wait_at_gate`). It passes the turn to the next packet when no step that it can still reach
 //! calls the offload. So calls by different packets never overlap, and need no locks.
 
-use super::super::code::{Code, Register};
-use super::Routine;
+use super::super::code::Code;
+use super::super::operand::Register;
+use super::super::routine::Routine;
 
 /// Waits for the turn at an offload.
 pub struct Turn {

@@ -1,9 +1,10 @@
 //! The routine that moves bytes of the header window.
 
-use super::super::code::{Code, Operand, Register, Shift, Target};
-use super::super::frame::State;
+use super::super::code::Code;
+use super::super::operand::{Operand, Register, Shift, Target};
+use super::super::routine::Routine;
+use super::super::state::State;
 use super::super::words;
-use super::Routine;
 
 /// Moves bytes within the frame, word by word. It destroys the bytes before `to` in the same word,
 /// which are before the window.

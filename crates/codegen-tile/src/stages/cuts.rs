@@ -10,7 +10,7 @@ use crate::kinds::changes_shared_state;
 
 /// Returns the offloads whose state calls of this engine change, and all tiles share.
 fn changed(program: &Program, engine: &Engine) -> BTreeSet<usize> {
-    let changes = |op: &&Op| match &op.kind {
+    let changes = |op: &Op| match &op.kind {
         OpKind::Call { offload, method, .. } => match &engine.offloads[offload.index()].target {
             OffloadTarget::Engine(id) => (!changed(program, &program.engines[id.index()])
                 .is_empty())
@@ -21,7 +21,7 @@ fn changed(program: &Program, engine: &Engine) -> BTreeSet<usize> {
         },
         _ => None,
     };
-    engine.steps.iter().flat_map(ops).filter_map(|op| changes(&op)).collect()
+    engine.steps.iter().flat_map(Step::ops).filter_map(changes).collect()
 }
 
 /// Returns the offloads that a step calls.

@@ -2,8 +2,7 @@
 
 use crate::written::{agree_while_tables_change, written};
 use wireloom_bits::Bits;
-use wireloom_codegen_microengine::layout::place;
-use wireloom_codegen_microengine::{FRAME, Memories, Unit, inline};
+use wireloom_codegen_microengine::{FRAME, Memories, Unit, inline, place};
 use wireloom_isa::microengine::Version;
 use wireloom_ixp::Spec;
 use wireloom_machine::{Configured, Options};

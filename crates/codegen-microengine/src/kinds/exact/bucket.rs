@@ -5,12 +5,13 @@ use wireloom_ir::Value;
 use wireloom_offloads::kinds::hash::hash64;
 
 use super::routines::{Find, HEADER, key_words, padded};
-use crate::code::{Code, Operand, Register, Target};
-use crate::frame::{ARGUMENTS, State};
+use crate::code::Code;
+use crate::frame::ARGUMENTS;
 use crate::lower::Lower;
-use crate::routines::Routine;
-use crate::wide::is_wide;
-use crate::words;
+use crate::operand::{Operand, Register, Target};
+use crate::routine::Routine;
+use crate::state::State;
+use crate::words::{self, is_wide};
 
 /// Puts a key into the arguments, and the address of the head of its bucket into the register of
 /// [`Find`]. The table begins at word `base` and has `buckets` buckets, a power of two. The thread

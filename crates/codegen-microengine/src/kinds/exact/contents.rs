@@ -6,10 +6,10 @@ use wireloom_bits::Bits;
 use wireloom_offloads::kinds::exact::{Aged, Exact, State};
 use wireloom_offloads::{Config, Instance};
 
-use super::super::{halves, key_width, size, value_width};
+use super::super::declared::{key_width, size, value_width};
 use super::bucket::hash;
 use super::routines::{ENTRY, HEADER, NEWER, OLDER, RING, key_words, padded};
-use crate::words;
+use crate::words::{self, halves};
 
 /// The widest values in bits. Replies and changes of values are computed in registers.
 const WIDEST: u32 = 128;

@@ -20,13 +20,14 @@
 
 use wireloom_bits::Bits;
 
-use super::super::halves;
-use crate::code::{Code, Label, Operand, Register, Target};
-use crate::frame::{ARGUMENTS, ARRIVAL, State};
-use crate::layout::Unit;
+use crate::code::{Code, Label};
+use crate::frame::{ARGUMENTS, ARRIVAL};
 use crate::memory::{branch_zero, read, read_at, write, write_at};
-use crate::routines::Routine;
-use crate::words;
+use crate::operand::{Operand, Register, Target};
+use crate::routine::Routine;
+use crate::state::State;
+use crate::unit::Unit;
+use crate::words::{self, halves};
 
 /// The words of a table before its buckets.
 pub const HEADER: u32 = 10;

@@ -16,8 +16,8 @@ use wireloom_codegen::trie::{self, Key, Route};
 use wireloom_offloads::kinds::lpm::Lpm;
 use wireloom_offloads::{Config, Instance};
 
-use super::super::{halves, key_width, value_width};
-use crate::words;
+use super::super::declared::{key_width, value_width};
+use crate::words::{self, halves};
 
 /// The width in bits of the widest values that fit into an entry.
 pub const ENTRY_BITS: u32 = 31;

@@ -5,8 +5,8 @@ use std::any::Any;
 use wireloom_offloads::kinds::matching::Match;
 use wireloom_offloads::{Config, Instance};
 
-use super::super::{halves, value_width};
-use crate::words;
+use super::super::declared::value_width;
+use crate::words::{self, halves};
 
 /// The number of words with the classes of bytes.
 pub const CLASSES: u32 = 256;

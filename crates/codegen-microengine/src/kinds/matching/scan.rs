@@ -5,9 +5,11 @@
 //! each class follows: the address of the next row, with bit 31 set if patterns end there, or 0 if
 //! the search is over. A record is the length of the pattern and its value.
 
-use crate::code::{Code, Operand, Register, Shift, Target};
-use crate::frame::State;
-use crate::routines::{Fetch, Routine, keep};
+use crate::code::Code;
+use crate::operand::{Operand, Register, Shift, Target};
+use crate::routine::Routine;
+use crate::routines::{Fetch, keep};
+use crate::state::State;
 
 /// Finds the leftmost match.
 pub struct Scan {

@@ -9,11 +9,14 @@
 //! A bucket is stored as the number of tokens that it lacks. The time of the last packet is split
 //! into seconds and nanoseconds, so that no product is wider than two words.
 
-use crate::code::{Code, Label, Operand, Register, Shift, Target};
-use crate::frame::{ARRIVAL, State};
-use crate::layout::Unit;
+use crate::code::{Code, Label};
+use crate::frame::ARRIVAL;
 use crate::memory::{read, write};
-use crate::routines::{Divide, Pair, Routine, both, give, keep, pair};
+use crate::operand::{Operand, Register, Shift, Target};
+use crate::routine::Routine;
+use crate::routines::{Divide, Pair, both, give, keep, pair};
+use crate::state::State;
+use crate::unit::Unit;
 use crate::words;
 
 /// The logarithm of the words of a meter.

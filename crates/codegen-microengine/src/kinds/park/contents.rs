@@ -8,9 +8,9 @@ use wireloom_net::{Frame, PacketInHand};
 use wireloom_offloads::kinds::park::{Park, Parked, State};
 use wireloom_offloads::{Config, Instance};
 
+use super::super::declared::{key_width, size};
 use super::super::exact::bucket_hash;
 use super::super::exact::routines::{ENTRY, HEADER, NEWER, OLDER, RING, key_words, padded};
-use super::super::{key_width, size};
 use super::routines::{PAYLOAD_QUADS, QUADS, STATE_QUADS, WORDS};
 use crate::frame::{AREA, END};
 use crate::words;

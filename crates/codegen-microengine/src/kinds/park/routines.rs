@@ -26,11 +26,14 @@
 use super::super::exact::routines::{
     Find, HEAD, Sweep, alone, begin, give_back, key_in, take_free,
 };
-use crate::code::{Code, Operand, Register, Shift, Target};
-use crate::frame::{AREA, END, HAND, INGRESS, State};
-use crate::layout::Unit;
+use crate::code::Code;
+use crate::frame::{AREA, END, HAND, INGRESS};
 use crate::memory::{branch_zero, read, read_at, write, write_at};
-use crate::routines::{self, Routine};
+use crate::operand::{Operand, Register, Shift, Target};
+use crate::routine::Routine;
+use crate::routines;
+use crate::state::State;
+use crate::unit::Unit;
 use crate::words;
 
 /// The words of an entry after its key.

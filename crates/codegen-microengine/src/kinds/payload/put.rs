@@ -1,8 +1,11 @@
 //! The routine that writes bytes of the whole packet.
 
-use crate::code::{Code, Operand, Register, Shift, Target};
-use crate::frame::{ARGUMENTS, END, State};
-use crate::routines::{self, Routine};
+use crate::code::Code;
+use crate::frame::{ARGUMENTS, END};
+use crate::operand::{Operand, Register, Shift, Target};
+use crate::routine::Routine;
+use crate::routines;
+use crate::state::State;
 use crate::words;
 
 /// Writes bytes of a value in the arguments into the packet, one at a time, since each may be in
