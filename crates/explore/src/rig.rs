@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use wireloom_files::TemporaryFolder;
 use wireloom_net::Packet;
 use wireloom_np::description::Machine as Description;
-use wireloom_np::processor::{self, Hash, Image, Processor};
+use wireloom_np::processor::{Hash, Image, Processor};
 use wireloom_np::simulation::{self, OnLoss, Pace, RigRun, Settings, Simulation, Trial};
 use wireloom_offloads::Store;
 
@@ -138,7 +138,7 @@ impl Rig {
     /// If the machine has no place for the program or the tables.
     pub fn new(machine: &Description, loaded: &Loaded) -> Result<Self> {
         let processor = loaded.processor(machine)?;
-        let images = processor::images(&processor.plan, &loaded.store).map_err(Error::new)?;
+        let images = processor.plan.images(&loaded.store).map_err(Error::new)?;
         let mut key = Hash::default();
         key.text(METHOD);
         for file in &processor.source().files {
@@ -347,7 +347,7 @@ impl Ran {
         let working = Working::on("building the test rig");
         let folder = TemporaryFolder::new()
             .map_err(|error| Error::new(format!("a temporary folder: {error}")))?;
-        let images = processor::images(&processor.plan, store).map_err(Error::new)?;
+        let images = processor.plan.images(store).map_err(Error::new)?;
         let settings =
             Settings { clock_mhz: description.clock.core_mhz, waves, ..Settings::default() };
         let mut simulation =

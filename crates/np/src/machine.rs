@@ -138,7 +138,7 @@ impl Configured for Spec {
     fn generate(&self, program: &Program) -> Result<Files> {
         let processor = processor(self, program, Form::Alone)?;
         let store = ir::store(&program.optimised).map_err(|refused| Error::new(refused.0))?;
-        let images = processor::images(&processor.plan, &store).map_err(Error::new)?;
+        let images = processor.plan.images(&store).map_err(Error::new)?;
         Ok(processor::files(&processor, images, None, processor::NOT_ESTIMATED))
     }
 }
@@ -244,7 +244,7 @@ impl Np {
         let clock_mhz = spec.clock.core_mhz;
         let folder = TemporaryFolder::new()
             .map_err(|error| Error::new(format!("a temporary folder: {error}")))?;
-        let images = processor::images(&processor.plan, &store).map_err(Error::new)?;
+        let images = processor.plan.images(&store).map_err(Error::new)?;
         let settings = settings(options, clock_mhz);
         let simulation = simulate(&processor.source(), &images, folder.path(), settings, progress)?;
         let execution = Execution::new(simulation, pace(options.rate, clock_mhz), options.warm);

@@ -111,7 +111,7 @@ impl Build {
             &program,
             if self.rig { Form::InRig } else { Form::Alone },
         )?;
-        let images = processor::images(&processor.plan, &store).map_err(Failure::unusable)?;
+        let images = processor.plan.images(&store).map_err(Failure::unusable)?;
         let stimulus = if self.rig { None } else { Some(self.stimulus(&program, &processor)?) };
         let area = self
             .area

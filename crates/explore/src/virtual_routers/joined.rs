@@ -2,7 +2,7 @@
 
 use wireloom_np::area::{Cache, synthesise};
 use wireloom_np::processor::chip::{self, Chip, Member, Resident};
-use wireloom_np::processor::{self, Image, Stimulus};
+use wireloom_np::processor::{Image, Stimulus};
 
 use super::lanes::{Evaluator, Lane, packed};
 use super::schedule::Schedule;
@@ -39,7 +39,7 @@ impl Evaluator<'_> {
                 let label = format!("p{}_", lanes.len());
                 let processor = loaded.labelled_processor(&lane.machine, &label)?;
                 let (_, store) = loaded.into_parts();
-                images.extend(processor::images(&processor.plan, &store).map_err(Error::new)?);
+                images.extend(processor.plan.images(&store).map_err(Error::new)?);
                 let resident = |&router: &usize| Resident {
                     number: router as u8,
                     share: self.rate(router) / self.lane_mpps(),

@@ -18,7 +18,7 @@ use wireloom_compile::passes::PassOptions;
 use wireloom_description::{Description, DescriptionError};
 use wireloom_offloads::KINDS;
 
-use crate::realisation::Realisation;
+use crate::realisation::interface::Realisation;
 
 pub use ports::{LANE_BYTES, PortKind, Ports};
 pub use rig::{Rig, Traffic};

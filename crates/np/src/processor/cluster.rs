@@ -21,42 +21,13 @@ const LOAD: &str = "load_t";
 /// The type of a row that an engine has finished.
 const FINISHED: &str = "finished_t";
 
-/// Returns the ports of the control bus, as a slave.
-pub(super) fn control_ports(plan: &Plan) -> Vec<Port> {
-    vec![
-        bit_in("ctl_valid_i", "Control bus: an access, until it is done."),
-        bit_in("ctl_write_i", "It writes."),
-        input("ctl_target_i", 8, "To what."),
-        input("ctl_address_i", 32, "Where there."),
-        input("ctl_data_i", plan.control_bits, "What it writes."),
-        bit_out("ctl_done_o", "It is done."),
-        output("ctl_data_o", plan.control_bits, "What it read; zero unless done."),
-    ]
-}
-
-/// Returns the part of the control bus that a cluster needs: to respond, or only to watch writes.
-pub(super) fn cluster_control_ports(plan: &Plan) -> Vec<Port> {
-    let answers = plan.cluster_targets() > 0;
-    let watches = plan.watches_control_in_clusters();
-    let mut ports = control_ports(plan);
-    ports.retain(|port| match port.name.as_str() {
-        "ctl_data_i" | "ctl_done_o" | "ctl_data_o" => answers,
-        _ => answers || watches,
-    });
-    if watches {
-        ports.push(bit_in(
-            "ctl_finished_i",
-            "What the control bus asks for is done, wherever it is.",
-        ));
+impl Plan {
+    /// Returns the parameters of a cluster's reorder queue, `wl_reorder`.
+    pub fn reorder_parameters(&self) -> Vec<(String, usize)> {
+        [("Tags", self.cluster_tags()), ("Rows", WINDOW_ROWS as usize)]
+            .map(|(name, value)| (name.to_owned(), value))
+            .to_vec()
     }
-    if answers {
-        ports.push(input(
-            "control_base_i",
-            8,
-            "Number of the first control target in this cluster.",
-        ));
-    }
-    ports
 }
 
 /// Returns the module of the cluster.
@@ -94,7 +65,7 @@ pub fn module(plan: &Plan) -> Module {
     module.ports.extend(
         probes::of_cluster(plan).iter().map(|port| output(&port.name, port.width, port.doc)),
     );
-    module.ports.extend(cluster_control_ports(plan));
+    module.ports.extend(services::cluster_control_ports(plan));
     for service in plan.services.iter().filter(|s| s.leaves_cluster()) {
         module.ports.extend(request_ports(service, plan.cluster_tag_bits()));
     }

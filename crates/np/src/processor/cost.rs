@@ -72,7 +72,7 @@ pub(super) fn section(processor: &Processor, map: &MemoryMap) -> String {
 /// table is large if it takes a twentieth of all tables or more.
 pub fn largest_tables(processor: &Processor) -> Vec<String> {
     let plan = &processor.plan;
-    let mut tables = tables(plan, &super::memory_map(processor));
+    let mut tables = tables(plan, &super::memory_map(plan));
     let all: u64 = tables.iter().map(Memory::all).sum();
     tables.retain(|table| 20 * table.all() >= all);
     tables.sort_by_key(|table| std::cmp::Reverse(table.all()));

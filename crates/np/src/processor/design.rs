@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::templates;
 use wireloom_codegen_hardware::sv::Module;
 
 /// A source file.
@@ -44,18 +43,6 @@ pub struct Design {
 }
 
 impl Design {
-    /// Returns a template of hardware/ and its dependencies as a design of one unit, with a
-    /// synchronous reset. Unlisted parameters keep their defaults. Returns `None` if the template
-    /// does not exist.
-    pub fn of_template(name: &str, parameters: &[(&str, usize)]) -> Option<Self> {
-        let files = templates::with_synchronous_reset(templates::needed(&[name]));
-        let is_there = files.iter().any(|file| file.name == templates::path(name));
-        let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), *value));
-        let unit =
-            Unit { name: name.to_owned(), parameters: parameters.collect(), instances: Vec::new() };
-        is_there.then(|| Self { top: name.to_owned(), files, units: vec![unit] })
-    }
-
     /// Returns a unit and everything inside it as a design of its own.
     ///
     /// # Panics

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use wireloom_machine::Files;
 
-use super::images::Image;
+use super::image::Image;
 use super::memory_map::{self, memory_map};
 use super::testbench::{self, Stimulus};
 use super::{Design, File, Processor, channels, copies, cost, fusesoc, integration};
@@ -31,7 +31,7 @@ pub fn files(
         geometry: &processor.geometry,
         core_mhz: processor.plan.machine.clock.core_mhz,
     };
-    let map = serde_json::to_string_pretty(&memory_map(processor)).expect("plain data");
+    let map = serde_json::to_string_pretty(&memory_map(&processor.plan)).expect("plain data");
     let bench = stimulus.as_ref().map(|_| testbench::bench(&sources, &images));
     let about = &processor.plan.machine.about;
     let mut files = sources.files();
@@ -237,7 +237,7 @@ cycle at {} MHz. The top module is `{top}` (rtl/{top}.sv); {simulation}.
             cost::outside(plan)
         );
     }
-    let map = memory_map(processor);
+    let map = memory_map(&processor.plan);
     if !plan.rig {
         text += &integration::section(processor, &map);
     }

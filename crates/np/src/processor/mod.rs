@@ -8,19 +8,25 @@
 //! chip.
 
 mod bodies;
+pub(crate) mod called;
 mod channels;
 pub mod chip;
 mod cluster;
+pub(crate) mod contents;
 mod cost;
-mod design;
+mod counted_reasons;
+pub(crate) mod design;
+pub(crate) mod error;
 mod folder;
 mod fusesoc;
-pub(crate) mod images;
+pub(crate) mod image;
 mod integration;
 pub(crate) mod memory_map;
 mod pipe;
 pub(crate) mod plan;
+mod planning;
 mod ports;
+pub(crate) mod probe_port;
 pub(crate) mod probes;
 mod reasons;
 mod request_paths;
@@ -33,43 +39,27 @@ pub(crate) mod wires;
 
 use wireloom_ir::Program;
 
+pub use called::Called;
 pub use channels::{ChannelUse, Channels, channels};
+pub use contents::{Contents, Field, Seed};
 pub use cost::largest_tables;
 pub use design::{Design, File, Hash, Unit};
+pub use error::NpError;
 pub use folder::{NOT_ESTIMATED, files};
-pub use images::{Image, images};
-pub use memory_map::{Contents, Field, MemoryMap, Register, Seed, Target, memory_map};
+pub use image::Image;
+pub use memory_map::{MemoryMap, Register, Target, memory_map};
 pub use plan::{Channel, Plan, Service};
 pub use reasons::{ReasonCount, ReasonCounter};
 pub use request_paths::Way;
 pub use rig::REPORT_BASE;
+pub use services::channel_latency;
 pub use testbench::Stimulus;
 
 use crate::description::{Machine, Place, ShellKind};
-use crate::realisation;
 use crate::simulation::{Followed, Geometry, NarrowPorts, PipelinedStep, Source};
-use wireloom_codegen_hardware::core::Refusal;
 use wireloom_codegen_hardware::engine::{ChainedStep, EngineModule, Shell};
+use wireloom_codegen_hardware::pipelined::Lookup;
 use wireloom_codegen_hardware::sv::{Item, Module};
-
-/// A reason why a program cannot be built for a machine.
-#[derive(Debug, thiserror::Error)]
-pub enum NpError {
-    /// The engine cannot become hardware.
-    #[error(transparent)]
-    Engine(#[from] Refusal),
-    /// The machine cannot provide an offload.
-    #[error("offload `{offload}` cannot be had on machine {machine}: {why}")]
-    Offload {
-        offload: String,
-        machine: String,
-        /// The missing feature, and a remedy.
-        why: String,
-    },
-    /// The machine cannot be built.
-    #[error("machine {machine} cannot be built: {message}")]
-    Illegal { machine: String, message: String },
-}
 
 /// A network processor.
 #[derive(Clone, Debug)]
@@ -148,8 +138,9 @@ fn build(
     let mut generated: Vec<File> =
         engine.modules.iter().map(|module| File::generated(module, &engine.name)).collect();
     let in_pipe = |module: &Module| File::generated(module, &plan.pipe_module());
-    generated
-        .extend(plan.lookups.iter().flat_map(|lookup| realisation::modules(lookup).map(in_pipe)));
+    // A module comes after the modules inside it.
+    let of_lookup = |lookup: &Lookup| [&lookup.pipeline.module, &lookup.module].map(in_pipe);
+    generated.extend(plan.lookups.iter().flat_map(of_lookup));
     for called in plan.services.iter().filter_map(|service| service.called.as_ref()) {
         let module = &called.pipeline.module;
         // Several offloads may call the same engine.
@@ -261,13 +252,6 @@ fn geometry(plan: &Plan) -> Geometry {
         clearing: plan.clearing_cycles(),
         longest_pause: plan.longest_pause(),
     }
-}
-
-/// Returns the core cycles from a request on a memory channel to its response, if the memory itself
-/// takes `memory_cycles` memory cycles. This is `adapter_latency` of hardware/wl_pkg.sv.
-pub fn channel_latency(machine: &Machine, memory_cycles: usize) -> u32 {
-    let ratio = machine.clock.memory_ratio;
-    (1 + (ratio + 2 + memory_cycles).div_ceil(ratio)) as u32
 }
 
 /// Returns the number of copies of a service, for users.

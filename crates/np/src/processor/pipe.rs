@@ -1,11 +1,11 @@
 //! A pipe: all modules that one lane of packets passes through.
 
 use super::bodies;
-use super::cluster::{RESULT, cluster_control_ports, control_ports};
+use super::cluster::RESULT;
 use super::plan::{Plan, Service};
 use super::probes;
 use super::request_paths::Way;
-use super::services;
+use super::services::{self, cluster_control_ports, control_ports};
 use super::wires::{array, bit, bit_in, bit_out, bits, element, input, output, typed, vector};
 use crate::description::{Place, Policy};
 use wireloom_codegen_hardware::core::port::{PLACE_BITS, TICKET_BITS};

@@ -1,16 +1,16 @@
-//! The plan of a network processor, made before any text is generated.
+//! The plan of a network processor: its services, lookups and memory channels. It is made before
+//! any text is generated.
 
-use wireloom_ir::{Offload, OffloadTarget, Program};
-use wireloom_offloads::Config;
+use wireloom_offloads::{Config, Store};
 
-use super::NpError;
-use super::reasons::Counted;
+use super::called::Called;
+use super::counted_reasons::Counted;
+use super::error::NpError;
+use super::image::Image;
 use super::wires::bits;
-use crate::description::{LANE_BYTES, Machine, Place, Rule, Scheduler, ShellKind, Storage};
-use crate::realisation::{self, Called};
-use wireloom_codegen_hardware::core::port::{Body, PLACE_BITS};
+use crate::description::{Machine, Place, Rule, Scheduler, ShellKind, Storage};
+use wireloom_codegen_hardware::core::port::Body;
 use wireloom_codegen_hardware::core::{OffloadPort, WINDOW_LOADED};
-use wireloom_codegen_hardware::engine::EngineModule;
 use wireloom_codegen_hardware::pipelined::Lookup;
 use wireloom_codegen_hardware::sv::Expr;
 
@@ -100,6 +100,11 @@ impl Service {
     pub fn elements(&self) -> usize {
         self.config.params.get("size").map_or(0, |size| size.low_u64() as usize)
     }
+
+    /// Returns the error that refuses the offload on this machine.
+    pub(crate) fn refusal(&self, machine: &Machine, why: String) -> NpError {
+        NpError::Offload { offload: self.offload.clone(), machine: machine.name.clone(), why }
+    }
 }
 
 /// A channel to a memory outside the chip.
@@ -168,78 +173,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Maps the offloads of an engine to the services of a machine.
-    ///
-    /// # Errors
-    /// If the machine cannot provide one of the offloads.
-    pub fn new(
-        program: &Program,
-        machine: &Machine,
-        engine: &EngineModule,
-        label: &str,
-    ) -> Result<Self, NpError> {
-        let source = &program.engines[program.main.index()];
-        let mut services = Vec::new();
-        for port in &engine.core.ports {
-            services.push(service(program, port, machine)?);
-        }
-        let lookups = crate::realisation::lookups(&services, machine, label)?;
-        let own = |called: &Called| {
-            lookups.iter().any(|lookup| lookup.pipeline.module.name == called.pipeline.module.name)
-        };
-        if let Some(service) =
-            services.iter().find(|service| service.called.as_ref().is_some_and(own))
-        {
-            return Err(NpError::Offload {
-                offload: service.offload.clone(),
-                machine: machine.name.clone(),
-                why:
-                    "its engine has the name of one that this machine brings along: give it another"
-                        .to_owned(),
-            });
-        }
-        let layout = &engine.core.layout;
-        let mut plan = Self {
-            machine: machine.clone(),
-            engine: source.name.clone(),
-            engine_module: engine.name.clone(),
-            data_bytes: LANE_BYTES,
-            user_bits: 16 + if layout.arrival.is_some() { 64 } else { 0 },
-            sequence_bits: layout.sequence_bits as usize,
-            place_bits: layout.place.map_or(0, |_| PLACE_BITS as usize),
-            appended: engine.core.appended as usize,
-            info_bits: layout.info_bits as usize,
-            lookups,
-            channels: Vec::new(),
-            reasons: super::reasons::of_program(program),
-            control_bits: 64,
-            rig: false,
-            label: label.to_owned(),
-            services,
-        };
-        plan.channels = super::services::channels(&plan.services, &plan.lookups, machine)?;
-        plan.channels.iter_mut().for_each(|channel| channel.name.insert_str(0, label));
-        let tables =
-            plan.lookups.iter().flat_map(|lookup| &lookup.tables).filter_map(|table| table.width);
-        let widest = plan
-            .services
-            .iter()
-            .map(|service| service.rule.realisation.control_bits(service))
-            .chain(tables.map(|w| w as usize))
-            .max();
-        let widest = widest.unwrap_or(0);
-        plan.control_bits = widest.max(64).next_multiple_of(32);
-        let targets = plan.machine.lanes() * plan.targets_a_pipe() + 1;
-        if targets > 256 {
-            let message = format!(
-                "its control plane would have {targets} targets, more than the 256 that a target's number of 8 bits can tell apart: \
-                 give it fewer clusters, engines or lanes, or stand tables in the pipe, where there is one of each (`place` of [offload.NAME])"
-            );
-            return Err(NpError::Illegal { machine: machine.name.clone(), message });
-        }
-        Ok(plan)
-    }
-
     /// Returns the lookup service of an offload that is realised as a trie.
     pub(crate) fn lookup(&self, service: &Service) -> &Lookup {
         let key_bits = service.request_bits as u32;
@@ -283,16 +216,17 @@ impl Plan {
         bits(self.machine.engines * self.machine.threads + 1) as usize
     }
 
-    /// Returns the parameters of a cluster's reorder queue, `wl_reorder`.
-    pub fn reorder_parameters(&self) -> Vec<(String, usize)> {
-        [("Tags", self.cluster_tags()), ("Rows", super::cluster::WINDOW_ROWS as usize)]
-            .map(|(name, value)| (name.to_owned(), value))
-            .to_vec()
-    }
-
-    /// Returns the error that refuses an offload on this machine.
-    pub(crate) fn refusal(&self, service: &Service, why: String) -> NpError {
-        super::services::refusal(service, &self.machine, why)
+    /// Returns the contents of all memories of a processor whose tables are in a store.
+    ///
+    /// # Errors
+    /// If a table does not fit the memory that the machine provides for it.
+    pub fn images(&self, store: &Store) -> Result<Vec<Image>, NpError> {
+        let mut images = Vec::new();
+        for service in &self.services {
+            images.extend(service.rule.realisation.images(self, service, store)?);
+        }
+        images.iter_mut().for_each(|image| image.name.insert_str(0, &self.label));
+        Ok(images)
     }
 
     /// Returns the name of the image of a table in simulation.
@@ -402,7 +336,15 @@ impl Plan {
 
     /// Returns the number of control targets of a pipe outside its clusters.
     pub fn pipe_targets(&self) -> usize {
-        self.services.iter().map(|service| super::services::pipe_targets(self, service)).sum()
+        self.services.iter().map(|service| self.targets_in_pipe(service)).sum()
+    }
+
+    /// Returns the number of control targets of a service in a pipe, outside the pipe's clusters.
+    pub(super) fn targets_in_pipe(&self, service: &Service) -> usize {
+        match service.rule.place {
+            Place::Engine | Place::Cluster => 0,
+            Place::Pipe => service.rule.realisation.targets(self, service),
+        }
     }
 
     /// Returns the number of control targets of a pipe and its clusters.
@@ -426,65 +368,4 @@ impl Plan {
             Storage::Block => (1, 1),
         }
     }
-}
-
-/// Returns the service of an offload if the machine's rule suits it.
-fn service(program: &Program, port: &OffloadPort, machine: &Machine) -> Result<Service, NpError> {
-    let source = &program.engines[program.main.index()];
-    let Offload { name, target, .. } = &source.offloads[port.offload.index()];
-    let refuse = |why: String| NpError::Offload {
-        offload: name.clone(),
-        machine: machine.name.clone(),
-        why,
-    };
-    let config = realisation::config(target);
-    let kind = config.kind.as_str();
-    let Some(rule) = machine.rule(name, kind) else {
-        return Err(refuse(format!(
-            "its description says nothing of `{kind}`: add `[offload.{kind}]`"
-        )));
-    };
-    let called = match target {
-        OffloadTarget::Engine(engine) => {
-            Some(realisation::called(program, *engine, name).map_err(refuse)?)
-        }
-        OffloadTarget::Kind(_) => None,
-    };
-    let realisation = rule.realisation;
-    if !realisation.suits(kind, port) {
-        let name = realisation.name();
-        return Err(refuse(format!(
-            "a `{kind}` that is used like this cannot be realised as \"{name}\""
-        )));
-    }
-    if rule.place != Place::Pipe
-        && let Some(reason) = realisation.only_in_pipe()
-    {
-        return Err(refuse(reason.to_owned()));
-    }
-    if machine.engine.shell == ShellKind::Pipelined
-        && let Some(reason) = realisation.varies()
-    {
-        return Err(refuse(format!("{reason}, and a pipelined engine needs constant delays")));
-    }
-    realisation.check(&rule).map_err(refuse)?;
-    let copies = rule.place != Place::Pipe || machine.lanes() > 1;
-    if (port.ordered || realisation.needs_one_copy(port)) && copies {
-        return Err(refuse(
-            "packets change what others see, so there can be only one of it: set `place = \"pipe\"` and `lanes = 1`"
-                .to_owned(),
-        ));
-    }
-    Ok(Service {
-        name: port.name.clone(),
-        offload: name.clone(),
-        index: port.offload.index(),
-        rule,
-        config: config.clone(),
-        called,
-        port: port.clone(),
-        request_bits: port.request_bits as usize,
-        reply_bits: port.reply_bits as usize,
-        requests: super::channels::requests(source, port.offload),
-    })
 }

@@ -1,46 +1,9 @@
-//! The probes that a processor outputs in each cycle for statistics: their ports, and the names of
-//! their bits in reports.
+//! The probes of a processor's clusters and pipes, and the names of their bits in reports.
 
 use super::plan::{Plan, Service};
+use super::probe_port::{Part, ProbePort};
 use crate::description::Place;
 use crate::simulation::Probe;
-
-/// A probe output for statistics.
-pub struct ProbePort {
-    /// Name of the port, both on the clusters and on the pipe.
-    pub name: String,
-    /// Number of bits, for one cluster or for one pipe.
-    pub width: usize,
-    /// The meaning of a set bit.
-    pub doc: &'static str,
-    /// The name of the probe in reports.
-    kind: String,
-    part: Part,
-}
-
-impl ProbePort {
-    /// Returns a one-bit output of each cluster.
-    pub(crate) fn of_cluster(name: &str, doc: &'static str, kind: &str) -> Self {
-        Self {
-            name: format!("{name}_o"),
-            width: 1,
-            doc,
-            kind: kind.to_owned(),
-            part: Part::Cluster,
-        }
-    }
-}
-
-/// The part of the processor that each bit of a port describes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Engine,
-    Thread,
-    Cluster,
-    Pipe,
-    /// A command slot of a memory channel.
-    Slot,
-}
 
 /// The kind of the probes that count the use of engines.
 pub const RUNS: &str = "engine runs a step";

@@ -1,15 +1,14 @@
-//! The reasons for which a program drops packets or hands them to the control processor. Each
-//! reason has a counter; the counters come after the statistics (`wl_reasons`).
+//! The counters of the reasons for which packets are dropped or handed to the control processor.
+//! They come after the other statistics (`wl_reasons`).
 
 use serde::Serialize;
 use wireloom_bits::Bits;
-use wireloom_codegen_hardware::core::RUNAWAY;
 use wireloom_codegen_hardware::sv::short::{clocked, int, name};
 use wireloom_codegen_hardware::sv::{Expr, Item};
-use wireloom_ir::{Exit, OpKind, Program, Reason, ReasonSetId, Step, Value};
-use wireloom_machine::reason_name;
 
+use super::counted_reasons::Counted;
 use super::plan::Plan;
+use super::ports;
 use super::wires::{bits, vector};
 
 /// The most counters of `wl_statistics`.
@@ -49,72 +48,9 @@ impl ReasonCounter {
 const DROP: &str = "drop";
 const CPU: &str = "cpu";
 
-/// A reason with a counter.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Counted {
-    /// Whether packets go to the control processor. Otherwise they are dropped.
-    to_cpu: bool,
-    /// The reason in the encoding of the engine, like [`ReasonCounter::code`].
-    code: u32,
-    /// The name in reports.
-    name: String,
-}
-
-/// Returns the reasons in the main engine of a program, drops first, in the order of their codes.
-pub(super) fn of_program(program: &Program) -> Vec<Counted> {
-    let mut found =
-        vec![Counted { to_cpu: false, code: RUNAWAY, name: reason_name(program, Reason::Runaway) }];
-    for step in &program.engines[program.main.index()].steps {
-        step.for_each_op(|op| {
-            let (to_cpu, value, set) = match op.kind {
-                OpKind::Exit(Exit::Drop(value, set)) => (false, value, set),
-                OpKind::Exit(Exit::ToCpu(value, set)) => (true, value, set),
-                _ => return,
-            };
-            let counted = |number: u16| Counted {
-                to_cpu,
-                code: set.0 << 16 | u32::from(number),
-                name: reason_name(program, Reason::Program(set, number)),
-            };
-            found.extend(numbers(program, step, value, set).into_iter().map(counted));
-        });
-    }
-    found.sort();
-    found.dedup();
-    found
-}
-
-/// Returns the numbers that a value can have: its constants or, if it is computed, all members of
-/// the set.
-fn numbers(program: &Program, step: &Step, value: Value, set: ReasonSetId) -> Vec<u16> {
-    let mut numbers = Vec::new();
-    if !constants(step, value, &mut numbers) {
-        let members = &program.reasons[set.index()].members;
-        numbers = members.iter().filter_map(|(number, _)| u16::try_from(*number).ok()).collect();
-    }
-    numbers
-}
-
-/// Collects the constants among which a value is chosen. Returns whether the value is always one of
-/// them.
-fn constants(step: &Step, value: Value, found: &mut Vec<u16>) -> bool {
-    let mut kind = None;
-    step.for_each_op(|op| {
-        if op.results.contains(&value) {
-            kind = Some(op.kind.clone());
-        }
-    });
-    match kind {
-        Some(OpKind::Const(bits)) => {
-            found.push(bits.low_u64() as u16);
-            true
-        }
-        Some(OpKind::Select(_, then, otherwise)) => {
-            constants(step, then, found) && constants(step, otherwise, found)
-        }
-        Some(OpKind::Extend(inner)) => constants(step, inner, found),
-        _ => false,
-    }
+/// Returns the number of statistics before the counters of reasons.
+pub(super) fn counters_before(plan: &Plan) -> usize {
+    3 * plan.machine.lanes() + ports::counter_names(plan).len()
 }
 
 impl Plan {
@@ -126,7 +62,7 @@ impl Plan {
             (verdict(counted.to_cpu), Some(counted.name.clone()), Some(counted.code))
         });
         let others = [(DROP, None, None), (CPU, None, None)];
-        let first = super::memory_map::counters_before_reasons(self);
+        let first = counters_before(self);
         own.chain(others)
             .enumerate()
             .map(|(index, (verdict, reason, code))| ReasonCounter {
@@ -140,7 +76,7 @@ impl Plan {
 
     /// Returns the reasons that have counters, limited by the room for counters.
     fn counted_reasons(&self) -> &[Counted] {
-        let room = MOST_COUNTERS - 2 - super::memory_map::counters_before_reasons(self);
+        let room = MOST_COUNTERS - 2 - counters_before(self);
         &self.reasons[..self.reasons.len().min(room)]
     }
 

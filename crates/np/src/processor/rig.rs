@@ -12,8 +12,8 @@ use std::fmt::Write as _;
 use wireloom_bits::Bits;
 use wireloom_net::tables::Prefix;
 
-use super::NpError;
-use super::images::hex;
+use super::error::NpError;
+use super::image::hex;
 use super::pipe::SENT_BITS;
 use super::plan::{Channel, Plan, Service};
 use super::services::memory_port_names;
@@ -50,9 +50,8 @@ pub(super) fn check(plan: &Plan) -> Result<(), NpError> {
         let (has, needs) =
             (words(plan, channel) / 2, service.elements() * channel.used.next_power_of_two());
         if needs > has {
-            return Err(refuse(
-                plan,
-                service,
+            return Err(service.refusal(
+                &plan.machine,
                 format!(
                     "it needs {needs} bursts, but the rig has {has} in place of a memory: declare fewer entries, or set `rig.memory_words`"
                 ),
@@ -60,10 +59,6 @@ pub(super) fn check(plan: &Plan) -> Result<(), NpError> {
         }
     }
     Ok(())
-}
-
-fn refuse(plan: &Plan, service: &Service, why: String) -> NpError {
-    NpError::Offload { offload: service.offload.clone(), machine: plan.machine.name.clone(), why }
 }
 
 /// Returns the words of block RAM that replace the memory of a channel.
@@ -397,7 +392,7 @@ pub(crate) fn trie_image(
                 2 * has,
                 channel.name
             );
-            return Err(refuse(plan, service, why));
+            return Err(service.refusal(&plan.machine, why));
         }
     }
     Ok(placed.iter().fold(String::new(), |mut text, (place, (_, data))| {

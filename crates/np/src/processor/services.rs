@@ -1,10 +1,9 @@
-//! Services in their places: control targets, and channels to memories outside the chip.
+//! Services in their places: the control bus with its targets, and the channels to memories outside
+//! the chip.
 
-use super::NpError;
 use super::plan::{Channel, Plan, Service};
-use super::wires::{bit, bits, element, input, output, vector};
+use super::wires::{bit, bit_in, bit_out, bits, element, input, output, vector};
 use crate::description::{Machine, Place};
-use wireloom_codegen_hardware::pipelined::Lookup;
 use wireloom_codegen_hardware::sv::short::{clocked, int, name};
 use wireloom_codegen_hardware::sv::{Binary, Expr, Instance, Item, Port, Type, Unary};
 
@@ -13,19 +12,11 @@ pub(crate) fn index_bits(elements: usize) -> usize {
     bits(elements) as usize
 }
 
-/// Returns the number of control targets of a service in a pipe, outside the pipe's clusters.
-pub(crate) fn pipe_targets(plan: &Plan, service: &Service) -> usize {
-    match service.rule.place {
-        Place::Engine | Place::Cluster => 0,
-        Place::Pipe => service.rule.realisation.targets(plan, service),
-    }
-}
-
 /// Returns the number of a service's first control target, from the base of its place.
 pub(crate) fn first_target(plan: &Plan, service: &Service, place: Place) -> usize {
     let before = plan.services.iter().take_while(|other| other.name != service.name);
     match place {
-        Place::Pipe => before.map(|other| pipe_targets(plan, other)).sum(),
+        Place::Pipe => before.map(|other| plan.targets_in_pipe(other)).sum(),
         _ => before
             .filter(|other| other.is_controlled_in_cluster())
             .map(|other| if other.rule.place == Place::Engine { plan.machine.engines } else { 1 })
@@ -72,18 +63,54 @@ pub(crate) fn in_pipe(plan: &Plan, service: &Service) -> Vec<Item> {
     service.rule.realisation.items(plan, service, plan.pipe_tag_bits(), target)
 }
 
+/// Returns the ports of the control bus, as a slave.
+pub(super) fn control_ports(plan: &Plan) -> Vec<Port> {
+    vec![
+        bit_in("ctl_valid_i", "Control bus: an access, until it is done."),
+        bit_in("ctl_write_i", "It writes."),
+        input("ctl_target_i", 8, "To what."),
+        input("ctl_address_i", 32, "Where there."),
+        input("ctl_data_i", plan.control_bits, "What it writes."),
+        bit_out("ctl_done_o", "It is done."),
+        output("ctl_data_o", plan.control_bits, "What it read; zero unless done."),
+    ]
+}
+
+/// Returns the part of the control bus that a cluster needs: to respond, or only to watch writes.
+pub(super) fn cluster_control_ports(plan: &Plan) -> Vec<Port> {
+    let answers = plan.cluster_targets() > 0;
+    let watches = plan.watches_control_in_clusters();
+    let mut ports = control_ports(plan);
+    ports.retain(|port| match port.name.as_str() {
+        "ctl_data_i" | "ctl_done_o" | "ctl_data_o" => answers,
+        _ => answers || watches,
+    });
+    if watches {
+        ports.push(bit_in(
+            "ctl_finished_i",
+            "What the control bus asks for is done, wherever it is.",
+        ));
+    }
+    if answers {
+        ports.push(input(
+            "control_base_i",
+            8,
+            "Number of the first control target in this cluster.",
+        ));
+    }
+    ports
+}
+
 /// Returns the nets that select the control targets of this place, and the combined control
 /// response of all targets.
 pub(crate) fn gather_control(plan: &Plan, place: Place) -> Vec<Item> {
     let inside = |service: &&Service| match place {
-        Place::Pipe => pipe_targets(plan, service) > 0,
+        Place::Pipe => plan.targets_in_pipe(service) > 0,
         _ => service.is_controlled_in_cluster(),
     };
     let targets = if place == Place::Pipe { plan.targets_a_pipe() } else { plan.cluster_targets() };
     if targets == 0 {
-        let inputs = super::cluster::control_ports(plan)
-            .into_iter()
-            .filter(|port| port.name.ends_with("_i"));
+        let inputs = control_ports(plan).into_iter().filter(|port| port.name.ends_with("_i"));
         let inputs = inputs.map(|port| name(port.name)).chain([name("control_base_i")]).collect();
         return vec![
             Item::Blank,
@@ -140,25 +167,6 @@ pub(crate) fn gather_control(plan: &Plan, place: Place) -> Vec<Item> {
     items
 }
 
-/// Returns the memory channels of a pipe.
-pub(crate) fn channels(
-    services: &[Service],
-    lookups: &[Lookup],
-    machine: &Machine,
-) -> Result<Vec<Channel>, NpError> {
-    let mut channels = Vec::new();
-    for service in services {
-        let of_service = service.rule.realisation.channels(service, lookups, machine);
-        channels.extend(of_service.map_err(|why| refusal(service, machine, why))?);
-    }
-    Ok(channels)
-}
-
-/// Returns the error that refuses an offload.
-pub(crate) fn refusal(service: &Service, machine: &Machine, why: String) -> NpError {
-    NpError::Offload { offload: service.offload.clone(), machine: machine.name.clone(), why }
-}
-
 /// Returns the ports of a pipe for the memory side of a channel, as names and widths.
 pub(crate) fn memory_port_names(channel: &Channel) -> Vec<(String, usize)> {
     let port = |what: &str, width: usize| (format!("{}_{what}", channel.name), width);
@@ -199,6 +207,13 @@ pub(crate) fn memory_side(plan: &Plan, channel: &Channel) -> Instance {
         instance = instance.port(what, value);
     }
     instance
+}
+
+/// Returns the core cycles from a request on a memory channel to its response, if the memory itself
+/// takes `memory_cycles` memory cycles. This is `adapter_latency` of hardware/wl_pkg.sv.
+pub fn channel_latency(machine: &Machine, memory_cycles: usize) -> u32 {
+    let ratio = machine.clock.memory_ratio;
+    (1 + (ratio + 2 + memory_cycles).div_ceil(ratio)) as u32
 }
 
 /// Returns simulation models of one memory for all pipes.

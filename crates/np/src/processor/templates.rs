@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::design::File;
+use super::design::{Design, File, Unit};
 use crate::description::Reset;
 use wireloom_codegen_hardware::sv::Module;
 
@@ -42,7 +42,7 @@ pub fn needed(texts: &[&str]) -> Vec<File> {
 }
 
 /// Returns the path of a template in the folder of a design.
-pub(super) fn path(name: &str) -> String {
+fn path(name: &str) -> String {
     format!("templates/{name}.sv")
 }
 
@@ -96,6 +96,20 @@ pub fn with_reset(text: &str, reset: Reset) -> String {
         expanded += rest;
     }
     expanded
+}
+
+impl Design {
+    /// Returns a template of hardware/ and its dependencies as a design of one unit, with a
+    /// synchronous reset. Unlisted parameters keep their defaults. Returns `None` if the template
+    /// does not exist.
+    pub fn of_template(name: &str, parameters: &[(&str, usize)]) -> Option<Self> {
+        let files = with_synchronous_reset(needed(&[name]));
+        let is_there = files.iter().any(|file| file.name == path(name));
+        let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), *value));
+        let unit =
+            Unit { name: name.to_owned(), parameters: parameters.collect(), instances: Vec::new() };
+        is_there.then(|| Self { top: name.to_owned(), files, units: vec![unit] })
+    }
 }
 
 /// Returns the words in a text that start like template names.

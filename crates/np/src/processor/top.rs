@@ -346,7 +346,7 @@ fn control(plan: &Plan) -> Vec<Item> {
     let sent = lane("m_axis_tvalid_o").and(lane("m_axis_tready_i")).and(lane("m_axis_tlast_o"));
     let counted =
         [narrow::counted(plan), vec![name("stall"), name("event_valid_o"), sent.clone()]].concat();
-    let counters = memory_map::counters_before_reasons(plan);
+    let counters = reasons::counters_before(plan);
     let add = plan.increment_bits();
     let statistics = clocked("wl_statistics", "i_statistics")
         .parameter("Counters", int(counters + plan.reason_counters().len()))

@@ -9,13 +9,15 @@ use wireloom_codegen_hardware::sv::{Expr, Item};
 use wireloom_offloads::kinds::bloom::{WORD_BITS, positions};
 use wireloom_offloads::{Config, EntryKey, Instance, Store, Update};
 
+use super::entries::instance;
 use super::entries::{load, values};
+use super::interface::{Realisation, Updater};
 use super::meter::ONE_REQUEST;
 use super::wiring::{Ends, methods, on_bus};
-use super::{Realisation, instance};
-use crate::control::{ControlBus, ControlError, Updater, targets};
-use crate::processor::memory_map::{Contents, packed};
-use crate::processor::{Plan, Processor, Service};
+use crate::control::bus::{ControlBus, ControlError};
+use crate::processor::contents::{Contents, packed};
+use crate::processor::memory_map::targets;
+use crate::processor::{Plan, Service};
 use crate::simulation::Operation;
 
 /// The bit of an address at which a write replaces a word.
@@ -133,7 +135,7 @@ impl Realisation for Bloom {
 
     fn updater(
         &self,
-        _processor: &Processor,
+        _plan: &Plan,
         service: &Service,
         store: &Store,
     ) -> Result<Option<Box<dyn Updater>>, String> {
@@ -145,7 +147,7 @@ impl Realisation for Bloom {
 struct Keys(Config);
 
 impl Updater for Keys {
-    fn plan(&mut self, processor: &Processor, update: &Update) -> Result<Vec<Operation>, String> {
+    fn plan(&mut self, plan: &Plan, update: &Update) -> Result<Vec<Operation>, String> {
         let is_added = update.value.as_ref().is_some_and(|value| !value.is_zero());
         let (EntryKey::Exact(key), true) = (&update.key, is_added) else {
             return Err("a key cannot be taken out of a Bloom filter".to_owned());
@@ -154,7 +156,7 @@ impl Updater for Keys {
         let mut operations = Vec::new();
         for position in positions(key, size, hashes as u32) {
             let (word, bit) = (position / u64::from(WORD_BITS), position % u64::from(WORD_BITS));
-            operations.extend(targets(processor, &update.offload).into_iter().map(|target| {
+            operations.extend(targets(plan, &update.offload).into_iter().map(|target| {
                 Operation::Write {
                     target,
                     address: word as u32,

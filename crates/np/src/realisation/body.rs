@@ -5,10 +5,10 @@ use wireloom_codegen_hardware::core::port::{Body as Access, PLACE_BITS};
 use wireloom_codegen_hardware::sv::short::{clocked, int, name};
 use wireloom_codegen_hardware::sv::{Expr, Instance, Item};
 
-use super::Realisation;
+use super::interface::Realisation;
 use super::meter::ONE_REQUEST;
 use super::wiring::Ends;
-use crate::processor::memory_map::Contents;
+use crate::processor::contents::Contents;
 use crate::processor::{Plan, Service};
 
 /// Why services that use the body buffer are placed in the pipe.

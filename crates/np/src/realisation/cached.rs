@@ -7,12 +7,12 @@ use wireloom_codegen_hardware::sv::short::{clocked, int, name};
 use wireloom_codegen_hardware::sv::{Expr, Instance, Item};
 use wireloom_offloads::{Config, EntryKey, Store};
 
-use super::Realisation;
 use super::direct::Direct;
+use super::interface::Realisation;
 use super::wiring::Ends;
 use crate::description::{Machine, Place};
-use crate::processor::memory_map::{Contents, Seed};
-use crate::processor::probes::ProbePort;
+use crate::processor::contents::{Contents, Seed};
+use crate::processor::probe_port::ProbePort;
 use crate::processor::services::{first_target, index_bits};
 use crate::processor::{Channel, Image, NpError, Plan, Service};
 

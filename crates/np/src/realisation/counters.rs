@@ -7,11 +7,11 @@ use wireloom_codegen_hardware::sv::short::clocked;
 use wireloom_codegen_hardware::sv::{Expr, Item};
 use wireloom_offloads::{Config, EntryKey, Instance};
 
-use super::Realisation;
 use super::entries::{COUNTER_BITS, counter_entry, read_counters};
+use super::interface::Realisation;
 use super::wiring::{Ends, counter_parameters, on_bus};
-use crate::control::{ControlBus, ControlError};
-use crate::processor::memory_map::{Contents, packed};
+use crate::control::bus::{ControlBus, ControlError};
+use crate::processor::contents::{Contents, packed};
 use crate::processor::{Plan, Service};
 
 /// Counters in block RAM.

@@ -7,12 +7,13 @@ use wireloom_codegen_hardware::sv::short::{clocked, int};
 use wireloom_codegen_hardware::sv::{Expr, Item};
 use wireloom_offloads::{Config, EntryKey, Store};
 
+use super::entries::instance;
 use super::entries::{array_entry, burst_image};
+use super::interface::Realisation;
 use super::table::elements;
 use super::wiring::{Ends, burst_channel, off_chip};
-use super::{Realisation, instance};
 use crate::description::Machine;
-use crate::processor::memory_map::Contents;
+use crate::processor::contents::Contents;
 use crate::processor::{Channel, Image, NpError, Plan, Service, Way};
 
 /// Why services that use a memory channel are placed in the pipe.

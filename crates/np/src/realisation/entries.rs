@@ -1,13 +1,22 @@
-//! Table entries as words of the control bus. Several realisations share these functions.
+//! Table entries: from golden instances to words of the control bus and back. Several realisations
+//! share these functions.
 
 use std::any::Any;
 use std::collections::BTreeMap;
 
 use wireloom_bits::Bits;
-use wireloom_offloads::{Config, Entry, EntryKey, Instance, Row};
+use wireloom_offloads::{Config, Content, Entry, EntryKey, Instance, Row, Store};
 
-use crate::control::{ControlBus, ControlError};
-use crate::processor::{Image, images};
+use crate::control::bus::{ControlBus, ControlError};
+use crate::processor::image::{self, Image};
+
+/// Returns the golden instance of the offload at a path.
+pub(crate) fn instance<'a>(store: &'a Store, path: &str) -> Option<(&'a Config, &'a dyn Instance)> {
+    match &store.find(path)?.content {
+        Content::Kind { config, instance } => Some((config, instance.as_ref())),
+        Content::Engine(_) => None,
+    }
+}
 
 /// Returns the packed value of a row, with its first field most significant; `None` if it has no
 /// fields.
@@ -168,7 +177,7 @@ pub(super) fn load(
 pub(super) fn table_image(path: &str, rows: &[Row]) -> Image {
     let mut text = String::new();
     for (index, value) in rows.iter().filter_map(element) {
-        images::line(&mut text, index, &value);
+        image::line(&mut text, index, &value);
     }
     Image { name: path.to_owned(), text }
 }
@@ -184,7 +193,7 @@ pub(super) fn burst_image(name: &str, rows: &[Row]) -> Image {
             let low = part * BURST;
             let burst = value.slice(low, BURST.min(value.width() - low));
             let at = index * u64::from(count.next_power_of_two()) + u64::from(part);
-            images::line(&mut text, at, &burst);
+            image::line(&mut text, at, &burst);
         }
     }
     Image { name: name.to_owned(), text }

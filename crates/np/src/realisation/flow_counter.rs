@@ -7,14 +7,14 @@ use wireloom_codegen_hardware::sv::short::clocked;
 use wireloom_codegen_hardware::sv::{Expr, Item};
 use wireloom_offloads::{Config, EntryKey, Instance};
 
-use super::Realisation;
 use super::counters::counts;
 use super::direct::OUTSIDE;
 use super::entries::{COUNTER_BITS, counter_entry, read_counters};
+use super::interface::Realisation;
 use super::wiring::{Ends, burst_channel, counter_parameters, off_chip};
-use crate::control::{ControlBus, ControlError};
+use crate::control::bus::{ControlBus, ControlError};
 use crate::description::Machine;
-use crate::processor::memory_map::Contents;
+use crate::processor::contents::Contents;
 use crate::processor::{Channel, Plan, Service};
 
 /// Number of 72-bit bursts per counter.

@@ -9,11 +9,11 @@ use wireloom_codegen_hardware::sv::{Expr, Item};
 use wireloom_offloads::kinds::exact::{Aged, Exact, State};
 use wireloom_offloads::{Config, EntryKey, Instance};
 
-use super::Realisation;
 use super::entries::{refused, typed, typed_mut};
+use super::interface::Realisation;
 use super::wiring::{Ends, cuts, methods, on_bus};
-use crate::control::{ControlBus, ControlError};
-use crate::processor::memory_map::{Contents, Seed, leaves_of, packed};
+use crate::control::bus::{ControlBus, ControlError};
+use crate::processor::contents::{Contents, Seed, leaves_of, packed};
 use crate::processor::wires::bits;
 use crate::processor::{Plan, Service};
 

@@ -9,11 +9,11 @@ use wireloom_offloads::kinds::meter::{
 };
 use wireloom_offloads::{Config, EntryKey, Instance};
 
-use super::Realisation;
 use super::entries::{index, typed, typed_mut};
+use super::interface::Realisation;
 use super::wiring::{Ends, methods, on_bus};
-use crate::control::{ControlBus, ControlError};
-use crate::processor::memory_map::{Contents, packed};
+use crate::control::bus::{ControlBus, ControlError};
+use crate::processor::contents::{Contents, packed};
 use crate::processor::{Plan, Service};
 
 /// Bits of a rate or burst in `wl_meter`.

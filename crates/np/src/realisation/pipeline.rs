@@ -1,24 +1,22 @@
 //! `pipeline`: an engine that packets call, built as a pipeline
 //! ([`wireloom_codegen_hardware::pipelined`]) with its tables in block RAM.
 
-use std::collections::BTreeMap;
-
 use wireloom_bits::Bits;
 use wireloom_codegen_hardware::core::OffloadPort;
+use wireloom_codegen_hardware::pipelined::MemoryPort;
 use wireloom_codegen_hardware::pipelined::lookup::TABLE_LATENCY;
-use wireloom_codegen_hardware::pipelined::{MemoryPort, pipeline};
 use wireloom_codegen_hardware::sv::short::{clocked, int, name};
 use wireloom_codegen_hardware::sv::{Binary, Expr, Instance, Item, Type, Unary};
-use wireloom_ir::{EngineId, OffloadTarget, Program};
 use wireloom_offloads::{Config, EntryKey, Store};
 
+use super::entries::instance;
 use super::entries::{array_entry, table_image};
+use super::interface::Realisation;
 use super::wiring::{answer_nets, controlled};
-use super::{Realisation, instance};
 use crate::description::ENGINE_KIND;
-use crate::processor::memory_map::{Contents, leaves, packed};
+use crate::processor::contents::{Contents, leaves, packed};
 use crate::processor::wires::{element, vector};
-use crate::processor::{Image, NpError, Plan, Service};
+use crate::processor::{Called, Image, NpError, Plan, Service};
 
 /// An engine that packets call.
 pub(super) struct Pipeline;
@@ -86,55 +84,6 @@ impl Realisation for Pipeline {
 
 fn called_by(service: &Service) -> &Called {
     service.called.as_ref().expect("only engines are realised as pipelines")
-}
-
-/// An engine that packets call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Called {
-    /// The name of the engine in the source.
-    pub engine: String,
-    pub pipeline: wireloom_codegen_hardware::pipelined::Pipeline,
-    /// The paths of the engine's tables below the offload, in the order of the pipeline's memories.
-    pub tables: Vec<String>,
-}
-
-impl Called {
-    /// Returns the core cycles from a request to its reply.
-    pub fn latency(&self) -> u32 {
-        self.pipeline.latency(&vec![TABLE_LATENCY; self.pipeline.memories.len()])
-    }
-}
-
-/// Builds the pipeline of an engine that is called as `offload`.
-///
-/// # Errors
-/// If the engine cannot be a pipeline. The error says why.
-pub(crate) fn called(program: &Program, engine: EngineId, offload: &str) -> Result<Called, String> {
-    let pipeline = pipeline(program, engine).map_err(|refusal| refusal.to_string())?;
-    if pipeline.request_bits == 0 {
-        return Err("it takes no arguments, so that there is nothing to ask it".to_owned());
-    }
-    let body = &program.engines[engine.index()];
-    let ports = wireloom_codegen_hardware::core::offload::ports(program, engine);
-    let path = |memory: &MemoryPort| {
-        let port = ports
-            .iter()
-            .find(|port| port.name == memory.name)
-            .expect("memories stand behind ports");
-        format!("{offload}.{}", body.offloads[port.offload.index()].name)
-    };
-    let tables = pipeline.memories.iter().map(path).collect();
-    Ok(Called { engine: body.name.clone(), pipeline, tables })
-}
-
-/// Returns the declaration of an offload. For an engine it has no types and no parameters.
-pub(crate) fn config(target: &OffloadTarget) -> Config {
-    match target {
-        OffloadTarget::Kind(config) => config.clone(),
-        OffloadTarget::Engine(_) => {
-            Config { kind: ENGINE_KIND.to_owned(), key: None, value: None, params: BTreeMap::new() }
-        }
-    }
 }
 
 /// Returns the contents of the control targets, in order.

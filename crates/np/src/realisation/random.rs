@@ -5,10 +5,10 @@ use wireloom_codegen_hardware::core::OffloadPort;
 use wireloom_codegen_hardware::sv::short::{clocked, int};
 use wireloom_codegen_hardware::sv::{Expr, Item};
 
-use super::Realisation;
+use super::interface::Realisation;
 use super::meter::ONE_REQUEST;
 use super::wiring::Ends;
-use crate::processor::memory_map::Contents;
+use crate::processor::contents::Contents;
 use crate::processor::{Plan, Service};
 
 /// A generator of pseudo-random numbers.

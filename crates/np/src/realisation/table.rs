@@ -6,12 +6,13 @@ use wireloom_codegen_hardware::sv::short::{clocked, int, name};
 use wireloom_codegen_hardware::sv::{Expr, Instance, Item};
 use wireloom_offloads::{Config, EntryKey, Store};
 
+use super::entries::instance;
 use super::entries::{array_entry, read_elements, table_image};
+use super::interface::Realisation;
 use super::wiring::{Ends, answer_nets, controlled, cuts, on_bus};
-use super::{Realisation, instance};
-use crate::control::{ControlBus, ControlError};
+use crate::control::bus::{ControlBus, ControlError};
 use crate::description::Place;
-use crate::processor::memory_map::{Contents, leaves, packed};
+use crate::processor::contents::{Contents, leaves, packed};
 use crate::processor::services::first_target;
 use crate::processor::wires::{bit, bits, element};
 use crate::processor::{Image, NpError, Plan, Service};

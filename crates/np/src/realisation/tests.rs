@@ -4,6 +4,7 @@ use std::path::Path;
 use wireloom_offloads::sources::named_kinds;
 
 use super::*;
+use crate::description::Machine;
 use crate::processor::{self, services};
 
 /// An engine with offloads for most realisations.

@@ -3,22 +3,23 @@
 
 use wireloom_bits::Bits;
 use wireloom_codegen_hardware::core::OffloadPort;
-use wireloom_codegen_hardware::pipelined::{Control, Lookup, MemoryPort, lookup};
+use wireloom_codegen_hardware::pipelined::{Control, Lookup, MemoryPort};
 use wireloom_codegen_hardware::sv::short::{clocked, int, name};
-use wireloom_codegen_hardware::sv::{Binary, Expr, Item, Module, Type};
-use wireloom_codegen_hardware::tables::{MemoryShape, Shape, TrieImage, Write, key};
+use wireloom_codegen_hardware::sv::{Binary, Expr, Item, Type};
+use wireloom_codegen_hardware::tables::{MemoryShape, TrieImage, Write, key};
 use wireloom_offloads::{EntryKey, Store, Update};
 
 use super::direct::OUTSIDE;
+use super::entries::instance;
+use super::interface::{Realisation, Updater};
 use super::wiring::{answer_nets, controlled, read_latency, unread};
-use super::{Realisation, instance};
-use crate::control::{ControlWrite, Updater};
+use crate::control::write::ControlWrite;
 use crate::description::Machine;
-use crate::processor::images::hex;
-use crate::processor::memory_map::{BURST, Contents, leaves, leaves_of, packed};
+use crate::processor::contents::{BURST, Contents, leaves, leaves_of, packed};
+use crate::processor::image::hex;
 use crate::processor::services::memory_side;
 use crate::processor::wires::vector;
-use crate::processor::{Channel, Image, NpError, Plan, Processor, Service, channel_latency, rig};
+use crate::processor::{Channel, Image, NpError, Plan, Service, channel_latency, rig};
 use crate::simulation::Operation;
 
 pub(super) struct Trie;
@@ -91,7 +92,7 @@ impl Realisation for Trie {
 
     fn updater(
         &self,
-        _processor: &Processor,
+        _plan: &Plan,
         service: &Service,
         store: &Store,
     ) -> Result<Option<Box<dyn Updater>>, String> {
@@ -105,7 +106,7 @@ impl Realisation for Trie {
 struct Prefixes(TrieImage);
 
 impl Updater for Prefixes {
-    fn plan(&mut self, processor: &Processor, update: &Update) -> Result<Vec<Operation>, String> {
+    fn plan(&mut self, plan: &Plan, update: &Update) -> Result<Vec<Operation>, String> {
         let EntryKey::Prefix { bits, length } = &update.key else { return Ok(Vec::new()) };
         let key = key(bits);
         let writes = match &update.value {
@@ -115,24 +116,23 @@ impl Updater for Prefixes {
         let mut operations = Vec::new();
         for write in writes.map_err(|error| error.to_string())? {
             if write == Write::Barrier {
-                operations.extend(processor.lookup_cycles(&update.offload).map(Operation::Rest));
+                operations.extend(plan.lookup_cycles(&update.offload).map(Operation::Rest));
             }
-            let writes = processor.control_writes(&update.offload, &write);
+            let writes = plan.control_writes(&update.offload, &write);
             operations.extend(writes.into_iter().map(Operation::from));
         }
         Ok(operations)
     }
 }
 
-impl Processor {
+impl Plan {
     /// Returns the control port writes that carry out a write of a trie's image in every pipe
     /// ([`TrieImage::insert`](wireloom_codegen_hardware::tables::TrieImage::insert)). The result
     /// is empty if the offload is not a trie. It is also empty for a barrier, at which the caller
     /// must wait for [`lookup_cycles`](Self::lookup_cycles).
     pub fn control_writes(&self, offload: &str, write: &Write) -> Vec<ControlWrite> {
-        let plan = &self.plan;
-        let Some(service) = trie(plan, offload) else { return Vec::new() };
-        let Some((offset, address, value)) = access(plan, service, write) else {
+        let Some(service) = trie(self, offload) else { return Vec::new() };
+        let Some((offset, address, value)) = access(self, service, write) else {
             return Vec::new();
         };
         self.in_every_pipe(service, offset, address, value)
@@ -141,45 +141,13 @@ impl Processor {
     /// Returns the core cycles after which every lookup that is under way in a trie now has ended,
     /// or `None` if the offload is not a trie.
     pub fn lookup_cycles(&self, offload: &str) -> Option<u64> {
-        trie(&self.plan, offload).map(|service| latency(&self.plan, service).into())
+        trie(self, offload).map(|service| latency(self, service).into())
     }
 }
 
 fn trie<'a>(plan: &'a Plan, offload: &str) -> Option<&'a Service> {
     let is_trie = |service: &&Service| service.rule.realisation.name() == Trie.name();
     plan.services.iter().filter(is_trie).find(|service| service.offload == offload)
-}
-
-/// Returns the lookup pipelines that services need: one for each key width. The names of their
-/// modules begin with `label`.
-///
-/// # Errors
-/// If no trie can be laid out for keys of such a width.
-pub(crate) fn lookups(
-    services: &[Service],
-    machine: &Machine,
-    label: &str,
-) -> Result<Vec<Lookup>, NpError> {
-    let mut lookups: Vec<Lookup> = Vec::new();
-    for service in services {
-        let Some(key_bits) = service.rule.realisation.lookup_key_bits(service) else { continue };
-        let refuse = |why: String| NpError::Offload {
-            offload: service.offload.clone(),
-            machine: machine.name.clone(),
-            why,
-        };
-        if lookups.iter().any(|lookup| lookup.shape.key_bits == key_bits) {
-            continue;
-        }
-        let shape = Shape::for_key(key_bits).map_err(refuse)?;
-        lookups.push(lookup(&shape, label).map_err(refuse)?);
-    }
-    Ok(lookups)
-}
-
-/// Returns the modules of a lookup pipeline, each after the modules inside it.
-pub(crate) fn modules(lookup: &Lookup) -> [&Module; 2] {
-    [&lookup.pipeline.module, &lookup.module]
 }
 
 /// Returns the memory channels of a lookup.
@@ -350,14 +318,9 @@ fn items(plan: &Plan, service: &Service, target: usize) -> Vec<Item> {
 /// Returns the contents of a lookup's memories and tables.
 fn images(plan: &Plan, service: &Service, store: &Store) -> Result<Vec<Image>, NpError> {
     let Some((_, instance)) = instance(store, &service.offload) else { return Ok(Vec::new()) };
-    let refuse = |why: String| NpError::Offload {
-        offload: service.offload.clone(),
-        machine: plan.machine.name.clone(),
-        why,
-    };
     let lookup = plan.lookup(service);
     let image = TrieImage::of_instance(&service.config, instance, service.rule.values as u32)
-        .map_err(|error| refuse(error.to_string()))?;
+        .map_err(|error| service.refusal(&plan.machine, error.to_string()))?;
     let values = image.values().iter().fold(String::new(), |text, value| text + &hex(value) + "\n");
     let mut images = vec![Image { name: format!("{}_values", service.offload), text: values }];
     for (index, (memory, port)) in

@@ -9,7 +9,7 @@ use super::error::BuildError;
 use super::follow::Followed;
 use super::model::Model;
 use super::source::{Geometry, Source};
-use crate::processor::Hash;
+use crate::processor::design::Hash;
 use wireloom_install::{Cache, complaint, tools};
 
 /// The files of the harness, which also determine the version of its interface to Rust. The first

@@ -1,7 +1,7 @@
 //! The simulated design: its sources, and the shape of the top module's ports.
 
 use super::follow::Followed;
-use crate::processor::File;
+use crate::processor::design::File;
 
 /// A network processor as SystemVerilog files.
 ///

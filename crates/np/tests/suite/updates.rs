@@ -97,7 +97,7 @@ fn processor(machine: &Machine) -> (Processor, Vec<String>, TrieImage, tempfile:
     let store = wireloom_ir::store(&program).expect("offloads");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut arguments = Vec::new();
-    for image in processor::images(&processor.plan, &store).expect("empty tables fit") {
+    for image in processor.plan.images(&store).expect("empty tables fit") {
         let path = folder.path().join(&image.name);
         std::fs::write(&path, &image.text).expect("a file");
         arguments.push(format!("+wl_image_{}={}", image.name, path.display()));
@@ -165,7 +165,7 @@ impl Run {
 
     fn write_element(&mut self, array: usize, index: usize, number: u64) {
         let name = ["hops", "labels"][array];
-        let map = processor::memory_map(&self.processor).targets;
+        let map = processor::memory_map(&self.processor.plan).targets;
         let target = map.iter().find(|target| target.offload == name).expect("a target");
         let (a, b, c) = fields(number);
         let value = Bits::from_words(64, &[a])
@@ -183,9 +183,9 @@ impl Run {
         };
         for write in writes.unwrap_or_else(|error| panic!("{error}")) {
             if write == Write::Barrier {
-                self.run(self.processor.lookup_cycles("routes").expect("a trie"));
+                self.run(self.processor.plan.lookup_cycles("routes").expect("a trie"));
             }
-            for access in self.processor.control_writes("routes", &write) {
+            for access in self.processor.plan.control_writes("routes", &write) {
                 self.write(access.target, access.address, &access.value);
             }
         }

@@ -6,10 +6,11 @@ use serde::Serialize;
 use wireloom_machine::Files;
 
 use super::{Chip, LONGEST, lane, top};
+use crate::processor::contents::Contents;
 use crate::processor::folder::{Sources, test_bench, wrapped};
 use crate::processor::fusesoc::core_name;
-use crate::processor::images::Image;
-use crate::processor::memory_map::{self, Contents, MemoryMap, Target, memory_map, registers};
+use crate::processor::image::Image;
+use crate::processor::memory_map::{self, MemoryMap, Target, memory_map, registers};
 use crate::processor::plan::CONTROL_PATIENCE;
 use crate::processor::testbench::{self, Stimulus};
 
@@ -53,7 +54,7 @@ fn blocks(chip: &Chip) -> Vec<Block> {
     };
     let members = chip.members().enumerate().map(|(number, member)| {
         let label = member.processor.plan.label.trim_end_matches('_');
-        Block::new(number + 1, label, memory_map(&member.processor))
+        Block::new(number + 1, label, memory_map(&member.processor.plan))
     });
     std::iter::once(Block::new(0, "chip", own)).chain(members).collect()
 }

@@ -11,7 +11,7 @@ use wireloom_net::packet::MAX_LENGTH;
 
 use super::folder::Sources;
 use super::fusesoc::Bench;
-use super::images::Image;
+use super::image::Image;
 use crate::simulation::{HARNESS, STANDARD, definitions};
 
 /// Packets and the expected output, as the files that the test bench reads. `main.cpp` defines

@@ -14,14 +14,15 @@ pub use patterns::{PatternWrite, Patterns};
 
 use self::patterns::{Automaton as Tables, LENGTH_BITS, TARGETS, illegal, state_bits, table};
 use super::body::{BUFFER, reader, turn};
+use super::entries::instance;
+use super::interface::{Realisation, Updater};
 use super::meter::ONE_REQUEST;
 use super::wiring::on_bus;
-use super::{Realisation, instance};
-use crate::control::{ControlWrite, Updater};
+use crate::control::write::ControlWrite;
 use crate::description::Rule;
-use crate::processor::images::line;
-use crate::processor::memory_map::{Contents, leaves_of, packed};
-use crate::processor::{Image, NpError, Plan, Processor, Service};
+use crate::processor::contents::{Contents, leaves_of, packed};
+use crate::processor::image::line;
+use crate::processor::{Image, NpError, Plan, Service};
 use crate::simulation::Operation;
 
 /// Names of the images of the first three control targets.
@@ -94,7 +95,7 @@ impl Realisation for Automaton {
     fn images(&self, plan: &Plan, service: &Service, store: &Store) -> Result<Vec<Image>, NpError> {
         let Some((_, instance)) = instance(store, &service.offload) else { return Ok(Vec::new()) };
         let tables = Tables::new(&table(service, &instance.rows()), &service.rule);
-        let tables = tables.map_err(|why| plan.refusal(service, why))?;
+        let tables = tables.map_err(|why| service.refusal(&plan.machine, why))?;
         let image = |(name, table): (&str, &BTreeMap<u32, Bits>)| Image {
             name: format!("{}_{name}", service.offload),
             text: table.iter().fold(String::new(), |mut text, (address, entry)| {
@@ -107,14 +108,14 @@ impl Realisation for Automaton {
 
     fn updater(
         &self,
-        processor: &Processor,
+        plan: &Plan,
         service: &Service,
         store: &Store,
     ) -> Result<Option<Box<dyn Updater>>, String> {
         let rows =
             instance(store, &service.offload).map_or(Vec::new(), |(_, instance)| instance.rows());
         let patterns =
-            processor.patterns(&service.offload, &rows).expect("its realisation was looked at")?;
+            plan.patterns(&service.offload, &rows).expect("its realisation was looked at")?;
         Ok(Some(Box::new(Searched { patterns, is_first: true })))
     }
 }
@@ -166,22 +167,22 @@ struct Searched {
 }
 
 impl Updater for Searched {
-    fn plan(&mut self, processor: &Processor, update: &Update) -> Result<Vec<Operation>, String> {
+    fn plan(&mut self, plan: &Plan, update: &Update) -> Result<Vec<Operation>, String> {
         let EntryKey::Pattern(pattern) = &update.key else { return Ok(Vec::new()) };
         let mut operations = Vec::new();
         if !std::mem::take(&mut self.is_first) {
             // Earlier searches may still use the automaton that is about to be written.
-            operations.push(Operation::Rest(processor.search_cycles()));
+            operations.push(Operation::Rest(plan.search_cycles()));
         }
         for write in self.patterns.set(pattern, update.value.as_ref())? {
-            let writes = processor.pattern_writes(&update.offload, write);
+            let writes = plan.pattern_writes(&update.offload, write);
             operations.extend(writes.into_iter().map(Operation::from));
         }
         Ok(operations)
     }
 }
 
-impl Processor {
+impl Plan {
     /// Returns the patterns of a `match` offload with these rows, ready to be updated. Returns
     /// `None` if the offload is not realised as an automaton.
     ///
@@ -189,7 +190,7 @@ impl Processor {
     /// If the patterns do not fit the machine's automaton. The error is a sentence without a full
     /// stop.
     pub fn patterns(&self, offload: &str, rows: &[Row]) -> Option<Result<Patterns, String>> {
-        automaton(&self.plan, offload).map(|service| Patterns::new(service, rows))
+        automaton(self, offload).map(|service| Patterns::new(service, rows))
     }
 
     /// Returns the control port writes that carry out a pattern write in every pipe. The result is
@@ -199,7 +200,7 @@ impl Processor {
         offload: &str,
         (target, address, value): PatternWrite,
     ) -> Vec<ControlWrite> {
-        let service = automaton(&self.plan, offload);
+        let service = automaton(self, offload);
         service.map_or(Vec::new(), |service| self.in_every_pipe(service, target, address, &value))
     }
 
@@ -207,7 +208,7 @@ impl Processor {
     pub fn search_cycles(&self) -> u64 {
         let bytes = u64::from(MAX_LENGTH);
         // `wl_body_match` guarantees this bound.
-        bytes + bytes.div_ceil(self.plan.data_bytes as u64) + 9
+        bytes + bytes.div_ceil(self.data_bytes as u64) + 9
     }
 }
 

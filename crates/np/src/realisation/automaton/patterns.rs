@@ -205,7 +205,7 @@ impl Patterns {
     /// its position, and a new one is appended. Returns the writes: first they update the idle
     /// automaton, and the last one activates it. The caller must ensure that no packet is still
     /// being searched with the idle automaton
-    /// ([`Processor::search_cycles`](crate::processor::Processor::search_cycles)).
+    /// ([`Plan::search_cycles`](crate::processor::Plan::search_cycles)).
     ///
     /// # Errors
     /// If the patterns do not fit the machine's automaton. The error is a sentence without a full

@@ -1,4 +1,4 @@
-//! Table contents, as files from which memories are loaded.
+//! The contents of a memory, as a file from which the memory is loaded.
 //!
 //! The files have the format of `$readmemh`: hexadecimal words, and `@` before an address in words.
 //! Only nonzero words are written.
@@ -6,10 +6,6 @@
 use std::fmt::Write as _;
 
 use wireloom_bits::Bits;
-use wireloom_offloads::Store;
-
-use super::NpError;
-use super::plan::Plan;
 
 /// The contents of a memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,19 +21,6 @@ impl Image {
     pub fn path(&self) -> String {
         format!("images/{}.hex", self.name)
     }
-}
-
-/// Returns the contents of all memories of a processor whose tables are in a store.
-///
-/// # Errors
-/// If a table does not fit the memory that the machine provides for it.
-pub fn images(plan: &Plan, store: &Store) -> Result<Vec<Image>, NpError> {
-    let mut images = Vec::new();
-    for service in &plan.services {
-        images.extend(service.rule.realisation.images(plan, service, store)?);
-    }
-    images.iter_mut().for_each(|image| image.name.insert_str(0, &plan.label));
-    Ok(images)
 }
 
 /// Appends a line for one word.

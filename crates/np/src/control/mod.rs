@@ -4,6 +4,9 @@
 //! [`ControlPlane`] converts between offload entries and the contents of control targets. Only the
 //! realisations know the layout of the entries ([`crate::realisation`]).
 
+pub(crate) mod bus;
+pub(crate) mod write;
+
 use std::collections::hash_map;
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,9 +15,13 @@ use wireloom_machine::Wanted;
 use wireloom_offloads::kinds::random::splitmix64;
 use wireloom_offloads::{Content, EntryKey, Instance, Store, Update, instantiate};
 
-use crate::processor::{Processor, ReasonCount, Service, memory_map, services};
-use crate::realisation::{Realisation, instance};
+use crate::processor::memory_map::targets;
+use crate::processor::{Processor, ReasonCount, Service, memory_map};
+use crate::realisation::{Realisation, Updater, instance};
 use crate::simulation::{Fault, Operation, Simulation};
+
+pub use bus::{ControlBus, ControlError};
+pub use write::ControlWrite;
 
 /// The largest number of elements of an offload that are read back by default. Each read takes
 /// about thirty cycles.
@@ -24,56 +31,10 @@ const STATISTICS: u8 = 0;
 /// Number of entries to read in addition to those in the reference store.
 const READ_BESIDES: u64 = 256;
 
-/// A write of one whole entry over the control port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ControlWrite {
-    /// Number of the control target in the memory map.
-    pub target: u8,
-    /// An index, or the number of a burst.
-    pub address: u32,
-    pub value: Bits,
-}
-
-impl From<ControlWrite> for Operation {
-    fn from(write: ControlWrite) -> Self {
-        Self::Write { target: write.target, address: write.address, value: write.value }
-    }
-}
-
-/// The read side of a control port.
-pub trait ControlBus {
-    /// Reads entries of a control target. Each entry has the width of the control bus.
-    ///
-    /// # Errors
-    /// If the machine fails, or the target does not exist.
-    fn read_entries(&mut self, target: u8, addresses: &[u32]) -> Result<Vec<Bits>, Fault>;
-}
-
 impl ControlBus for Simulation {
     fn read_entries(&mut self, target: u8, addresses: &[u32]) -> Result<Vec<Bits>, Fault> {
         Self::read_entries(self, target, addresses)
     }
-}
-
-/// A reason why state cannot be read back.
-#[derive(Debug, thiserror::Error)]
-pub enum ControlError {
-    /// The machine fails.
-    #[error(transparent)]
-    Machine(#[from] Fault),
-    /// The golden instance refuses an entry.
-    #[error("{0}")]
-    Refused(String),
-}
-
-/// A planner of updates that tracks the contents of the memories.
-pub trait Updater: Send {
-    /// Returns the operations that carry out an update.
-    ///
-    /// # Errors
-    /// If there is no room for the update. The error is a sentence without a full stop, and the
-    /// planner stays unchanged.
-    fn plan(&mut self, processor: &Processor, update: &Update) -> Result<Vec<Operation>, String>;
 }
 
 #[derive(Default)]
@@ -83,7 +44,8 @@ pub struct ControlPlane {
 
 impl ControlPlane {
     /// Returns the operations that bring a processor from reset to the state in a store. They cover
-    /// the state that packets change; the images contain the rest ([`crate::processor::images`]).
+    /// the state that packets change; the images contain the rest
+    /// ([`crate::processor::Plan::images`]).
     ///
     /// # Errors
     /// If an entry does not suit its offload. The error is a sentence without a full stop.
@@ -108,7 +70,7 @@ impl ControlPlane {
         // All copies of a table have the same seed.
         let mut seeds: BTreeMap<String, (u32, Bits)> = BTreeMap::new();
         let mut operations = Vec::new();
-        for target in memory_map(processor).targets {
+        for target in memory_map(&processor.plan).targets {
             let Some(seed) = target.contents.seed else { continue };
             let seed = seeds.entry(target.offload).or_insert_with(|| seed.write(&mut random));
             let (address, value) = seed.clone();
@@ -169,7 +131,7 @@ impl ControlPlane {
             Wanted::Shown(_) | Wanted::All => (0..size).collect(),
             Wanted::Like(other) => indices_like(service, other),
         };
-        let targets = targets(processor, offload);
+        let targets = targets(&processor.plan, offload);
         let Some(Content::Kind { instance, .. }) =
             store.find_mut(offload).map(|slot| &mut slot.content)
         else {
@@ -199,14 +161,16 @@ impl ControlPlane {
         let Some(service) = service(processor, path) else { return Ok(Vec::new()) };
         let realisation = service.rule.realisation;
         match self.updaters.entry(path.clone()) {
-            hash_map::Entry::Occupied(there) => return there.into_mut().plan(processor, update),
+            hash_map::Entry::Occupied(there) => {
+                return there.into_mut().plan(&processor.plan, update);
+            }
             hash_map::Entry::Vacant(place) => {
-                if let Some(updater) = realisation.updater(processor, service, store)? {
-                    return place.insert(updater).plan(processor, update);
+                if let Some(updater) = realisation.updater(&processor.plan, service, store)? {
+                    return place.insert(updater).plan(&processor.plan, update);
                 }
             }
         }
-        let targets = targets(processor, path);
+        let targets = targets(&processor.plan, path);
         let (Some((config, _)), false) = (instance(store, path), targets.is_empty()) else {
             return Ok(Vec::new());
         };
@@ -224,7 +188,7 @@ fn transition(
     new: &dyn Instance,
 ) -> Result<Vec<Operation>, String> {
     let realisation = service.rule.realisation;
-    let targets = targets(processor, &service.offload);
+    let targets = targets(&processor.plan, &service.offload);
     let writes = realisation.restore(service, old, new)?;
     let writes = writes.iter();
     let operations =
@@ -260,12 +224,6 @@ fn service<'a>(processor: &'a Processor, path: &str) -> Option<&'a Service> {
     })
 }
 
-/// Returns the control targets of all copies of the table at a path.
-pub(crate) fn targets(processor: &Processor, path: &str) -> Vec<u8> {
-    let targets = memory_map(processor).targets.into_iter();
-    targets.filter(|target| target.offload == path).map(|target| target.number as u8).collect()
-}
-
 /// Returns the indices of the elements in a store, and of a sample of the other elements.
 fn indices_like(service: &Service, store: &Store) -> Vec<u64> {
     let size = service.rule.realisation.indices(service);
@@ -290,25 +248,6 @@ impl Processor {
         let addresses: Vec<u32> = counters.iter().map(|counter| counter.address as u32).collect();
         let entries = bus.read_entries(STATISTICS, &addresses)?;
         Ok(counters.iter().zip(&entries).map(|(counter, entry)| counter.count(entry)).collect())
-    }
-
-    /// Returns the writes, one for each pipe, of a service's control target, which is counted from
-    /// the service's first.
-    pub(crate) fn in_every_pipe(
-        &self,
-        service: &Service,
-        target: usize,
-        address: u32,
-        value: &Bits,
-    ) -> Vec<ControlWrite> {
-        let plan = &self.plan;
-        let first = 1 + services::first_pipe_target(plan, service) + target;
-        let write = |pipe: usize| ControlWrite {
-            target: (first + pipe * plan.targets_a_pipe()) as u8,
-            address,
-            value: value.clone(),
-        };
-        (0..plan.machine.lanes()).map(write).collect()
     }
 }
 
@@ -451,7 +390,7 @@ mod tests {
     fn copies_of_a_counter_are_added_up_without_carries() {
         let (processor, mut store) = processor();
         let mut memories = Memories::new(&processor);
-        let copies = targets(&processor, "counts");
+        let copies = targets(&processor.plan, "counts");
         assert_eq!(copies.len(), 2);
         for &copy in &copies {
             memories
