@@ -9,7 +9,7 @@ use wireloom_bits::Bits;
 use wireloom_ir as ir;
 use wireloom_machine::{find_offload, key_text, thousands};
 use wireloom_offloads::registry::kind;
-use wireloom_offloads::{Config, EntryKey, Instance, Row, Store};
+use wireloom_offloads::{Config, EntryKey, Instance, StateRow, Store};
 
 use wireloom_console::output;
 
@@ -94,12 +94,12 @@ fn collect_changed(
     }
 }
 
-pub fn by_key(row: &Row) -> EntryKey {
+pub fn by_key(row: &StateRow) -> EntryKey {
     row.key.clone()
 }
 
 /// Orders rows by value, largest first, and equal ones by key.
-fn by_value(row: &Row) -> (Reverse<Vec<Bits>>, EntryKey) {
+fn by_value(row: &StateRow) -> (Reverse<Vec<Bits>>, EntryKey) {
     (Reverse(row.fields.iter().map(|(_, value)| value.clone()).collect()), row.key.clone())
 }
 
@@ -108,10 +108,10 @@ fn by_value(row: &Row) -> (Reverse<Vec<Bits>>, EntryKey) {
 pub fn first<K: Ord>(
     instance: &dyn Instance,
     limit: usize,
-    order: impl Fn(&Row) -> K,
-) -> (usize, Vec<Row>) {
+    order: impl Fn(&StateRow) -> K,
+) -> (usize, Vec<StateRow>) {
     let mut count = 0;
-    let mut kept: BTreeMap<K, Row> = BTreeMap::new();
+    let mut kept: BTreeMap<K, StateRow> = BTreeMap::new();
     instance.for_each_row(&mut |row| {
         count += 1;
         if limit == 0 {
@@ -130,7 +130,7 @@ pub fn first<K: Ord>(
 }
 
 /// Formats a row as text.
-pub fn shown(config: &Config, row: &Row) -> ShownRow {
+pub fn shown(config: &Config, row: &StateRow) -> ShownRow {
     ShownRow {
         key: key_text(config, &row.key),
         fields: row.fields.iter().map(|(name, value)| (name.clone(), value.to_string())).collect(),

@@ -104,7 +104,7 @@ impl Names {
 /// Collects the names of an engine.
 struct Collector<'a> {
     program: &'a hir::Program,
-    engine: &'a hir::Engine,
+    engine: &'a hir::TypedEngine,
     lines: &'a Lines,
     names: EngineNames,
 }
@@ -255,12 +255,12 @@ impl<'a> Collector<'a> {
             }
             // An engine takes its request leaf by leaf.
             OffloadTarget::Engine(id) => match &self.program.engines[id.index()] {
-                hir::Engine { kind: hir::EngineKind::Call { params, .. }, vars, .. } => {
+                hir::TypedEngine { kind: hir::EngineKind::Call { params, .. }, vars, .. } => {
                     let params = params.iter().map(|param| &vars[param.index()]);
                     let leaves = params.flat_map(|var| self.leaves(&var.name, &var.ty));
                     leaves.map(|leaf| vec![leaf]).collect()
                 }
-                hir::Engine { kind: hir::EngineKind::Packet, .. } => Vec::new(),
+                hir::TypedEngine { kind: hir::EngineKind::Packet, .. } => Vec::new(),
             },
         };
         Call { args, reply: self.leaves("", reply) }

@@ -27,7 +27,7 @@ use wireloom_ir::{
     ValueInfo,
 };
 use wireloom_offloads::registry::MOST_ENTRIES;
-use wireloom_offloads::{Config, Content, Entry, EntryKey, Layout, Row, Store};
+use wireloom_offloads::{Config, Content, Entry, EntryKey, Layout, StateRow, Store};
 
 /// Lowest bit of the router's number in a port. The bits below it are the router's own port.
 pub const PORT_BITS: u32 = 8;
@@ -72,7 +72,7 @@ impl Sharing {
     pub fn share(self, program: &mut Program) -> Result<(), NotShareable> {
         let engine = &mut program.engines[program.main.index()];
         let kinds = engine.offloads.iter_mut().map(|offload| self.offload(offload));
-        let kinds: Vec<Kind> = kinds.collect::<Result<_, _>>()?;
+        let kinds: Vec<Division> = kinds.collect::<Result<_, _>>()?;
         for step in &mut engine.steps {
             let Code::Sequential(block) = &mut step.code else {
                 panic!("{} was optimised", step.name)
@@ -84,7 +84,7 @@ impl Sharing {
     }
 
     /// Makes room for every router in an offload.
-    fn offload(self, offload: &mut Offload) -> Result<Kind, NotShareable> {
+    fn offload(self, offload: &mut Offload) -> Result<Division, NotShareable> {
         let refuse = |why: &str| {
             Err(NotShareable(format!("virtual routers cannot share `{}`: {why}", offload.name)))
         };
@@ -95,7 +95,7 @@ impl Sharing {
             "lpm" => {
                 let own = config.key.as_ref().map_or(0, Layout::width);
                 config.key = Some(Layout::scalar(PREFIX_BITS + own));
-                Ok(Kind::Prefix)
+                Ok(Division::Prefix)
             }
             "array" | "counter" => {
                 let size = config.param("size").low_u64() << self.index_bits;
@@ -105,9 +105,9 @@ impl Sharing {
                     );
                 }
                 config.params.insert("size".to_owned(), Bits::new(32, u128::from(size)));
-                Ok(Kind::Index)
+                Ok(Division::Index)
             }
-            "hash" | "checksum" | "payload" | "clock" => Ok(Kind::Alike),
+            "hash" | "checksum" | "payload" | "clock" => Ok(Division::Alike),
             "random" => refuse(
                 "its numbers depend on how many packets came before, including those of other routers",
             ),
@@ -135,7 +135,7 @@ impl Sharing {
             else {
                 panic!("`{}` was refused before", slot.name)
             };
-            if kind_of(config) == Kind::Alike {
+            if kind_of(config) == Division::Alike {
                 continue;
             }
             instance.begin_load();
@@ -149,7 +149,7 @@ impl Sharing {
     }
 
     /// Converts a row of a router's table to an entry of the shared table.
-    fn entry(self, router: usize, row: Row) -> Entry {
+    fn entry(self, router: usize, row: StateRow) -> Entry {
         let tag = |width| Bits::new(width, router as u128);
         let key = match row.key {
             EntryKey::Prefix { bits, length } => EntryKey::Prefix {
@@ -168,7 +168,7 @@ impl Sharing {
 
 /// How an offload is divided among routers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum Division {
     /// The number goes before the key.
     Prefix,
     /// The number goes after the index.
@@ -177,18 +177,18 @@ enum Kind {
     Alike,
 }
 
-fn kind_of(config: &Config) -> Kind {
+fn kind_of(config: &Config) -> Division {
     match config.kind.as_str() {
-        "lpm" => Kind::Prefix,
-        "array" | "counter" => Kind::Index,
-        _ => Kind::Alike,
+        "lpm" => Division::Prefix,
+        "array" | "counter" => Division::Index,
+        _ => Division::Alike,
     }
 }
 
 /// Rewrites a step.
 struct Writer<'a> {
     sharing: Sharing,
-    kinds: &'a [Kind],
+    kinds: &'a [Division],
     values: &'a mut Vec<ValueInfo>,
 }
 
@@ -206,9 +206,9 @@ impl Writer<'_> {
                     op.kind = OpKind::Extend(own);
                 }
                 OpKind::Call { offload, args, .. } => match self.kinds[offload.index()] {
-                    Kind::Prefix => args[0] = self.prefixed(args[0], op.loc, &mut out),
-                    Kind::Index => args[0] = self.indexed(args[0], op.loc, &mut out),
-                    Kind::Alike => {}
+                    Division::Prefix => args[0] = self.prefixed(args[0], op.loc, &mut out),
+                    Division::Index => args[0] = self.indexed(args[0], op.loc, &mut out),
+                    Division::Alike => {}
                 },
                 OpKind::Exit(Exit::Finish | Exit::Emit(_) | Exit::ToCpu(..)) => {
                     let number = self.number(PORT_BITS, op.loc, &mut out);

@@ -25,7 +25,7 @@ pub struct Subject<'a> {
 
 /// The report on a packet.
 #[derive(Serialize)]
-pub struct Report {
+pub struct PacketReport {
     program: String,
     engine: String,
     /// The packet's number, from 0.
@@ -82,7 +82,7 @@ struct MachineOutput {
     bytes: String,
 }
 
-impl Report {
+impl PacketReport {
     /// Creates the report on a packet. It keeps at most `most` of the machine's events.
     pub fn new(program: String, number: u64, subject: Subject<'_>, most: u64) -> Self {
         let Subject {

@@ -18,7 +18,7 @@ use wireloom_machine::{
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::{Store, Update};
 
-use crate::engine::Engine;
+use crate::engine::RunningProgram;
 use crate::filter::Filter;
 
 /// The most captured packets that wait to be passed on.
@@ -300,7 +300,7 @@ struct Tracing {
 
 /// A machine with the captures and traces of its packets.
 pub struct Tapped {
-    engine: Arc<Engine>,
+    engine: Arc<RunningProgram>,
     machine: Box<dyn Machine + Send>,
     taps: Vec<Tap>,
     tracing: Option<Tracing>,
@@ -308,19 +308,19 @@ pub struct Tapped {
 
 impl Tapped {
     /// Creates a machine without captures and traces.
-    pub fn new(engine: Arc<Engine>, machine: Box<dyn Machine + Send>) -> Self {
+    pub fn new(engine: Arc<RunningProgram>, machine: Box<dyn Machine + Send>) -> Self {
         Self { engine, machine, taps: Vec::new(), tracing: None }
     }
 
     /// The engine that the machine runs.
-    pub fn engine(&self) -> &Arc<Engine> {
+    pub fn engine(&self) -> &Arc<RunningProgram> {
         &self.engine
     }
 
     /// Replaces the machine and returns the old one. Captures go on; traces end.
     pub fn replace(
         &mut self,
-        engine: Arc<Engine>,
+        engine: Arc<RunningProgram>,
         machine: Box<dyn Machine + Send>,
     ) -> Box<dyn Machine + Send> {
         self.engine = engine;
@@ -508,16 +508,16 @@ mod tests {
             }\n\
         }\n";
 
-    fn engine() -> Arc<Engine> {
+    fn engine() -> Arc<RunningProgram> {
         let checked = check_source("e.loom", SOURCE, &Default::default());
         let text = wireloom_lang::render(&checked.diagnostics, &checked.sources, false);
         let hir = checked.program.unwrap_or_else(|| panic!("{text}"));
         let (program, names) = (Program::new(&hir), Names::new(&hir));
-        Arc::new(Engine { file: "e.loom".into(), name: "e".into(), program, names })
+        Arc::new(RunningProgram { file: "e.loom".into(), name: "e".into(), program, names })
     }
 
     /// Any machine in software will do.
-    fn tapped(engine: &Arc<Engine>) -> Tapped {
+    fn tapped(engine: &Arc<RunningProgram>) -> Tapped {
         let store = ir::store(&engine.program.optimised).expect("offloads");
         let golden = Golden::new(engine.program.optimised.clone(), store);
         Tapped::new(Arc::clone(engine), Box::new(InSoftware::new(golden)))

@@ -35,7 +35,7 @@ pub struct Loaded {
 }
 
 /// The running program.
-pub struct Engine {
+pub struct RunningProgram {
     /// The file of the program, for reports.
     pub file: String,
     pub name: String,
@@ -70,7 +70,7 @@ pub type Entries = BTreeMap<String, BTreeMap<EntryKey, Bits>>;
 
 /// An engine that can take packets.
 pub struct Built {
-    pub engine: Arc<Engine>,
+    pub engine: Arc<RunningProgram>,
     /// The machine of each core.
     pub machines: Vec<Box<dyn Machine + Send>>,
     /// Offloads whose entries are changed on the first machine only ([`Native::of_all_cores`]).
@@ -194,7 +194,7 @@ impl Built {
         let controls = controls.unwrap_or_default();
         let name = program.engines[program.main.index()].name.clone();
         let Loaded { file, program, names, .. } = loaded;
-        let engine = Arc::new(Engine { file, name, program, names });
+        let engine = Arc::new(RunningProgram { file, name, program, names });
         Ok(Self { engine, machines, of_all_cores, controls, kernel, limits, entries, programs })
     }
 }

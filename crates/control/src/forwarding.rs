@@ -27,7 +27,7 @@ use crate::capture::{
     self, CAUGHT_WAITING, Caught, Passed, Point, TRACED_WAITING, Tapped, Traced, WAITING_BYTES,
 };
 use crate::counts;
-use crate::engine::{Built, Engine, keeps_state};
+use crate::engine::{Built, RunningProgram, keeps_state};
 use crate::filter::Filter;
 use crate::kernel_conditions::KernelConditions;
 use crate::status::{Kernel, Memory, Offload, Policed, Status};
@@ -223,7 +223,7 @@ impl Forwarding {
     /// If the tables cannot be read.
     pub fn trace_aside(
         &mut self,
-        engine: &Arc<Engine>,
+        engine: &Arc<RunningProgram>,
         mut golden: Golden,
         packet: &Packet,
         most_steps: u64,
@@ -247,7 +247,7 @@ impl Forwarding {
     }
 
     /// The running program.
-    pub fn engine(&self) -> &Arc<Engine> {
+    pub fn engine(&self) -> &Arc<RunningProgram> {
         self.cores[0].machine.engine()
     }
 
@@ -283,7 +283,7 @@ impl Forwarding {
     /// has been replaced.
     pub fn trace(
         &mut self,
-        engine: &Arc<Engine>,
+        engine: &Arc<RunningProgram>,
         golden: Vec<Golden>,
         filter: &Filter,
         packets: u64,

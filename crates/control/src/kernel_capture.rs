@@ -21,7 +21,7 @@ use wireloom_net::Packet;
 use crate::capture::{
     self, CAUGHT_WAITING, Caught, Passed, Passing, Point, TRACED_WAITING, Tap, Traced,
 };
-use crate::engine::Engine;
+use crate::engine::RunningProgram;
 use crate::filter::Filter;
 use crate::forwarding::Handle;
 use crate::protocol::hex;
@@ -48,7 +48,7 @@ struct Inner {
 /// A capture or a trace.
 enum Watcher {
     Capture(Tap),
-    Trace { engine: Arc<Engine>, filter: Filter, most_steps: u64, passing: Passing<Traced> },
+    Trace { engine: Arc<RunningProgram>, filter: Filter, most_steps: u64, passing: Passing<Traced> },
 }
 
 /// The thread that reads passed packets. It ends when this is dropped.
@@ -153,7 +153,7 @@ impl Watching {
         filter: Filter,
         packets: u64,
         most_steps: u64,
-    ) -> Result<(Arc<Engine>, Passed<Traced>)> {
+    ) -> Result<(Arc<RunningProgram>, Passed<Traced>)> {
         let (passing, passed) = capture::passing(TRACED_WAITING, packets, u64::MAX);
         let engine = self.handle.ask(|forwarding| Arc::clone(forwarding.engine()))?;
         let traced = Arc::clone(&engine);
@@ -228,7 +228,7 @@ impl Watching {
     fn read(
         &self,
         events: Events,
-        engine: Arc<Engine>,
+        engine: Arc<RunningProgram>,
         watchers: Vec<Arc<Watcher>>,
     ) -> Result<Reader> {
         let is_over = Arc::new(AtomicBool::new(false));
@@ -255,7 +255,7 @@ fn since_1970() -> u64 {
 
 /// The state of the reading thread.
 struct Reading {
-    engine: Arc<Engine>,
+    engine: Arc<RunningProgram>,
     watchers: Vec<Arc<Watcher>>,
     handle: Handle,
     clock: u64,
@@ -346,7 +346,7 @@ impl Reading {
 /// Executes a packet with golden on the machine's tables, which stay unchanged.
 fn traced(
     handle: &Handle,
-    engine: &Arc<Engine>,
+    engine: &Arc<RunningProgram>,
     begin: Event,
     end: Event,
     most_steps: u64,

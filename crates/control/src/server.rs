@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::Mode;
-use wireloom_console::traced::{Report, Subject};
+use wireloom_console::traced::{PacketReport, Subject};
 use wireloom_ir::{self as ir, Golden};
 use wireloom_machine::{Error, Result};
 
@@ -234,8 +234,12 @@ impl Session {
                                 is_lost: false,
                                 lost_outputs: Vec::new(),
                             };
-                            let report =
-                                Report::new(engine.file.clone(), number, subject, trace.steps);
+                            let report = PacketReport::new(
+                                engine.file.clone(),
+                                number,
+                                subject,
+                                trace.steps,
+                            );
                             number += 1;
                             let mut text = report.text(trace.width.clamp(40, 1000));
                             let mut report = serde_json::to_value(&report).unwrap_or_default();
@@ -268,7 +272,7 @@ impl Session {
     fn start_trace(
         &self,
         trace: &Trace,
-    ) -> Result<(Arc<crate::engine::Engine>, Passed<crate::capture::Traced>)> {
+    ) -> Result<(Arc<crate::engine::RunningProgram>, Passed<crate::capture::Traced>)> {
         let filter = Filter::parse(&trace.filter).map_err(Error::new)?;
         let (count, steps) = (trace.count, if trace.steps == 0 { u64::MAX } else { trace.steps });
         if let Some(watching) = &self.watching {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::str::FromStr;
 
 use serde::Serialize;
-use wireloom_np::area::{self, Cache, FAMILIES, Overrun, Part, Report, Route, parts};
+use wireloom_np::area::{self, AreaEstimate, Cache, FAMILIES, Overrun, Part, Route, parts};
 use wireloom_np::processor::{self, Processor};
 
 use wireloom_console::Working;
@@ -15,7 +15,7 @@ use wireloom_machine::{Error, Result};
 #[derive(Debug, Serialize)]
 pub struct Area {
     /// A report for each family.
-    pub families: Vec<Report>,
+    pub families: Vec<AreaEstimate>,
     /// The parts of these families that are too small, with the missing resources.
     pub too_small: Vec<TooSmall>,
     /// The name of each routed unit, and its result.
@@ -116,7 +116,7 @@ impl Area {
     pub fn remembered(processor: &Processor) -> Option<Self> {
         let cache = Cache::of_user();
         let families = FAMILIES.into_iter();
-        let families: Vec<Report> = families
+        let families: Vec<AreaEstimate> = families
             .filter_map(|(family, _)| area::remembered(&processor.design, family, &cache))
             .collect();
         let too_small = too_small(&families, &Target::All, &processor::largest_tables(processor));
@@ -202,7 +202,7 @@ impl Area {
 }
 
 /// Returns the share of a part that a design uses, as text.
-fn share(part: &Part, report: &Report) -> String {
+fn share(part: &Part, report: &AreaEstimate) -> String {
     let percent = |used: u64, has: u64| format!("{:.1} %", 100.0 * used as f64 / has as f64);
     let total = report.total;
     format!(
@@ -221,7 +221,7 @@ fn list(lacks: &[Overrun]) -> String {
 
 /// Returns the parts of a target that are too small for the design. `tables` are the largest tables
 /// in block RAM.
-fn too_small(families: &[Report], target: &Target, tables: &[String]) -> Vec<TooSmall> {
+fn too_small(families: &[AreaEstimate], target: &Target, tables: &[String]) -> Vec<TooSmall> {
     let parts = parts();
     let mut found = Vec::new();
     for report in families {
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn a_part_that_is_too_small_is_told_in_warnings_and_in_the_report() {
         let total = area::Cost { luts: 190_000, block_rams_18k: 3000, ..area::Cost::default() };
-        let families = vec![Report { family: "xc7", units: Vec::new(), total }];
+        let families = vec![AreaEstimate { family: "xc7", units: Vec::new(), total }];
         let tables = ["`next_hops` (8,000 Kbit)".to_owned()];
         let found = too_small(&families, &Target::All, &tables);
         let area = Area { families, too_small: found, routes: Vec::new() };
@@ -302,7 +302,7 @@ mod tests {
         assert!(serde_json::to_string(&area).expect("JSON").contains("\"used\":3000"));
         // The larger of the two parts has room for a smaller design.
         let total = area::Cost { block_rams_18k: 1000, ..total };
-        let families = [Report { family: "xc6v", units: Vec::new(), total }];
+        let families = [AreaEstimate { family: "xc6v", units: Vec::new(), total }];
         let found = too_small(&families, &Target::Part("XC6VLX240T".into()), &[]);
         let [small] = &found[..] else { panic!("{found:?}") };
         assert_eq!((small.part.as_str(), small.lacks.len()), ("XC6VLX240T", 2));

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use wireloom_files::TemporaryFolder;
 use wireloom_net::Packet;
-use wireloom_np::description::Machine as Description;
+use wireloom_np::description::NpSpec;
 use wireloom_np::processor::{Hash, Image, Processor};
 use wireloom_np::simulation::{self, OnLoss, Pace, RigRun, Settings, Simulation, Trial};
 use wireloom_offloads::Store;
@@ -68,7 +68,7 @@ impl Loaded {
     ///
     /// # Errors
     /// If the machine has no place for something in the program.
-    pub fn processor(&self, machine: &Description) -> Result<Processor> {
+    pub fn processor(&self, machine: &NpSpec) -> Result<Processor> {
         machine::processor(machine, &self.program, Form::Alone)
     }
 
@@ -77,7 +77,7 @@ impl Loaded {
     ///
     /// # Errors
     /// As [`Self::processor`].
-    pub fn labelled_processor(&self, machine: &Description, label: &str) -> Result<Processor> {
+    pub fn labelled_processor(&self, machine: &NpSpec, label: &str) -> Result<Processor> {
         machine::processor(machine, &self.program, Form::Labelled(label))
     }
 }
@@ -136,7 +136,7 @@ impl Rig {
     ///
     /// # Errors
     /// If the machine has no place for the program or the tables.
-    pub fn new(machine: &Description, loaded: &Loaded) -> Result<Self> {
+    pub fn new(machine: &NpSpec, loaded: &Loaded) -> Result<Self> {
         let processor = loaded.processor(machine)?;
         let images = processor.plan.images(&loaded.store).map_err(Error::new)?;
         let mut key = Hash::default();
@@ -151,7 +151,7 @@ impl Rig {
         Ok(Self { processor, images, key, simulation: None })
     }
 
-    pub fn machine(&self) -> &Description {
+    pub fn machine(&self) -> &NpSpec {
         &self.processor.plan.machine
     }
 
@@ -337,7 +337,7 @@ impl Ran {
     /// # Errors
     /// If the rig cannot be built, or a tool is missing or fails.
     pub fn new(
-        description: &Description,
+        description: &NpSpec,
         program: &Program,
         store: &Store,
         cycles: u64,

@@ -11,7 +11,7 @@ use wireloom_ir::{Execute, Verdict};
 use wireloom_machine::{Error, Result};
 use wireloom_native::{BuildOptions, Control, Library, Native};
 use wireloom_net::{Frame, Packet};
-use wireloom_offloads::{Content, Instance, Row, Store, Update};
+use wireloom_offloads::{Content, Instance, StateRow, Store, Update};
 
 use super::Settings;
 use super::processors::{Pinned, allowed};
@@ -215,22 +215,22 @@ fn instance<'a>(store: &'a mut Store, path: &str) -> Result<&'a dyn Instance> {
 }
 
 /// Returns a field of a row.
-fn field(row: &Row, name: &str) -> Result<u128> {
+fn field(row: &StateRow, name: &str) -> Result<u128> {
     let found = row.fields.iter().find(|(field, _)| field == name);
     let missing = || Error::new(format!("the router's tables have no field {name}"));
     found.map(|(_, value)| u128::from(value.low_u64())).ok_or_else(missing)
 }
 
 /// Returns a row with changed field values.
-fn with_fields(row: &Row, change: impl Fn(&str, u128) -> u128) -> Row {
+fn with_fields(row: &StateRow, change: impl Fn(&str, u128) -> u128) -> StateRow {
     let fields = row.fields.iter().map(|(name, value)| {
         let changed = change(name, u128::from(value.low_u64()));
         (name.clone(), Bits::new(value.width(), changed))
     });
-    Row { key: row.key.clone(), fields: fields.collect() }
+    StateRow { key: row.key.clone(), fields: fields.collect() }
 }
 
-fn update(offload: &str, table: &dyn Instance, row: &Row) -> Update {
+fn update(offload: &str, table: &dyn Instance, row: &StateRow) -> Update {
     let entry = table.entry(row);
     let (packet, line) = (0, 0);
     Update { packet, offload: offload.to_owned(), key: entry.key, value: Some(entry.value), line }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 
 use super::Settings;
 use super::store::Cost;
@@ -75,7 +75,7 @@ impl Choice {
             ))
             .with_help("give --on once")),
             Self::Any | Self::AnyOne => {
-                only.iter().try_for_each(|name| Machine::find(name).map(|_| ()).map_err(Error::new))
+                only.iter().try_for_each(|name| NpSpec::find(name).map(|_| ()).map_err(Error::new))
             }
         }
     }

@@ -65,7 +65,7 @@ pub mod workload;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 
 use wireloom_console::output;
 use wireloom_machine::{Error, Result};
@@ -91,8 +91,8 @@ impl Settings {
     ///
     /// # Errors
     /// If no such processor is possible.
-    pub fn np(&self, clusters: usize, engines: usize, threads: usize) -> Result<Machine> {
-        Machine::find(&format!("np-{clusters}-{engines}-{threads}")).map_err(Error::new)
+    pub fn np(&self, clusters: usize, engines: usize, threads: usize) -> Result<NpSpec> {
+        NpSpec::find(&format!("np-{clusters}-{engines}-{threads}")).map_err(Error::new)
     }
 
     /// Whether a figure includes the machine or configuration of this name.

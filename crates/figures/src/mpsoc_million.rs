@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 use wireloom_ir::{Execute, Golden, Verdict};
-use wireloom_mpsoc::engine::{Engine, Settled};
+use wireloom_mpsoc::engine::{MpsocEngine, Settled};
 use wireloom_mpsoc::{Options, Spec};
 use wireloom_net::Packet;
 use wireloom_net::tables::read_prefixes;
@@ -187,7 +187,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
 pub fn hold(trial: &Trial<'_>, count: usize) -> Result<Held> {
     let Trial { name, router, traffic, spec } = trial;
     let mut golden = Golden::new(router.program().clone(), router.loaded()?);
-    let engine = Engine::new(spec, router.program(), router.loaded()?, Options::default());
+    let engine = MpsocEngine::new(spec, router.program(), router.loaded()?, Options::default());
     let mut engine = engine.map_err(Error::new)?;
     let mut packets = router.traffic(traffic)?.take(count);
     let mut check = Check::default();

@@ -44,27 +44,27 @@ const ORDERS: [(&str, CallOrder); 2] =
     [("in order", CallOrder::Arrival), ("as they come", CallOrder::Coming)];
 
 /// An engine with its tables, if any, and a description of its packets.
-struct Engine {
+struct Example {
     name: &'static str,
     program: &'static str,
     tables: Option<&'static str>,
     what: &'static str,
 }
 
-const ENGINES: [Engine; 3] = [
-    Engine {
+const ENGINES: [Example; 3] = [
+    Example {
         name: "stamp",
         program: "crates/mpsoc/tests/engines/stamp.loom",
         tables: None,
         what: "one `fetch_add`",
     },
-    Engine {
+    Example {
         name: "parking",
         program: "crates/mpsoc/tests/engines/parking.loom",
         tables: None,
         what: "`take` from a park, then perhaps `keep`",
     },
-    Engine {
+    Example {
         name: "nat",
         program: "programs/nat.loom",
         tables: Some("programs/tests/nat.tables"),

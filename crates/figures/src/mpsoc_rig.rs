@@ -8,7 +8,7 @@ use serde::Serialize;
 use wireloom_description::Description;
 use wireloom_ir::Output;
 use wireloom_isa::{Arm, Riscv};
-use wireloom_mpsoc::engine::Engine;
+use wireloom_mpsoc::engine::MpsocEngine;
 use wireloom_mpsoc::program::{
     BuildOptions, Built, Elements, Functional, Partition, Profile, build,
 };
@@ -135,11 +135,11 @@ impl Router {
         seed: u64,
     ) -> Result<Forwarded> {
         let options = Options { seed, ..Options::default() };
-        let engine = Engine::new(spec, self.program(), self.store()?, options);
+        let engine = MpsocEngine::new(spec, self.program(), self.store()?, options);
         let mut engine = engine.map_err(Error::new)?;
         let mut verdicts = Verdicts::default();
         let mut sink = |output: Output<'_>| verdicts.add(output.verdict, output.bytes.len());
-        let mut run = |engine: &mut Engine, to_come| {
+        let mut run = |engine: &mut MpsocEngine, to_come| {
             let settled = engine.run(to_come, &mut sink).map_err(Error::new)?;
             Ok::<_, Error>((settled.lost.len() as u64, engine.totals()))
         };
@@ -180,7 +180,7 @@ impl Router {
     /// If the program does not fit the machine.
     pub fn spend(&self, spec: &Spec, packets: &[Packet], seed: u64) -> Result<Spent> {
         let options = Options { seed, ..Options::default() };
-        let engine = Engine::new(spec, self.program(), self.store()?, options);
+        let engine = MpsocEngine::new(spec, self.program(), self.store()?, options);
         let mut engine = engine.map_err(Error::new)?;
         engine.offer(packets.to_vec());
         let mut verdicts = Verdicts::default();

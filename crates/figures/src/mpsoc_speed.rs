@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use wireloom_mpsoc::Options;
-use wireloom_mpsoc::engine::Engine;
+use wireloom_mpsoc::engine::MpsocEngine;
 use wireloom_net::Packet;
 use wireloom_net::tables::read_prefixes;
 use wireloom_net::traffic;
@@ -28,7 +28,8 @@ pub fn instructions_a_second(settings: &Settings) -> Result<Vec<f64>> {
     let traffic = traffic::Spec { dst_mac: [2, 0, 0, 0, 0, 0], ..traffic::Spec::default() };
     let packets: Vec<Packet> = router.traffic(&traffic)?.take(PACKETS).collect();
     let sample = |_| {
-        let engine = Engine::new(&spec, router.program(), router.loaded()?, Options::default());
+        let engine =
+            MpsocEngine::new(&spec, router.program(), router.loaded()?, Options::default());
         let mut engine = engine.map_err(Error::new)?;
         let begin = Instant::now();
         engine.execute(&packets, &mut |_| {}).map_err(Error::new)?;

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use wireloom_np::area::{Cache, synthesise};
-use wireloom_np::description::{Machine, Policy, Scheduler};
+use wireloom_np::description::{NpSpec, Policy, Scheduler};
 use wireloom_np::processor::Unit;
 
 use super::figure::{Choice, Drawn, Figure, Kept};
@@ -43,7 +43,7 @@ const KINDS: [&str; 3] = ["IPv4", "MPLS_4", "all six"];
 /// A machine that differs from the first variant in one property.
 struct Variant {
     name: &'static str,
-    change: fn(&mut Machine),
+    change: fn(&mut NpSpec),
     /// The paper's added area, in percent.
     published: &'static str,
 }
@@ -71,7 +71,7 @@ const VARIANTS: [Variant; 4] = [
     },
 ];
 
-fn unfair_in_clusters(machine: &mut Machine) {
+fn unfair_in_clusters(machine: &mut NpSpec) {
     machine.arbitration.cluster = Policy::Fixed;
 }
 
@@ -103,7 +103,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let kinds = KINDS.map(|name| Traffic::named(name).expect("it is one of them"));
     let streams = settings.streams(&kinds)?;
     let machine = match settings.only.first() {
-        Some(name) => Machine::find(name).map_err(Error::new)?,
+        Some(name) => NpSpec::find(name).map_err(Error::new)?,
         None => settings.np(16, 6, 4)?,
     };
     let mut rows: Vec<Row> = Vec::new();
@@ -124,7 +124,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
 }
 
 fn row(
-    machine: &Machine,
+    machine: &NpSpec,
     variant: &Variant,
     first: Option<u64>,
     loaded: &Loaded,
@@ -155,7 +155,7 @@ fn percent(part: f64, whole: u64) -> f64 {
 }
 
 /// Synthesises a reorder queue as in the clusters, alone.
-fn reordering(machine: &Machine, whole: u64, loaded: &Loaded) -> Result<Reordering> {
+fn reordering(machine: &NpSpec, whole: u64, loaded: &Loaded) -> Result<Reordering> {
     let processor = loaded.processor(machine)?;
     let mut design = processor.design;
     let module = "wl_reorder";
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn variants_differ_and_the_second_is_the_usual_machine() {
-        let usual = Machine::find("np-16-6-4").expect("a machine");
+        let usual = NpSpec::find("np-16-6-4").expect("a machine");
         let mut seen = Vec::new();
         for variant in &VARIANTS {
             let mut machine = usual.clone();

@@ -2,7 +2,7 @@
 //! throughput.
 
 use serde::Serialize;
-use wireloom_np::area::{Report, parts};
+use wireloom_np::area::{AreaEstimate, parts};
 
 use super::figure::{Choice, Drawn, Figure, Kept};
 use super::np_throughput::CONFIGURATIONS;
@@ -153,7 +153,7 @@ fn row(
         .expect("hardware/parts.toml has it");
     let area =
         Area::estimate(&loaded.processor(&machine)?, &Goal::Part(target.part.into()), false)?;
-    let [report]: &[Report; 1] =
+    let [report]: &[AreaEstimate; 1] =
         area.families.as_slice().try_into().expect("one family was asked for");
     let working = Working::on(format!("{}, {}", machine.name, stream.traffic.name));
     let mpps = Rig::new(&machine, loaded)?.forwarding(&stream.packets)?.loss_free;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use wireloom_compile::pipeline;
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 use wireloom_np::processor::{Plan, assemble};
 
 use super::Settings;
@@ -129,7 +129,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
 /// Plans the router on the paper's smallest machine. The implementation of its offloads is
 /// independent of the number of engines.
 fn plan(settings: &Settings) -> Result<Plan> {
-    let machine = Machine::find("np-1-1-1").map_err(Error::new)?;
+    let machine = NpSpec::find("np-1-1-1").map_err(Error::new)?;
     let mut program = settings.router()?.compiled()?.lowered;
     pipeline::optimise(&mut program, &machine.pass_options());
     Ok(assemble(&program, &machine).map_err(Error::new)?.plan)

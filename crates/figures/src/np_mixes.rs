@@ -4,7 +4,7 @@
 mod mix;
 
 use serde::Serialize;
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 use wireloom_sim::Rng;
 
 use super::figure::{Choice, Drawn, Figure, Kept};
@@ -101,7 +101,7 @@ struct Found {
 
 fn make(settings: &Settings) -> Result<Drawn> {
     let name = settings.only.first().map_or(MACHINE, String::as_str);
-    let machine = Machine::find(name).map_err(Error::new)?;
+    let machine = NpSpec::find(name).map_err(Error::new)?;
     let folder = scratch()?;
     let file = folder.path().join("mixes.tables");
     std::fs::write(&file, mix::tables())
@@ -136,7 +136,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
 
 /// Returns the capacity of the lanes, in million packets per second, for packets of this number of
 /// beats.
-fn limit(machine: &Machine, beats: f64) -> f64 {
+fn limit(machine: &NpSpec, beats: f64) -> f64 {
     machine.lanes() as f64 * f64::from(machine.clock.core_mhz) / beats
 }
 
@@ -164,7 +164,7 @@ fn search(mut share_of: impl FnMut(&Mix) -> Result<f64>) -> Result<(Mix, Vec<f64
     Ok((slowest(&tried), shares))
 }
 
-fn row(machine: &Machine, rig: &mut Rig, key: &'static str, mix: Mix) -> Result<Row> {
+fn row(machine: &NpSpec, rig: &mut Rig, key: &'static str, mix: Mix) -> Result<Row> {
     let _working = Working::on(mix.name());
     let packets = mix.packets(PACKETS)?;
     let Overrun { mpps, beats } = rig.overrun(&packets)?;

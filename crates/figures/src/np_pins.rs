@@ -1,7 +1,7 @@
 //! Off-chip memory channels of network processors, and their pins.
 
 use serde::Serialize;
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 use wireloom_np::machine::{Form, processor};
 use wireloom_np::processor::{Channels, channels};
 
@@ -103,7 +103,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
 fn row(settings: &Settings, case: &Case) -> Result<Row> {
     let set = case.set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let program = Source { set: set.collect(), ..Source::of(settings.file(case.program)?) };
-    let machine = Machine::find(case.machine).map_err(Error::new)?;
+    let machine = NpSpec::find(case.machine).map_err(Error::new)?;
     let processor = processor(&machine, &program.compiled()?, Form::Alone)?;
     let Channels { of_lane, lanes, channels, pins } = channels(&processor.plan);
     let mut tables: Vec<Uses> = Vec::new();

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use wireloom_np::area::parts;
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 
 use super::Settings;
 use super::figure::{Choice, Drawn, Figure, Kept};
@@ -80,7 +80,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let (store, _) =
         load_store(&program.optimised, &[settings.file("programs/tables/rig.tables")?])?;
     for name in MACHINES.into_iter().filter(|name| settings.wants(name)) {
-        let description = Machine::find(name).map_err(Error::new)?;
+        let description = NpSpec::find(name).map_err(Error::new)?;
         let (clusters, engines, threads) =
             (description.clusters, description.engines, description.threads);
         let machine = format!("{name}: {clusters}-{engines}-{threads}");

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use wireloom_np::area::{Cache, routes};
-use wireloom_np::description::{Machine, Storage};
+use wireloom_np::description::{NpSpec, Storage};
 use wireloom_np::machine::{Form, processor};
 
 use super::figure::{Choice, Drawn, Figure, Kept};
@@ -128,8 +128,8 @@ impl Case {
         format!("{} threads, {storage}, `stage_levels = {}`", self.threads, self.stage_levels)
     }
 
-    fn machine(&self) -> Result<Machine> {
-        let mut machine = Machine::find(&format!("np-2-2-{}", self.threads)).map_err(Error::new)?;
+    fn machine(&self) -> Result<NpSpec> {
+        let mut machine = NpSpec::find(&format!("np-2-2-{}", self.threads)).map_err(Error::new)?;
         machine.engine.storage = self.storage;
         machine.engine.stage_levels = self.stage_levels;
         Ok(machine)

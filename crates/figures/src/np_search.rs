@@ -3,7 +3,7 @@
 use serde::Serialize;
 use wireloom_net::Packet;
 use wireloom_np::area::{Cost as Area, parts};
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 
 use super::figure::{Choice, Drawn, Figure, Kept};
 use super::np_traffic::TRAFFIC;
@@ -12,7 +12,7 @@ use super::table::{PageTable, Table};
 use super::values::{Values, decimal};
 use super::{Settings, number};
 use wireloom_console::{output, thousands};
-use wireloom_explore::search::{self, Found, Kind, Shape, Tried, Wanted};
+use wireloom_explore::search::{self, Found, MachineShapes, Shape, Tried, Wanted};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
@@ -42,10 +42,10 @@ const KINDS: [(&str, [usize; 4], [usize; 3]); 2] =
     [("np", [3, 4, 5, 6], [4, 6, 8]), ("np-200mpps", [2, 3, 4, 6], [8, 12, 16])];
 
 /// Returns the candidate machines for a rate: each lane takes a packet per cycle.
-fn kinds(mpps: f64) -> Result<Vec<Kind>> {
+fn kinds(mpps: f64) -> Result<Vec<MachineShapes>> {
     let lanes = (mpps / 100.0).ceil() as usize;
     let kind = |&(like, engines, threads): &(&str, [usize; 4], [usize; 3])| {
-        let like = Machine::find(like).map_err(Error::new)?.with_lanes(lanes);
+        let like = NpSpec::find(like).map_err(Error::new)?.with_lanes(lanes);
         let mut shapes = Vec::new();
         for clusters in [4, 5, 6, 7, 8, 10, 12] {
             for engines in engines {
@@ -53,7 +53,7 @@ fn kinds(mpps: f64) -> Result<Vec<Kind>> {
                 shapes.extend(threads.map(|threads| Shape { clusters, engines, threads }));
             }
         }
-        Ok(Kind { like, shapes })
+        Ok(MachineShapes { like, shapes })
     };
     KINDS.iter().map(kind).collect()
 }

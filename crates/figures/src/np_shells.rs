@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use wireloom_np::area::{Cache, Cost as Area, estimate};
-use wireloom_np::description::{Machine, ShellKind, Storage};
+use wireloom_np::description::{NpSpec, ShellKind, Storage};
 use wireloom_np::machine::{Form, processor};
 
 use super::figure::{Choice, Drawn, Figure, Kept};
@@ -85,11 +85,11 @@ struct Row {
 
 impl Case {
     /// Returns a machine with one engine of this kind.
-    fn machine(&self) -> Result<Machine> {
+    fn machine(&self) -> Result<NpSpec> {
         let mut machine = if self.shell == ShellKind::Pipelined {
-            Machine::find("np-pipeline").map_err(Error::new)?
+            NpSpec::find("np-pipeline").map_err(Error::new)?
         } else {
-            Machine::find(&format!("np-1-1-{}", self.threads)).map_err(Error::new)?
+            NpSpec::find(&format!("np-1-1-{}", self.threads)).map_err(Error::new)?
         };
         machine.engine.shell = self.shell;
         machine.engine.storage = self.storage;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use wireloom_net::Packet;
 use wireloom_net::tables::read_prefixes;
 use wireloom_net::traffic::{Generator, Labels, PrefixPool, Sizes, Spec};
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 
 use super::figure::{Choice, Drawn, Figure, Kept};
 use super::np_traffic::{SWAPPED, Traffic};
@@ -90,7 +90,7 @@ enum Lengths {
 
 /// The packets of a row.
 #[derive(Clone, Copy, Debug)]
-struct Kind {
+struct PacketMix {
     traffic: &'static str,
     lengths: Lengths,
     /// Whether the labels exceed the caches.
@@ -104,7 +104,7 @@ struct Case {
     /// Memory cycles from a command to its data.
     latency: usize,
     hops: Hops,
-    kind: Kind,
+    kind: PacketMix,
 }
 
 /// The measurement of a row.
@@ -164,7 +164,7 @@ impl Lengths {
     }
 }
 
-impl Kind {
+impl PacketMix {
     const fn new(traffic: &'static str, lengths: Lengths) -> Self {
         Self { traffic, lengths, is_cold: false }
     }
@@ -206,13 +206,17 @@ impl Kind {
 fn cases() -> Vec<Case> {
     use Lengths::{All, Capture, Imix, Turn};
     const SIZES: [u32; 14] = [60, 64, 65, 96, 128, 129, 192, 193, 256, 257, 512, 1024, 1514, 9000];
-    let standard =
-        Case { counting: false, latency: 10, hops: Hops::Plain, kind: Kind::new("IPv4", All(60)) };
+    let standard = Case {
+        counting: false,
+        latency: 10,
+        hops: Hops::Plain,
+        kind: PacketMix::new("IPv4", All(60)),
+    };
     let mut cases: Vec<Case> = Vec::new();
     let mut add = |case: Case| cases.push(case);
     for counting in [false, true] {
         let standard = Case { counting, ..standard };
-        let kind = |traffic, lengths| Case { kind: Kind::new(traffic, lengths), ..standard };
+        let kind = |traffic, lengths| Case { kind: PacketMix::new(traffic, lengths), ..standard };
         SIZES.into_iter().for_each(|bytes| add(kind("IPv4", All(bytes))));
         [62, 65, 128, 256].into_iter().for_each(|bytes| add(kind("IPv6", All(bytes))));
         for traffic in ["MPLS_1", "MPLS_2", "MPLS_3"] {
@@ -237,12 +241,12 @@ fn cases() -> Vec<Case> {
         }
     }
     for traffic in ["MPLS_1", "MPLS_2", "MPLS_4"] {
-        let kind = Kind { is_cold: true, ..Kind::new(traffic, All(60)) };
+        let kind = PacketMix { is_cold: true, ..PacketMix::new(traffic, All(60)) };
         add(Case { kind, ..standard });
     }
     for latency in [100, 300] {
         for kind in [("IPv4", All(60)), ("IPv6", All(62)), ("MPLS_4", All(60)), ("all six", Imix)] {
-            add(Case { latency, kind: Kind::new(kind.0, kind.1), ..standard });
+            add(Case { latency, kind: PacketMix::new(kind.0, kind.1), ..standard });
         }
     }
     cases
@@ -283,7 +287,7 @@ fn tables(settings: &Settings, hops: Hops, folder: &Path) -> Result<Vec<PathBuf>
 
 fn make(settings: &Settings) -> Result<Drawn> {
     let name = settings.only.first().map_or(MACHINE, String::as_str);
-    let machine = Machine::find(name).map_err(Error::new)?;
+    let machine = NpSpec::find(name).map_err(Error::new)?;
     let prefixes: PrefixPool =
         read_prefixes(&settings.prefixes()?).map_err(Error::new)?.into_iter().collect();
     let capture = settings.file(CAPTURE)?;
@@ -307,7 +311,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
 
 /// Measures the rows of one memory latency.
 fn measure(
-    machine: &Machine,
+    machine: &NpSpec,
     loaded: &Loaded,
     cases: &[Case],
     (prefixes, capture): (&PrefixPool, &Path),

@@ -2,7 +2,7 @@
 //! scheduler.
 
 use serde::Serialize;
-use wireloom_np::description::{Machine, Scheduler};
+use wireloom_np::description::{NpSpec, Scheduler};
 use wireloom_np::processor::Plan;
 
 use super::figure::{Choice, Drawn, Figure, Kept};
@@ -67,7 +67,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     for delay in DELAYS {
         for (scheduler, name) in SCHEDULERS {
             for threads in THREADS {
-                let machine = Machine::find(&shape(threads)).map_err(Error::new)?;
+                let machine = NpSpec::find(&shape(threads)).map_err(Error::new)?;
                 if !settings.wants(&machine.name) {
                     continue;
                 }
@@ -90,7 +90,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
 
 /// Returns the machine with memories so slow that an IPv4 lookup takes nearly `delay` cycles, and
 /// the lookup's actual cycles.
-fn delayed(machine: &Machine, delay: u32, loaded: &Loaded) -> Result<(Machine, u32)> {
+fn delayed(machine: &NpSpec, delay: u32, loaded: &Loaded) -> Result<(NpSpec, u32)> {
     let plan = loaded.processor(machine)?.plan;
     let (latency, lookup) = (1..=256)
         .map(|latency| (latency, lookup_cycles(&plan, latency)))
@@ -109,7 +109,7 @@ fn lookup_cycles(plan: &Plan, latency: usize) -> u32 {
         .latency(wireloom_np::processor::channel_latency(&plan.machine, latency))
 }
 
-fn with_scheduler(mut machine: Machine, scheduler: Scheduler, name: &str) -> Machine {
+fn with_scheduler(mut machine: NpSpec, scheduler: Scheduler, name: &str) -> NpSpec {
     machine.engine.scheduler = scheduler;
     machine.name = format!("{} ({name})", machine.name);
     machine

@@ -2,7 +2,7 @@
 //! cluster and 1, 2 and 4 threads.
 
 use serde::Serialize;
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 
 use super::figure::{Choice, Drawn, Figure, Kept};
 use super::np_traffic::{Stream, TRAFFIC, Traffic};
@@ -76,7 +76,7 @@ struct Cell {
 }
 
 /// Returns the statement of section 4.5 on its machine of this shape.
-fn published(machine: &Machine, counting: bool, traffic: &str) -> Option<Published> {
+fn published(machine: &NpSpec, counting: bool, traffic: &str) -> Option<Published> {
     use Published::{All, Mpps, NotAll};
     let (engines, threads) = (machine.engines, machine.threads);
     let largest = (engines, threads) == (6, 4);
@@ -100,14 +100,14 @@ fn published(machine: &Machine, counting: bool, traffic: &str) -> Option<Publish
 }
 
 /// Returns the paper's machines with this number of clusters and ours, or the requested ones.
-fn machines(settings: &Settings, clusters: usize, ours: &[&str]) -> Result<Vec<Machine>> {
+fn machines(settings: &Settings, clusters: usize, ours: &[&str]) -> Result<Vec<NpSpec>> {
     let papers =
         CONFIGURATIONS.map(|(engines, threads)| format!("np-{clusters}-{engines}-{threads}"));
     let names: Vec<&str> = match settings.only.as_slice() {
         [] => papers.iter().map(String::as_str).chain(ours.iter().copied()).collect(),
         only => only.iter().map(String::as_str).collect(),
     };
-    names.into_iter().map(|name| Machine::find(name).map_err(Error::new)).collect()
+    names.into_iter().map(|name| NpSpec::find(name).map_err(Error::new)).collect()
 }
 
 fn make(settings: &Settings, clusters: usize, ours: &[&str]) -> Result<Drawn> {
@@ -202,7 +202,7 @@ fn rates(values: &Values, clusters: usize) -> Result<Table> {
     for Traffic { name: traffic, .. } in TRAFFIC {
         let cell = |name: &String| {
             let rate = values.short(&format!("{name}.false.{}.loss_free", slug(traffic)))?;
-            let machine = Machine::find(name).map_err(Error::new)?;
+            let machine = NpSpec::find(name).map_err(Error::new)?;
             Ok(rate + &published(&machine, false, traffic).map_or(String::new(), Published::text))
         };
         let cells = names.iter().map(cell).collect::<Result<Vec<String>>>()?;
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn the_papers_words_are_taken_for_what_they_say() {
         use Published::{All, Mpps, NotAll};
-        let machine = |name: &str| Machine::find(name).expect("it is known");
+        let machine = |name: &str| NpSpec::find(name).expect("it is known");
         let said = |engines, threads, counting, traffic| {
             published(&machine(&format!("np-16-{engines}-{threads}")), counting, traffic)
         };

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use wireloom_np::area::{Cost as Area, parts};
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 use wireloom_np::machine::{self, Form};
 
 use super::Settings;
@@ -121,7 +121,7 @@ fn row(settings: &Settings, design: &Design) -> Result<Row> {
         ..Source::of(settings.file(design.program)?)
     }
     .compiled()?;
-    let description = Machine::find(design.machine).map_err(Error::new)?;
+    let description = NpSpec::find(design.machine).map_err(Error::new)?;
     let processor = machine::processor(&description, &program, Form::Alone)?;
     let estimate = area::Area::estimate(&processor, &area::Target::Part(PART.into()), false)?;
     let [report] = estimate.families.as_slice() else { unreachable!("one family was asked for") };

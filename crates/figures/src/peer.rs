@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use wireloom_bits::Bits;
 use wireloom_machine::{Error, Result};
 use wireloom_net::Packet;
-use wireloom_offloads::{Content, EntryKey, Instance, Row, Store};
+use wireloom_offloads::{Content, EntryKey, Instance, StateRow, Store};
 
 use super::Settings;
 
@@ -272,7 +272,7 @@ fn offload<'a>(store: &'a Store, name: &str) -> Result<&'a dyn Instance> {
     }
 }
 
-fn field(row: &Row, name: &str) -> u64 {
+fn field(row: &StateRow, name: &str) -> u64 {
     row.fields.iter().find(|(own, _)| own == name).map_or(0, |(_, value)| Bits::low_u64(value))
 }
 
@@ -287,7 +287,7 @@ impl Records {
         Self { size, bytes: Vec::new() }
     }
 
-    fn at(&mut self, row: &Row) -> &mut [u8] {
+    fn at(&mut self, row: &StateRow) -> &mut [u8] {
         let index = match row.key {
             EntryKey::Index(index) => index as usize,
             _ => 0,

@@ -8,7 +8,7 @@ use wireloom_ir::Execute;
 use wireloom_machine::{Error, Result};
 use wireloom_native::{BuildOptions, Library, Native};
 use wireloom_net::{Frame, Packet};
-use wireloom_offloads::{Content, Row, Store};
+use wireloom_offloads::{Content, StateRow, Store};
 
 use super::Settings;
 use super::workload::packets;
@@ -63,7 +63,7 @@ fn make_plain(store: &mut Store) -> Result {
                 (name.clone(), if is_unused { Bits::zero(value.width()) } else { value.clone() })
             };
             let fields = row.fields.iter().map(plain).collect();
-            let entry = instance.entry(&Row { key: row.key.clone(), fields });
+            let entry = instance.entry(&StateRow { key: row.key.clone(), fields });
             instance.load(entry).map_err(|refused| Error::new(refused.0))?;
         }
     }

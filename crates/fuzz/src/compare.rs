@@ -14,7 +14,7 @@ use wireloom_compile::{lower, pipeline};
 use wireloom_ir::{Execute, Golden, Output, Program, Verdict, store, verify};
 use wireloom_lang::{Options, Severity, check_source, render};
 use wireloom_native::{BuildOptions, Library, Native};
-use wireloom_offloads::{Content, Row, Store};
+use wireloom_offloads::{Content, StateRow, Store};
 
 use crate::calls::Calls;
 use crate::input::Input;
@@ -132,7 +132,7 @@ pub struct Outcome {
     /// The sequence number, arrival time, ingress port, verdict and bytes of each packet that left.
     sent: Vec<(u64, u64, u16, Verdict, Vec<u8>)>,
     /// The path and the rows of each offload.
-    rows: Vec<(String, Vec<Row>)>,
+    rows: Vec<(String, Vec<StateRow>)>,
 }
 
 impl Outcome {

@@ -223,7 +223,7 @@ pub struct Step {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Engine {
+pub struct EngineDecl {
     pub name: String,
     /// The parameters and the reply of a called engine; `None` for the main engine.
     pub interface: Option<(Vec<(String, Ty)>, Ty)>,
@@ -248,7 +248,7 @@ pub struct Program {
     /// Functions outside of engines.
     pub functions: Vec<Function>,
     /// The engines. The last one is the main engine.
-    pub engines: Vec<Engine>,
+    pub engines: Vec<EngineDecl>,
 }
 
 impl Program {
@@ -278,7 +278,7 @@ impl Program {
         out
     }
 
-    fn engine(&self, out: &mut String, engine: &Engine) {
+    fn engine(&self, out: &mut String, engine: &EngineDecl) {
         let (params, reply) = match &engine.interface {
             Some((params, reply)) => (parameters(params), format!(" -> {}", reply.name())),
             None => (String::new(), String::new()),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use wireloom_bits::Bits;
-use wireloom_offloads::{Config, Kind, registry};
+use wireloom_offloads::{Config, OffloadKind, registry};
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
@@ -131,7 +131,7 @@ pub enum OffloadTarget {
 
 impl Offload {
     /// Returns the kind; `None` if the offload is an engine.
-    pub fn kind(&self) -> Option<&'static Kind> {
+    pub fn kind(&self) -> Option<&'static OffloadKind> {
         let OffloadTarget::Kind(config) = &self.target else { return None };
         Some(registry::kind(&config.kind).expect("verified programs use registered kinds"))
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use crate::program::Machine;
+use crate::program::Architecture;
 use crate::{Bus, Cause, Class, Uses};
 
 /// An instruction set: the meaning of instructions, not their timing.
@@ -67,7 +67,7 @@ pub trait InstructionSet: Copy + Debug + Default + Send + Sync + 'static {
 /// An instruction set for which compilers make programs as ELF files, with their conventions.
 pub trait Compiled: InstructionSet {
     /// The machine that the programs name.
-    const MACHINE: Machine;
+    const MACHINE: Architecture;
 
     /// The register that calling conventions use as stack pointer.
     const STACK_POINTER: usize;

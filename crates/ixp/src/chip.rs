@@ -11,7 +11,7 @@ use wireloom_sim::{Activity, EnergySink, EventSink, Kernel, Model, SpecError, Ti
 use crate::bus::Bus;
 use crate::cards::{CardEvent, Cards};
 use crate::energy::Ledger;
-use crate::engine::{Engine, Program};
+use crate::engine::{Microengine, Program};
 use crate::network::Network;
 use crate::options::{Fault, Options};
 use crate::request::{Handle, MAX_WORDS, Pool, Request};
@@ -62,7 +62,7 @@ pub struct Chip<E = ()> {
     /// The machine description.
     pub spec: Spec,
     pool: Pool,
-    pub engines: Vec<Engine>,
+    pub engines: Vec<Microengine>,
     /// For each sleeping engine, the edge of its clock at which it fell asleep.
     asleep: Vec<Option<u64>>,
     pub sram: Sram,
@@ -104,8 +104,10 @@ impl<E: EnergySink> Chip<E> {
         energy: E,
     ) -> Result<Self, SpecError> {
         let engines = programs.into_iter().enumerate();
-        let engines: Vec<Engine> = engines
-            .map(|(number, (program, mask))| Engine::new(number as u8, &spec.engine, program, mask))
+        let engines: Vec<Microengine> = engines
+            .map(|(number, (program, mask))| {
+                Microengine::new(number as u8, &spec.engine, program, mask)
+            })
             .collect::<Result<_, _>>()?;
         let pairs = |bus: crate::spec::DataBusSpec, units: usize| {
             let pair = Pair {

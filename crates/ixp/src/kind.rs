@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use wireloom_machine::{
-    Capabilities, Configured, Described, Error, Files, Kind, Knob, Machine, Options, Program,
-    Refusal, Result, Source,
+    Capabilities, Configured, Described, Error, Files, Knob, Machine, MachineKind, Options,
+    Program, Refusal, Result, Source,
 };
 use wireloom_offloads::Store;
 
@@ -13,7 +13,7 @@ use crate::by_hand;
 use crate::compiled::compile;
 
 /// The machine kind `ixp`.
-pub static KIND: &dyn Kind = &Described {
+pub static KIND: &dyn MachineKind = &Described {
     name: NAME,
     schema: include_str!("../../../machines/ixp1200.toml"),
     example: "ixp1200",

@@ -37,7 +37,7 @@ mod watch;
 
 pub use chip::Chip;
 pub use compiled::{Compiled, compile};
-pub use engine::{Engine, Program};
+pub use engine::{Microengine, Program};
 pub use kind::KIND;
 pub use machine::Ixp;
 pub use options::{Fault, Options};

@@ -25,7 +25,7 @@ pub struct Spec {
     #[serde(skip)]
     pub name: String,
     /// Always `ixp`.
-    pub kind: Kind,
+    pub kind: IxpKind,
     /// A description for users.
     pub about: String,
     /// The number of microengines, 1 to 16.
@@ -62,7 +62,7 @@ pub struct Spec {
 /// The kind of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum IxpKind {
     /// A network processor of microengines.
     Ixp,
 }

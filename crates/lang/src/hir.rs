@@ -32,7 +32,7 @@ ids! {
     EnumId,
     /// A [`Struct`] or header of the program.
     StructId,
-    /// An [`Engine`] of the program.
+    /// A [`TypedEngine`] of the program.
     EngineId,
     /// A [`Function`] of an engine. Each engine has its own instances of the file-level functions
     /// that it calls.
@@ -104,7 +104,7 @@ pub struct Program {
     /// All structures and headers.
     pub structs: Vec<Struct>,
     /// The engines. Each engine comes after the engines that it calls.
-    pub engines: Vec<Engine>,
+    pub engines: Vec<TypedEngine>,
     /// The main engine: the requested engine, or the last one in the file that takes packets.
     pub main: EngineId,
 }
@@ -124,7 +124,7 @@ pub enum EngineKind {
 }
 
 #[derive(Clone, Debug)]
-pub struct Engine {
+pub struct TypedEngine {
     pub name: String,
     pub kind: EngineKind,
     /// Context variables, locals, and parameters of functions.

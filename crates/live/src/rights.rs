@@ -31,12 +31,12 @@ pub fn unless_lacking(ports: &[String], io: Io) -> Result {
     let mut needed = Vec::new();
     for port in ports {
         match (port::kind(port), io) {
-            (port::Kind::Interface, Io::Kernel) => {
+            (port::LivePortKind::Interface, Io::Kernel) => {
                 needed.extend(TABLE_RIGHTS.into_iter().chain(KERNEL_RIGHTS));
             }
-            (port::Kind::Interface, _) => needed.extend(INTERFACE_RIGHTS),
-            (port::Kind::Tap, _) => needed.push(Capability::CAP_NET_ADMIN),
-            (port::Kind::Capture, _) => {}
+            (port::LivePortKind::Interface, _) => needed.extend(INTERFACE_RIGHTS),
+            (port::LivePortKind::Tap, _) => needed.push(Capability::CAP_NET_ADMIN),
+            (port::LivePortKind::Capture, _) => {}
         }
     }
     needed.sort_by_key(|right| *right as u8);

@@ -4,28 +4,28 @@ use std::sync::Arc;
 
 use wireloom_description::Description;
 
-use crate::{Configured, Kind, Named, Pattern, Result};
+use crate::{Configured, MachineKind, Named, Pattern, Result};
 
-/// A function that returns the machine of a name and a description; see [`Kind::configure`].
+/// A function that returns the machine of a name and a description; see [`MachineKind::configure`].
 pub type Configure = fn(&str, Description) -> Result<Arc<dyn Configured>>;
 
-/// A function that returns the machine of a name that follows a pattern; see [`Kind::find`].
+/// A function that returns the machine of a name that follows a pattern; see [`MachineKind::find`].
 pub type Find = fn(&str) -> Result<Option<Arc<dyn Configured>>>;
 
 /// A kind whose machines have descriptions.
 #[derive(Clone, Copy)]
 pub struct Described {
     pub name: &'static str,
-    /// The description that states every key; see [`Kind::schema`].
+    /// The description that states every key; see [`MachineKind::schema`].
     pub schema: &'static str,
-    /// The name of a small machine; see [`Kind::example`].
+    /// The name of a small machine; see [`MachineKind::example`].
     pub example: &'static str,
     pub configure: Configure,
     /// The names of machines that need no description, and their machines.
     pub patterned: Option<(Pattern, Find)>,
 }
 
-impl Kind for Described {
+impl MachineKind for Described {
     fn name(&self) -> &'static str {
         self.name
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use wireloom_ir::Golden;
 
 use crate::software::{InSoftware, Single};
-use crate::{Configured, Error, Kind};
+use crate::{Configured, Error, MachineKind};
 
 /// The kind `golden`.
-pub static KIND: &dyn Kind = &GOLDEN;
+pub static KIND: &dyn MachineKind = &GOLDEN;
 
 static GOLDEN: Single = Single {
     name: "golden",

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use wireloom_ir::Output;
 use wireloom_net::Frame;
-use wireloom_offloads::{Kind, Store, Update};
+use wireloom_offloads::{OffloadKind, Store, Update};
 use wireloom_sim::Timeline;
 use wireloom_sim::stats::Series;
 
@@ -200,7 +200,7 @@ pub struct Calls {
 impl Calls {
     /// Builds the calls of each method of a kind from two numbers for each: all calls, and the
     /// calls that found something.
-    pub fn of(kind: &Kind, numbers: &[u64]) -> Vec<Self> {
+    pub fn of(kind: &OffloadKind, numbers: &[u64]) -> Vec<Self> {
         let calls = kind.methods.iter().zip(numbers.chunks_exact(2));
         let calls = calls.map(|(method, numbers)| Self {
             all: numbers[0],

@@ -15,7 +15,7 @@ use crate::{Capabilities, Error, Knob, Machine, Options, Program, Result, Source
 pub type Files = Vec<(String, String)>;
 
 /// A kind of machine. It creates machines from names and descriptions.
-pub trait Kind: Send + Sync {
+pub trait MachineKind: Send + Sync {
     /// The kind's name, the value of `kind` in a description.
     fn name(&self) -> &'static str;
 

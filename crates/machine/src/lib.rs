@@ -4,9 +4,9 @@
 //! Kind --configure(description)--> Configured --start(program, offloads)--> Machine
 //! ```
 //!
-//! A [`Kind`] turns a name or a description into a [`Configured`] machine, which has a description
-//! and refuses programs that do not fit. Started with a program and its offloads, it is a
-//! [`Machine`]: it accepts borrowed frames and passes on its outputs. A [`Registry`] lists the
+//! A [`MachineKind`] turns a name or a description into a [`Configured`] machine, which has a
+//! description and refuses programs that do not fit. Started with a program and its offloads, it is
+//! a [`Machine`]: it accepts borrowed frames and passes on its outputs. A [`Registry`] lists the
 //! kinds, and everything above this crate works on any machine in it. The first kind is [`golden`].
 
 mod compare;
@@ -43,7 +43,7 @@ pub use interface::{
     Calls, Capabilities, Counts, Events, LostOutput, Machine, Numbers, Recordings, Settled, Sink,
     SinkOfPieces, UpdateError, Wanted,
 };
-pub use kind::{Configured, Files, Kind, Named, Pattern, Refusal};
+pub use kind::{Configured, Files, MachineKind, Named, Pattern, Refusal};
 pub use options::{Arrivals, Knob, Options, Rate};
 pub use outputs::Outputs;
 pub use passage::{Milestone, Passage};

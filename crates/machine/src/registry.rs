@@ -5,27 +5,27 @@ use std::sync::Arc;
 use wireloom_description::Description;
 use wireloom_lang::suggest::suggest;
 
-use crate::{Configured, Error, Kind, Named, Result};
+use crate::{Configured, Error, MachineKind, Named, Result};
 
 /// The available kinds of machines. A description without a kind belongs to the first kind that has
 /// descriptions.
 #[derive(Clone, Copy)]
 pub struct Registry {
-    kinds: &'static [&'static dyn Kind],
+    kinds: &'static [&'static dyn MachineKind],
 }
 
 impl Registry {
     /// Creates a registry of these kinds.
-    pub const fn new(kinds: &'static [&'static dyn Kind]) -> Self {
+    pub const fn new(kinds: &'static [&'static dyn MachineKind]) -> Self {
         Self { kinds }
     }
 
-    pub fn kinds(&self) -> impl Iterator<Item = &'static dyn Kind> + Clone {
+    pub fn kinds(&self) -> impl Iterator<Item = &'static dyn MachineKind> + Clone {
         self.kinds.iter().copied()
     }
 
     /// Returns the kind with this name.
-    pub fn kind(&self, name: &str) -> Option<&'static dyn Kind> {
+    pub fn kind(&self, name: &str) -> Option<&'static dyn MachineKind> {
         self.kinds().find(|kind| kind.name() == name)
     }
 

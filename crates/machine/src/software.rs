@@ -10,8 +10,8 @@ use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
 
 use crate::{
-    Configured, Counts, Error, Files, Kind, Machine, Named, Options, Program, Refusal, Result,
-    Settled, Sink, SinkOfPieces, Snapshot, UpdateError,
+    Configured, Counts, Error, Files, Machine, MachineKind, Named, Options, Program, Refusal,
+    Result, Settled, Sink, SinkOfPieces, Snapshot, UpdateError,
 };
 
 /// A function that starts a machine; see [`Configured::start`].
@@ -46,7 +46,7 @@ impl fmt::Debug for Single {
     }
 }
 
-impl Kind for Single {
+impl MachineKind for Single {
     fn name(&self) -> &'static str {
         self.name
     }

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use wireloom_bits::Bits;
 use wireloom_offloads::populate::value_layout;
-use wireloom_offloads::{Config, Content, EntryKey, Instance, Layout, Row, Store};
+use wireloom_offloads::{Config, Content, EntryKey, Instance, Layout, StateRow, Store};
 
 use crate::{Error, Result};
 
@@ -115,7 +115,7 @@ pub fn differences(expected: &Store, got: &Store) -> Vec<RowDifference> {
             }
         }
         let key = one.or(other).map(|row| key_text(config, &row.key)).unwrap_or_default();
-        let fields = |row: &Row| fields_text(config, &row.fields);
+        let fields = |row: &StateRow| fields_text(config, &row.fields);
         differences.push(RowDifference {
             offload: path,
             key,

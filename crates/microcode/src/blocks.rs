@@ -6,7 +6,7 @@ use crate::line::{closing, split};
 
 /// An open block.
 pub struct Block {
-    pub kind: Kind,
+    pub kind: BlockKind,
     /// The number of the line that opened the block.
     pub line: usize,
     /// The target of a condition that does not hold: the next branch of an `.if`.
@@ -17,7 +17,7 @@ pub struct Block {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum BlockKind {
     If,
     /// After `.else`.
     Else,
@@ -65,14 +65,14 @@ impl Blocks {
             None => (word, false),
         };
         Some(match word {
-            "if" => self.open_block(Kind::If, rest, unsigned, line),
-            "while" => self.open_block(Kind::While, rest, unsigned, line),
-            "repeat" => self.open_block(Kind::Repeat, rest, unsigned, line),
+            "if" => self.open_block(BlockKind::If, rest, unsigned, line),
+            "while" => self.open_block(BlockKind::While, rest, unsigned, line),
+            "repeat" => self.open_block(BlockKind::Repeat, rest, unsigned, line),
             "elif" => self.else_if(Some(rest), unsigned),
             "else" => self.else_if(None, unsigned),
-            "endif" => self.close(&[Kind::If, Kind::Else], ".endif", None, unsigned),
-            "endw" => self.close(&[Kind::While], ".endw", None, unsigned),
-            "until" => self.close(&[Kind::Repeat], ".until", Some(rest), unsigned),
+            "endif" => self.close(&[BlockKind::If, BlockKind::Else], ".endif", None, unsigned),
+            "endw" => self.close(&[BlockKind::While], ".endw", None, unsigned),
+            "until" => self.close(&[BlockKind::Repeat], ".until", Some(rest), unsigned),
             "break" | "continue" => self.leave(word == "break"),
             _ => return None,
         })
@@ -80,7 +80,7 @@ impl Blocks {
 
     fn open_block(
         &mut self,
-        kind: Kind,
+        kind: BlockKind,
         rest: &str,
         unsigned: bool,
         line: usize,
@@ -89,12 +89,12 @@ impl Blocks {
             return Err("blocks are nested too deeply".to_owned());
         }
         let (next, end, head) = (self.label("else"), self.label("end"), self.label("loop"));
-        let otherwise = if kind == Kind::If { next.clone() } else { end.clone() };
-        if kind != Kind::If {
+        let otherwise = if kind == BlockKind::If { next.clone() } else { end.clone() };
+        if kind != BlockKind::If {
             self.made.push(Made::Label(head.clone()));
         }
         self.open.push(Block { kind, line, next, end, head });
-        if kind != Kind::Repeat {
+        if kind != BlockKind::Repeat {
             self.condition(rest, unsigned, false, &otherwise)?;
         }
         Ok(())
@@ -102,13 +102,13 @@ impl Blocks {
 
     fn else_if(&mut self, condition: Option<&str>, unsigned: bool) -> Result<(), String> {
         let next = self.label("else");
-        let Some(block) = self.open.last_mut().filter(|block| block.kind == Kind::If) else {
+        let Some(block) = self.open.last_mut().filter(|block| block.kind == BlockKind::If) else {
             return Err("there is no open `.if`".to_owned());
         };
         let end = block.end.clone();
         let before = std::mem::replace(&mut block.next, next.clone());
         if condition.is_none() {
-            block.kind = Kind::Else;
+            block.kind = BlockKind::Else;
         }
         self.emit(format!("br[{end}]"));
         self.made.push(Made::Label(before));
@@ -120,7 +120,7 @@ impl Blocks {
 
     fn close(
         &mut self,
-        kinds: &[Kind],
+        kinds: &[BlockKind],
         word: &str,
         condition: Option<&str>,
         unsigned: bool,
@@ -130,10 +130,10 @@ impl Blocks {
         }
         let Some(block) = self.open.pop() else { return Ok(()) };
         match block.kind {
-            Kind::If => self.made.push(Made::Label(block.next)),
-            Kind::Else => {}
-            Kind::While => self.emit(format!("br[{}]", block.head)),
-            Kind::Repeat => {
+            BlockKind::If => self.made.push(Made::Label(block.next)),
+            BlockKind::Else => {}
+            BlockKind::While => self.emit(format!("br[{}]", block.head)),
+            BlockKind::Repeat => {
                 self.condition(condition.unwrap_or_default(), unsigned, false, &block.head)?;
             }
         }
@@ -142,7 +142,7 @@ impl Blocks {
     }
 
     fn leave(&mut self, is_break: bool) -> Result<(), String> {
-        let is_loop = |block: &&Block| matches!(block.kind, Kind::While | Kind::Repeat);
+        let is_loop = |block: &&Block| matches!(block.kind, BlockKind::While | BlockKind::Repeat);
         let Some(block) = self.open.iter().rev().find(is_loop) else {
             return Err("there is no loop around this".to_owned());
         };

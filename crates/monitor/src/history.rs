@@ -19,7 +19,7 @@ const STEP: u64 = 4;
 
 /// A sample: the counts up to a cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct Sample {
     pub cycle: u64,
     /// The value of each measure. Queue fills are summed over cycles, so a difference is a mean
     /// fill times cycles. Cycles in use and in states grow by no more than the elapsed cycles.
@@ -35,7 +35,7 @@ pub struct History {
     sums: Vec<u64>,
     last: u64,
     count: u64,
-    levels: Vec<VecDeque<Row>>,
+    levels: Vec<VecDeque<Sample>>,
 }
 
 impl History {
@@ -66,7 +66,7 @@ impl History {
                 _ => *value,
             };
         }
-        let row = Row { cycle, values: self.sums.clone().into() };
+        let row = Sample { cycle, values: self.sums.clone().into() };
         let mut number = self.count;
         for level in 0.. {
             if level == self.levels.len() {
@@ -105,14 +105,14 @@ impl History {
 
     /// Returns samples that cover the cycles `from..to`, from the finest level that reaches back to
     /// `from`. It returns about `most` (2 or more) of them, evenly chosen.
-    pub fn rows(&self, from: u64, to: u64, most: usize) -> Vec<&Row> {
-        let has = |rows: &VecDeque<Row>| rows.front().is_some_and(|row| row.cycle <= from);
+    pub fn rows(&self, from: u64, to: u64, most: usize) -> Vec<&Sample> {
+        let has = |rows: &VecDeque<Sample>| rows.front().is_some_and(|row| row.cycle <= from);
         let finest = self.levels.iter().position(has).unwrap_or(self.levels.len() - 1);
         let rows = &self.levels[finest];
         let begin = rows.partition_point(|row| row.cycle <= from).saturating_sub(1);
         let end = (rows.partition_point(|row| row.cycle < to) + 1).min(rows.len());
         let stride = (end - begin).div_ceil(most.max(2) - 1).max(1);
-        let mut chosen: Vec<&Row> = rows.range(begin..end).step_by(stride).collect();
+        let mut chosen: Vec<&Sample> = rows.range(begin..end).step_by(stride).collect();
         let last = rows.range(begin..end).next_back();
         if let Some(last) = last.filter(|last| chosen.last().is_some_and(|c| c.cycle < last.cycle))
         {

@@ -11,7 +11,7 @@ mod session;
 mod sources;
 
 pub use debugger::{Answer, Debugger, HELP};
-pub use history::{History, Row};
+pub use history::{History, Sample};
 pub use server::Server;
 pub use session::{Departure, Ended, Session, Verdicts};
 

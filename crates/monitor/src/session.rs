@@ -12,7 +12,7 @@ use wireloom_machine::watch::{
 };
 use wireloom_machine::{Error, Machine, Result};
 
-use crate::history::{History, Row};
+use crate::history::{History, Sample};
 use crate::sources;
 
 /// The machine gets more packets while fewer than this are in it and on its lines.
@@ -308,7 +308,7 @@ impl Session {
     }
 
     /// Returns samples of these cycles: see [`History::rows`].
-    pub fn rows(&self, from: u64, to: u64, most: usize) -> Vec<&Row> {
+    pub fn rows(&self, from: u64, to: u64, most: usize) -> Vec<&Sample> {
         self.history.rows(from, to, most)
     }
 

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use wireloom_compile::lower;
 use wireloom_ir::{Execute, Golden, Output, Program, Verdict, store};
-use wireloom_isa::program::Machine;
+use wireloom_isa::program::Architecture;
 use wireloom_isa::{Arm, Compiled, Riscv};
 use wireloom_mpsoc::program::{BuildOptions, Elements, Functional, Partition, build};
 use wireloom_net::Packet;
@@ -55,7 +55,8 @@ fn measure<S: Compiled>(
     expected: &[(u64, Verdict, Vec<u8>)],
     with_listing: bool,
 ) -> Result<(), String> {
-    let machine = if S::MACHINE == Machine::Arm { Machine::Arm } else { Machine::Riscv };
+    let machine =
+        if S::MACHINE == Architecture::Arm { Architecture::Arm } else { Architecture::Riscv };
     let built = build(program, &Partition::whole(), &Elements::none(), &BuildOptions::new(machine))
         .map_err(|e| e.to_string())?;
     let mut functional =

@@ -15,10 +15,10 @@ use std::time::Instant;
 use wireloom_compile::lower;
 use wireloom_description::Description;
 use wireloom_ir::{Program, store};
-use wireloom_mpsoc::engine::Engine;
+use wireloom_mpsoc::engine::MpsocEngine;
 use wireloom_mpsoc::evaluation::{PACKET_BYTES, figure_3};
 use wireloom_mpsoc::synthetic::PAPER;
-use wireloom_mpsoc::{Machine, NoObjects, Options, Spec};
+use wireloom_mpsoc::{Multiprocessor, NoObjects, Options, Spec};
 use wireloom_net::Packet;
 use wireloom_net::tables::{Prefix, TableFile};
 use wireloom_net::traffic::{Generator, PrefixPool, Spec as Traffic};
@@ -177,8 +177,8 @@ fn machine(gbps: f64) -> Result<Spec, String> {
 /// machine fills.
 fn synthetic(gbps: f64, effort: Effort) -> Result<Run, String> {
     let options = Options { effort, ..Options::default() };
-    let mut machine =
-        Machine::new(&machine(gbps)?, PAPER, NoObjects, options).map_err(|e| e.to_string())?;
+    let mut machine = Multiprocessor::new(&machine(gbps)?, PAPER, NoObjects, options)
+        .map_err(|e| e.to_string())?;
     machine.offer_plain(PACKET_BYTES, u64::MAX);
     machine.run(Time::nanoseconds(100_000)).map_err(|e| e.to_string())?;
     let (begin, before) = (core_seconds()?, machine.totals());
@@ -231,7 +231,7 @@ impl Router {
         let tables = TableFile::open(&self.tables).map_err(|e| e.to_string())?;
         load_tables(&mut store, tables).map_err(|e| e.to_string())?;
         let options = Options { effort, ..Options::default() };
-        let mut engine = Engine::new(&machine(gbps)?, &self.program, store, options)
+        let mut engine = MpsocEngine::new(&machine(gbps)?, &self.program, store, options)
             .map_err(|e| e.to_string())?;
         engine.offer(Self::packets(packets)?);
         let begin = core_seconds()?;

@@ -7,15 +7,15 @@ use wireloom_sim::Timeline;
 use wireloom_sim::stats::{Record, Series};
 
 use super::code::Code;
-use super::machine::Machine;
+use super::machine::Multiprocessor;
 use super::objects::Objects;
 use super::totals::Totals;
 
 /// A machine of either instruction set.
 #[derive(Clone)]
 pub(super) enum AnyMachine<O: Objects> {
-    Arm(Box<Machine<Code<Arm>, O>>),
-    Riscv(Box<Machine<Code<Riscv>, O>>),
+    Arm(Box<Multiprocessor<Code<Arm>, O>>),
+    Riscv(Box<Multiprocessor<Code<Riscv>, O>>),
 }
 
 /// Dispatches an expression over the instruction set.
@@ -29,7 +29,7 @@ macro_rules! each {
 }
 pub(super) use each;
 
-/// Each method forwards to the method of the same name of [`Machine`].
+/// Each method forwards to the method of the same name of [`Multiprocessor`].
 impl<O: Objects> AnyMachine<O> {
     pub(super) fn offer(&mut self, packets: Vec<Packet>) {
         each!(self, machine => machine.offer(packets));

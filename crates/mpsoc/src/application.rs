@@ -13,7 +13,7 @@ use wireloom_sim::{SpecError, Time, Timeline};
 use super::any::{AnyMachine, each};
 use super::code::Code;
 use super::io::Delivered;
-use super::machine::{Machine, RunError};
+use super::machine::{Multiprocessor, RunError};
 use super::options::Options;
 use super::services::Services;
 use super::spec::{Set, Spec};
@@ -161,13 +161,13 @@ impl Application {
             Set::Armv4 => {
                 let code = Code::application(program, spec).map_err(refused)?;
                 AnyMachine::Arm(Box::new(
-                    Machine::new(spec, code, services, options).map_err(wrong)?,
+                    Multiprocessor::new(spec, code, services, options).map_err(wrong)?,
                 ))
             }
             Set::Rv32im => {
                 let code = Code::application(program, spec).map_err(refused)?;
                 AnyMachine::Riscv(Box::new(
-                    Machine::new(spec, code, services, options).map_err(wrong)?,
+                    Multiprocessor::new(spec, code, services, options).map_err(wrong)?,
                 ))
             }
         };
@@ -224,7 +224,7 @@ impl Application {
         self.machine.usage(&Totals::default(), &self.totals())
     }
 
-    /// The time series, if sampling is on: see [`Machine::series`].
+    /// The time series, if sampling is on: see [`Multiprocessor::series`].
     pub fn series(&self) -> Option<&Series> {
         self.machine.series()
     }

@@ -16,7 +16,7 @@ use super::any::{AnyMachine, each};
 use super::code::Code;
 use super::energy::Unit;
 use super::io::{self, Delivered, Followed};
-use super::machine::{Machine, RunError};
+use super::machine::{Multiprocessor, RunError};
 use super::objects::Objects as _;
 use super::options::Options;
 use super::platform::{CourseEvent, Look};
@@ -28,7 +28,7 @@ use super::totals::Totals;
 
 /// An engine on a machine.
 #[derive(Clone)]
-pub struct Engine {
+pub struct MpsocEngine {
     machine: AnyMachine<Offloads>,
     /// The time up to which the machine is simulated.
     until: Time,
@@ -74,7 +74,7 @@ fn machine<S: Compiled>(
     built: Built,
     offloads: Offloads,
     options: Options,
-) -> Result<Box<Machine<Code<S>, Offloads>>, String> {
+) -> Result<Box<Multiprocessor<Code<S>, Offloads>>, String> {
     let offloads = match spec.call_order {
         CallOrder::Arrival => offloads,
         CallOrder::Coming => offloads.without_order(),
@@ -94,7 +94,9 @@ fn machine<S: Compiled>(
         let of_thread = spec.partition.threads(threads.work, [spec.processors, spec.threads])?;
         code = code.cut(threads.partition.names(program), of_thread);
     }
-    Machine::new(spec, code, offloads, options).map(Box::new).map_err(|error| error.to_string())
+    Multiprocessor::new(spec, code, offloads, options)
+        .map(Box::new)
+        .map_err(|error| error.to_string())
 }
 
 /// The simulated time between two checks of the machine.
@@ -104,7 +106,7 @@ const STEP: Time = Time::nanoseconds(20_000);
 /// bring 1,852).
 const AHEAD: u64 = 8192;
 
-impl Engine {
+impl MpsocEngine {
     /// Builds the program of an engine and loads it onto a machine, with the offloads that
     /// `wireloom_ir::store` has created for it.
     ///
@@ -343,7 +345,7 @@ impl Engine {
         each!(&mut self.machine, machine => machine.follow(packet));
     }
 
-    /// The events of the followed packet: see [`Machine::course`].
+    /// The events of the followed packet: see [`Multiprocessor::course`].
     pub fn course(&self) -> (Vec<CourseEvent>, u64) {
         each!(&self.machine, machine => machine.course())
     }
@@ -448,12 +450,12 @@ impl Engine {
         std::mem::take(self.store_mut())
     }
 
-    /// The time series, if sampling is on: see [`Machine::series`].
+    /// The time series, if sampling is on: see [`Multiprocessor::series`].
     pub fn series(&self) -> Option<&Series> {
         self.machine.series()
     }
 
-    /// The energy since packets began to count: see [`Machine::energy`].
+    /// The energy since packets began to count: see [`Multiprocessor::energy`].
     pub fn energy(&self) -> Account {
         self.machine.energy()
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use wireloom_sim::parts::interconnect::InterconnectSpec;
 use wireloom_sim::{Time, sweep_longest_first};
 
-use super::machine::{Latency, Machine};
+use super::machine::{Latency, Multiprocessor};
 use super::objects::NoObjects;
 use super::options::Options;
 use super::spec::Spec;
@@ -182,7 +182,7 @@ fn measure(
     until: Time,
 ) -> Result<Measured, String> {
     let options = Options { seed, ..Options::default() };
-    let machine = Machine::new(spec, load, NoObjects, options);
+    let machine = Multiprocessor::new(spec, load, NoObjects, options);
     let mut machine = machine.map_err(|error| error.to_string())?;
     machine.offer_plain(PACKET_BYTES, u64::MAX);
     machine.run(warm).map_err(|error| error.to_string())?;

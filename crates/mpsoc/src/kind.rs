@@ -10,8 +10,8 @@ use wireloom_compile::pipeline;
 use wireloom_ir as ir;
 use wireloom_machine::watch::Watched;
 use wireloom_machine::{
-    Capabilities, Configured, Described, Error, Kind, Knob, Line, Machine, Milestone, Passage,
-    Profile, Program, Recordings, Refusal, Result, Settled, Sink, Snapshot, Throughput,
+    Capabilities, Configured, Described, Error, Knob, Line, Machine, MachineKind, Milestone,
+    Passage, Profile, Program, Recordings, Refusal, Result, Settled, Sink, Snapshot, Throughput,
     UpdateError, thousands,
 };
 use wireloom_net::Frame;
@@ -21,7 +21,7 @@ use wireloom_sim::stats::{Record as Statistics, Summary, Value};
 use wireloom_sim::{Effort, Time, Timeline};
 
 use crate::energy::groups;
-use crate::engine::{self, Engine};
+use crate::engine::{self, MpsocEngine};
 use crate::program::{Elements, build};
 use crate::toolchain::BuildError;
 use crate::totals::Totals;
@@ -29,7 +29,7 @@ use crate::watch::{PROGRAM, Watching};
 use crate::{Options, RunError, Spec};
 
 /// The machine kind `mpsoc`.
-pub static KIND: &dyn Kind = &Described {
+pub static KIND: &dyn MachineKind = &Described {
     name: NAME,
     schema: include_str!("../../../machines/mpsoc.toml"),
     example: "mpsoc-oc48",
@@ -129,7 +129,7 @@ impl Configured for Spec {
         }
         let (warm, rate) = (options.warm, options.rate);
         let options = Options { seed, warm, rate, effort, profile, ..recording };
-        let engine = Engine::new(&spec, &for_threads(program.lowered.clone()), store, options)
+        let engine = MpsocEngine::new(&spec, &for_threads(program.lowered.clone()), store, options)
             .map_err(Error::new)?;
         Ok(Box::new(Mpsoc { engine, watching: Watching::new(&spec) }))
     }
@@ -175,7 +175,7 @@ fn built(spec: &Spec, program: &ir::Program) -> Result<(), Refused> {
 
 /// A program on a StepNP machine.
 pub(crate) struct Mpsoc {
-    pub(crate) engine: Engine,
+    pub(crate) engine: MpsocEngine,
     pub(crate) watching: Watching,
 }
 

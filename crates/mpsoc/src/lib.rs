@@ -7,7 +7,7 @@
 //!                                             objects  shared memory
 //! ```
 //!
-//! All of these are nodes of one network on the chip. [`Machine`] holds the platform and its
+//! All of these are nodes of one network on the chip. [`Multiprocessor`] holds the platform and its
 //! kernel. The processors execute a [`Workload`]: a compiled program, or the synthetic load of the
 //! paper's section 5.4. [docs/machines/mpsoc.md] states the model and its assumptions.
 
@@ -61,7 +61,7 @@ pub use code::Code;
 pub use context::Context;
 pub use io::{Delivered, IoSpec, Order, Reason, Verdict};
 pub use kind::{KIND, for_threads};
-pub use machine::{Latency, Machine, RunError, View};
+pub use machine::{Latency, Multiprocessor, RunError, View};
 pub use objects::{Called, MethodInterface, NoObjects, ObjectInterface, Objects, PacketUse, Words};
 pub use options::Options;
 pub use platform::CourseEvent;

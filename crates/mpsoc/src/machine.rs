@@ -28,7 +28,7 @@ use crate::multiflex::races::{Race, Watch};
 /// A clone is a checkpoint of the whole machine: time, events under way, threads, caches, memories,
 /// objects, random numbers and statistics. A run that continues from it equals the original run.
 #[derive(Clone)]
-pub struct Machine<W: Workload, O: Objects> {
+pub struct Multiprocessor<W: Workload, O: Objects> {
     kernel: Kernel<Event>,
     platform: Platform<W, O>,
     clock: Clock,
@@ -61,7 +61,7 @@ pub enum RunError {
     },
 }
 
-/// A machine in the middle of a run, as [`Machine::run_to`] shows it.
+/// A machine in the middle of a run, as [`Multiprocessor::run_to`] shows it.
 pub struct View<'a, W: Workload, O: Objects> {
     kernel: &'a Kernel<Event>,
     platform: &'a Platform<W, O>,
@@ -104,7 +104,7 @@ pub struct Latency {
     pub compute_ns: f64,
 }
 
-impl<W: Workload, O: Objects> Machine<W, O> {
+impl<W: Workload, O: Objects> Multiprocessor<W, O> {
     /// A machine at time 0, with an empty line.
     ///
     /// # Errors
@@ -181,17 +181,17 @@ impl<W: Workload, O: Objects> Machine<W, O> {
     /// reach the processor. Returns the kind of step, or `None` if nothing happens until that time.
     ///
     /// # Errors
-    /// See [`Machine::run`].
+    /// See [`Multiprocessor::run`].
     pub fn step(&mut self, until: Time) -> Result<Option<Happened>, RunError> {
         Ok(self.observe(until, &mut SingleStep)?.break_value())
     }
 
-    /// Runs as [`Machine::run`] does, and stops as soon as a condition holds: a breakpoint. It is
-    /// checked after each [step](Machine::step); the next run continues exactly there. Returns
-    /// `None` if the condition did not hold until that time.
+    /// Runs as [`Multiprocessor::run`] does, and stops as soon as a condition holds: a breakpoint.
+    /// It is checked after each [step](Multiprocessor::step); the next run continues exactly there.
+    /// Returns `None` if the condition did not hold until that time.
     ///
     /// # Errors
-    /// See [`Machine::run`].
+    /// See [`Multiprocessor::run`].
     pub fn run_to(
         &mut self,
         until: Time,

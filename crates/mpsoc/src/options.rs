@@ -18,14 +18,14 @@ pub struct Options {
     pub timeline: Timeline,
     /// Whether data races in shared memory are detected.
     pub races: bool,
-    /// The sampling interval for [`Machine::series`](super::Machine::series).
+    /// The sampling interval for [`Machine::series`](super::Multiprocessor::series).
     pub sampling: Option<Time>,
     /// The time without progress after which the run ends with the wait graph: 10 ms while no
     /// thread executes anything, 1 s while threads execute instructions and no packet is done.
     /// Applications may execute without limit.
     pub patience: Patience,
     /// The number of initial packets that do not count, so that caches and queues fill first: see
-    /// [`Machine::counted_from`](super::Machine::counted_from). With 0, all packets count.
+    /// [`Machine::counted_from`](super::Multiprocessor::counted_from). With 0, all packets count.
     pub warm: u64,
     /// The arrival times of packets; replaces the pace of the description.
     pub rate: Option<Rate>,

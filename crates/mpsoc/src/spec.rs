@@ -33,7 +33,7 @@ pub struct Spec {
     #[serde(skip)]
     pub own_objects: Vec<String>,
     /// Always `mpsoc`.
-    pub kind: Kind,
+    pub kind: MpsocKind,
     /// A description for people.
     pub about: String,
     /// The number of processors, 1 to 64.
@@ -67,7 +67,7 @@ pub struct Spec {
 /// The kind of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum MpsocKind {
     /// StepNP.
     Mpsoc,
 }
@@ -126,7 +126,7 @@ pub enum Set {
     Rv32im,
 }
 
-impl From<Set> for wireloom_isa::program::Machine {
+impl From<Set> for wireloom_isa::program::Architecture {
     fn from(set: Set) -> Self {
         match set {
             Set::Armv4 => Self::Arm,

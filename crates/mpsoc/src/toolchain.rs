@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use wireloom_codegen_c::thread::Refused;
 use wireloom_install::tools::{cross_compiler, is_older, version_in};
 use wireloom_install::{Cache, complaint};
-use wireloom_isa::program::Machine;
+use wireloom_isa::program::Architecture;
 
 /// The oldest GCC version that supports the options.
 const EXPECTED: &str = "10.0";
@@ -137,10 +137,10 @@ pub enum BuildError {
 
 impl Toolchain {
     /// The toolchain of an instruction set.
-    pub(super) fn of(machine: Machine) -> &'static Self {
+    pub(super) fn of(machine: Architecture) -> &'static Self {
         match machine {
-            Machine::Arm => &ARM,
-            Machine::Riscv => &RISCV,
+            Architecture::Arm => &ARM,
+            Architecture::Riscv => &RISCV,
         }
     }
 

@@ -54,7 +54,7 @@ pub struct End {
 
 /// The beginning of `struct wl_machine`. Its `ends` follow.
 #[repr(C)]
-pub struct Machine {
+pub struct MachineAbi {
     pub slots: *const Slot,
     pub steps: *mut u64,
     pub in_lanes: u64,
@@ -112,7 +112,7 @@ pub struct View {
 
 /// `struct wl_engine`
 #[repr(C)]
-pub struct Engine {
+pub struct EngineAbi {
     pub abi: u32,
     pub batch: u32,
     pub slots: u32,

@@ -6,7 +6,7 @@ use wireloom_bits::Bits;
 use wireloom_machine::Calls;
 use wireloom_net::{Packet, PacketInHand};
 use wireloom_offloads::lpm::LpmView;
-use wireloom_offloads::{Config, Content, Env, Instance, Kind, RawView, Store, registry};
+use wireloom_offloads::{Config, Content, Env, Instance, OffloadKind, RawView, Store, registry};
 
 use crate::abi;
 
@@ -25,16 +25,16 @@ pub struct Offloads {
 /// allocate.
 struct Host {
     instance: *mut dyn Instance,
-    kind: &'static Kind,
+    kind: &'static OffloadKind,
     config: Config,
-    engine: &'static abi::Engine,
+    engine: &'static abi::EngineAbi,
     hand: PacketInHand,
     args: Vec<Bits>,
 }
 
 impl Offloads {
     /// Collects the offloads of `store`.
-    pub fn new(store: &mut Store, engine: &'static abi::Engine) -> Self {
+    pub fn new(store: &mut Store, engine: &'static abi::EngineAbi) -> Self {
         let mut offloads =
             Self { slots: Vec::new(), hosts: Vec::new(), views: Vec::new(), counts: Vec::new() };
         each(store, &mut |config, instance| {

@@ -17,4 +17,4 @@ pub use control::{Control, NotTaken};
 pub use library::{BuildError, BuildOptions, Library};
 pub use machine::KIND;
 pub use native::{Native, absorb, in_any_order};
-pub use special::{Report, Specialisation};
+pub use special::{Specialisation, SpecialisationListener};

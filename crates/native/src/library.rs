@@ -107,7 +107,7 @@ pub enum BuildError {
 pub struct Library {
     /// Keeps the code of `engine` in memory.
     _object: Arc<libloading::Library>,
-    engine: &'static abi::Engine,
+    engine: &'static abi::EngineAbi,
     program: Arc<Program>,
     counts: bool,
 }
@@ -173,7 +173,7 @@ impl Library {
         })
     }
 
-    pub(crate) fn engine(&self) -> &'static abi::Engine {
+    pub(crate) fn engine(&self) -> &'static abi::EngineAbi {
         self.engine
     }
 
@@ -346,8 +346,8 @@ fn load(
     for (program, unit) in programs.iter().zip(units) {
         // SAFETY: the symbol is an object of that type in the object's read-only memory; it lives
         // as long as `shared`, which every `Library` holds.
-        let engine: &'static abi::Engine = unsafe {
-            let symbol = shared.get::<*const abi::Engine>(unit.symbol.as_bytes());
+        let engine: &'static abi::EngineAbi = unsafe {
+            let symbol = shared.get::<*const abi::EngineAbi>(unit.symbol.as_bytes());
             &**symbol.map_err(|e| e.to_string())?
         };
         if engine.abi != abi::ABI {

@@ -2,13 +2,13 @@
 
 use wireloom_codegen_c::generate;
 use wireloom_machine::software::{InSoftware, Single, Software};
-use wireloom_machine::{Counts, Error, Kind};
+use wireloom_machine::{Counts, Error, MachineKind};
 use wireloom_offloads::Store;
 
 use crate::{BuildOptions, Library, Native};
 
 /// The kind `native`.
-pub static KIND: &dyn Kind = &NATIVE;
+pub static KIND: &dyn MachineKind = &NATIVE;
 
 static NATIVE: Single = Single {
     name: "native",

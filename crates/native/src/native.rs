@@ -19,7 +19,7 @@ use crate::abi;
 use crate::control::{Control, Controlled};
 use crate::host::Offloads;
 use crate::library::{BuildError, BuildOptions, Library};
-use crate::special::{Change, Report, Special, Specialiser};
+use crate::special::{Change, Special, SpecialisationListener, Specialiser};
 
 pub use cores::{absorb, in_any_order};
 
@@ -101,7 +101,7 @@ impl Native {
     /// and executes packets with them until the contents change. `options` are the build options of
     /// the library. Results stay the same; see docs/machines/native.md, "Specialised to its
     /// tables".
-    pub fn specialise(&mut self, options: BuildOptions, report: Report) {
+    pub fn specialise(&mut self, options: BuildOptions, report: SpecialisationListener) {
         let program = self.state.library.program();
         let special = Special::new(program, options, report);
         self.specialiser = Some(Specialiser::new(special, Duration::ZERO));
@@ -152,7 +152,7 @@ const BATCHES_PER_LOOK: usize = 16;
 impl Native {
     /// Makes changes of the control plane. Returns the state that executes packets until the next
     /// call.
-    fn look(&mut self) -> *mut abi::Machine {
+    fn look(&mut self) -> *mut abi::MachineAbi {
         self.offloads.release(&mut self.store);
         self.controlled.apply(&mut self.store);
         if let Some(specialiser) = &mut self.specialiser {
@@ -240,7 +240,7 @@ impl Native {
 /// # Safety
 /// The machine has just executed the frames.
 unsafe fn hand_on(
-    machine: *const abi::Machine,
+    machine: *const abi::MachineAbi,
     frames: &[Frame<'_>],
     first: u64,
     sink: &mut impl FnMut(Output<'_>, &[u8]),
@@ -316,7 +316,7 @@ impl State {
         state
     }
 
-    fn machine(&self) -> *mut abi::Machine {
+    fn machine(&self) -> *mut abi::MachineAbi {
         self.start.cast()
     }
 }

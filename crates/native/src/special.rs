@@ -37,13 +37,13 @@ pub enum Specialisation {
 }
 
 /// Gets each event.
-pub type Report = Arc<dyn Fn(&Specialisation) + Send + Sync>;
+pub type SpecialisationListener = Arc<dyn Fn(&Specialisation) + Send + Sync>;
 
 /// A program that is specialised to the contents of its tables, for the machines of all cores.
 #[derive(Clone)]
 pub(crate) struct Special {
     options: BuildOptions,
-    report: Report,
+    report: SpecialisationListener,
     /// The methods of offloads that packets only read.
     methods: Vec<(OffloadId, usize)>,
     /// The last build on any core.
@@ -79,7 +79,11 @@ pub(crate) enum Change {
 }
 
 impl Special {
-    pub(crate) fn new(program: &Program, options: BuildOptions, report: Report) -> Self {
+    pub(crate) fn new(
+        program: &Program,
+        options: BuildOptions,
+        report: SpecialisationListener,
+    ) -> Self {
         Self { options, report, methods: methods(program), built: Arc::default() }
     }
 

@@ -11,28 +11,28 @@ use wireloom_files::TemporaryFolder;
 use wireloom_ir as ir;
 use wireloom_lang::suggest::suggest_or_list;
 use wireloom_machine::{
-    Bar, Capabilities, Configured, Described, Error, Files, Kind, Knob, Latency, Line, Machine,
-    Milestone, Options, Part, Passage, Pattern, Program, Rate, Record, Refusal, Result, Settled,
-    Sink, Snapshot, Throughput, Totals, UpdateError, Wanted, thousands,
+    Bar, Capabilities, Configured, Described, Error, Files, Knob, Latency, Line, Machine,
+    MachineKind, Milestone, Options, Part, Passage, Pattern, Program, Rate, Record, Refusal,
+    Result, Settled, Sink, Snapshot, Throughput, Totals, UpdateError, Wanted, thousands,
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
 
 use crate::control::{ControlError, ControlPlane};
-use crate::description::{Machine as Spec, MachineError, kinds};
+use crate::description::{MachineError, NpSpec, kinds};
 use crate::processor::probes::RUNS;
 use crate::processor::{self, Image, NpError, Processor, ReasonCount};
 use crate::simulation::{
-    self, BuildError, BuildOptions, Counts, Distribution, Execution, Fault, Pace, Report, Resolved,
-    Settings, Simulation, Source, Use,
+    self, BuildError, BuildOptions, Counts, Distribution, Execution, Fault, Pace, Resolved,
+    Settings, Simulation, SimulationResult, Source, Use,
 };
 
-pub static KIND: &dyn Kind = &Described {
+pub static KIND: &dyn MachineKind = &Described {
     name: NAME,
     schema: include_str!("../../../machines/np.toml"),
     example: "np-1-2-2",
     configure: |name, description| {
-        Ok(Arc::new(Spec::build(name, description).map_err(Error::new)?))
+        Ok(Arc::new(NpSpec::build(name, description).map_err(Error::new)?))
     },
     patterned: Some((PATTERN, find)),
 };
@@ -51,14 +51,14 @@ const OPTIMISE: &str = "WIRELOOM_NP_OPTIMISE";
 const BUFFER: u32 = 64;
 
 fn find(name: &str) -> Result<Option<Arc<dyn Configured>>> {
-    match Spec::find(name) {
+    match NpSpec::find(name) {
         Ok(spec) => Ok(Some(Arc::new(spec))),
         Err(MachineError::Unknown(_)) => Ok(None),
         Err(other) => Err(Error::new(other)),
     }
 }
 
-impl Configured for Spec {
+impl Configured for NpSpec {
     fn kind(&self) -> &'static str {
         NAME
     }
@@ -215,11 +215,11 @@ pub enum Form<'a> {
 ///
 /// # Errors
 /// If the machine cannot provide something that the program uses.
-pub fn processor(spec: &Spec, program: &Program, form: Form<'_>) -> Result<Processor> {
+pub fn processor(spec: &NpSpec, program: &Program, form: Form<'_>) -> Result<Processor> {
     assembled(spec, program, form).map_err(Error::new)
 }
 
-fn assembled(spec: &Spec, program: &Program, form: Form<'_>) -> Result<Processor, NpError> {
+fn assembled(spec: &NpSpec, program: &Program, form: Form<'_>) -> Result<Processor, NpError> {
     let mut lowered = program.lowered.clone();
     pipeline::optimise(&mut lowered, &spec.pass_options());
     match form {
@@ -233,7 +233,7 @@ impl Np {
     /// Builds the processor, translates it, and resets it with the tables of the store in its
     /// memories.
     fn build(
-        spec: &Spec,
+        spec: &NpSpec,
         program: &Program,
         store: Store,
         options: &Options,
@@ -548,7 +548,7 @@ struct Values {
     reasons: Vec<ReasonCount>,
     /// The results in cycles.
     #[serde(flatten)]
-    run: Report,
+    run: SimulationResult,
 }
 
 impl Values {

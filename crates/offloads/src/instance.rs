@@ -51,7 +51,7 @@ pub struct Refused(pub String);
 
 /// A row of an offload's state, for reports and comparison. Rows and fields have a stable order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct StateRow {
     pub key: EntryKey,
     /// The name and the value of each field.
     pub fields: Vec<(String, Bits)>,
@@ -91,10 +91,10 @@ pub trait Instance: Any + Send + Duplicate {
 
     /// Returns the state that packets have changed or the control plane has loaded: non-zero
     /// elements, live entries and kept packets.
-    fn rows(&self) -> Vec<Row>;
+    fn rows(&self) -> Vec<StateRow>;
 
     /// Visits the same rows in no particular order. Large tables need not build a list for this.
-    fn for_each_row(&self, visit: &mut dyn FnMut(Row)) {
+    fn for_each_row(&self, visit: &mut dyn FnMut(StateRow)) {
         self.rows().into_iter().for_each(visit);
     }
 
@@ -105,7 +105,7 @@ pub trait Instance: Any + Send + Duplicate {
     }
 
     /// Returns the entry with which the control plane would write a row.
-    fn entry(&self, row: &Row) -> Entry {
+    fn entry(&self, row: &StateRow) -> Entry {
         Entry { key: row.key.clone(), value: packed(&row.fields) }
     }
 

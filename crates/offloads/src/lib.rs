@@ -16,12 +16,12 @@ pub mod sources;
 pub mod store;
 pub mod updates;
 
-pub use instance::{Duplicate, Entry, EntryKey, Env, Instance, Refused, Row, TableWriter};
+pub use instance::{Duplicate, Entry, EntryKey, Env, Instance, Refused, StateRow, TableWriter};
 pub use kinds::instantiate;
 pub use populate::{LoadSummary, load_tables};
 pub use raw::RawView;
 pub use registry::{
-    Config, Delay, Extent, KINDS, Kind, Layout, Members, Method, Param, ReplyType, StateUse,
+    Config, Delay, Extent, KINDS, Layout, Members, Method, OffloadKind, Param, ReplyType, StateUse,
     ValueType,
 };
 pub use store::{Content, Slot, Store};

@@ -7,7 +7,7 @@ use wireloom_net::tables::TableFile;
 
 use super::*;
 use crate::kinds::tests::config;
-use crate::{Row, Slot, instantiate};
+use crate::{Slot, StateRow, instantiate};
 
 type Fields<'a> = Option<&'a [(&'a str, u32)]>;
 
@@ -53,14 +53,14 @@ fn load(store: &mut Store, text: &str) -> Result<LoadSummary, String> {
     load_tables(store, file).map_err(|e| e.to_string())
 }
 
-fn rows(store: &Store, path: &str) -> Vec<Row> {
+fn rows(store: &Store, path: &str) -> Vec<StateRow> {
     match &store.find(path).unwrap().content {
         Content::Kind { instance, .. } => instance.rows(),
         Content::Engine(_) => panic!("{path} is an engine"),
     }
 }
 
-fn fields(row: &Row) -> Vec<(&str, u64)> {
+fn fields(row: &StateRow) -> Vec<(&str, u64)> {
     row.fields.iter().map(|(name, value)| (name.as_str(), value.low_u64())).collect()
 }
 

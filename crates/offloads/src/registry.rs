@@ -43,7 +43,7 @@ impl Layout {
 /// The declaration of an engine's offload with all defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
-    /// The name of the kind, as in [`Kind::name`].
+    /// The name of the kind, as in [`OffloadKind::name`].
     pub kind: String,
     /// The layout of the key type, for kinds that have one.
     pub key: Option<Layout>,
@@ -204,7 +204,7 @@ impl Method {
 
 /// An offload kind.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+pub struct OffloadKind {
     /// The name in Loom C.
     pub name: &'static str,
     /// Whether the first positional argument is a key type.
@@ -307,11 +307,11 @@ pub(crate) const AGE: Param = param(
 pub use crate::kinds::KINDS;
 
 /// Returns the kind with a name.
-pub fn kind(name: &str) -> Option<&'static Kind> {
+pub fn kind(name: &str) -> Option<&'static OffloadKind> {
     KINDS.iter().find(|k| k.name == name)
 }
 
-impl Kind {
+impl OffloadKind {
     /// Returns a method by name, with its index.
     pub fn method(&self, name: &str) -> Option<(usize, &'static Method)> {
         self.methods.iter().enumerate().find(|(_, m)| m.name == name)

@@ -96,7 +96,7 @@ impl Group {
 }
 
 /// A group with its place.
-struct Row<'a> {
+struct PlacedGroup<'a> {
     group: &'a Group,
     names: Vec<String>,
     top: i32,
@@ -171,7 +171,7 @@ struct Plan<'a> {
     width: i32,
     titles: Vec<String>,
     legend: Legend,
-    rows: Vec<Row<'a>>,
+    rows: Vec<PlacedGroup<'a>>,
     sizes: Sizes,
     /// Widths in pixels of the names of groups, and of the column of numbers.
     names: i32,
@@ -203,7 +203,7 @@ impl<'a> Plan<'a> {
             let lines = wrap(&group.name, TEXT, names, 4);
             let count = if bars.is_stacked { 1 } else { group.bars.len().max(1) as i32 };
             let height = (sizes.step * count).max(LINE * lines.len() as i32);
-            let row = Row { group, names: lines, top: at, height };
+            let row = PlacedGroup { group, names: lines, top: at, height };
             at += height + BETWEEN;
             row
         };
@@ -267,7 +267,7 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    fn draw_row(&self, area: &Area<'_>, row: &Row<'_>, x: &dyn Fn(f64) -> i32) -> Drawing {
+    fn draw_row(&self, area: &Area<'_>, row: &PlacedGroup<'_>, x: &dyn Fn(f64) -> i32) -> Drawing {
         let middle = row.top + row.height / 2;
         let first = middle - LINE * row.names.len() as i32 / 2 + LINE / 2;
         for (index, name) in (0..).zip(&row.names) {

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::collections::HashMap;
 
 use wireloom_isa::raw::{switch, tile};
-use wireloom_sim::wait_graph::{Report, WaitGraph};
+use wireloom_sim::wait_graph::{WaitAnalysis, WaitGraph};
 
 use crate::asm::{Program, UnitOf};
 use crate::cache::{LINE_BYTES, LINE_WORDS};
@@ -53,7 +53,7 @@ pub enum Error {
         /// The cycle of the last step.
         since: u64,
         /// The wait graph.
-        report: Box<Report>,
+        report: Box<WaitAnalysis>,
     },
     /// Packets have not left in time.
     #[error("after {cycles} cycles packets are still inside; {left} have left\n{report}")]
@@ -63,7 +63,7 @@ pub enum Error {
         /// Packets that have left.
         left: u64,
         /// The wait graph.
-        report: Box<Report>,
+        report: Box<WaitAnalysis>,
     },
 }
 

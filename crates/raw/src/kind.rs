@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use wireloom_machine::{
-    Capabilities, Configured, Described, Error, Files, Kind, Knob, Machine, Options, Program,
-    Refusal, Result, Source,
+    Capabilities, Configured, Described, Error, Files, Knob, Machine, MachineKind, Options,
+    Program, Refusal, Result, Source,
 };
 use wireloom_offloads::Store;
 
 use crate::machine::{MachineSpec, Raw, compile, is_by_hand, start_by_hand};
 
 /// The machine kind `raw`.
-pub static KIND: &dyn Kind = &Described {
+pub static KIND: &dyn MachineKind = &Described {
     name: NAME,
     schema: include_str!("../../../machines/raw.toml"),
     example: "raw-1",

@@ -34,7 +34,7 @@ impl WaitGraph {
     }
 
     /// Returns the cycles of waits, and the parties that block others and wait for nothing.
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> WaitAnalysis {
         let graph = Graph::new(&self.list);
         let mut cycles = Vec::new();
         // Each wait is visited once. A walk follows waits until it meets itself, an earlier walk,
@@ -66,7 +66,7 @@ impl WaitGraph {
                 }
             }
         }
-        Report { waits: self.list.len(), cycles, blockers: self.blockers(&graph) }
+        WaitAnalysis { waits: self.list.len(), cycles, blockers: self.blockers(&graph) }
     }
 
     fn blockers(&self, graph: &Graph) -> Vec<Blocker> {
@@ -135,7 +135,7 @@ impl<'a> Graph<'a> {
 
 /// An analysis of the waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct WaitAnalysis {
     pub waits: usize,
     /// Cycles of waits: each party waits for the next one, the last for the first. Of cycles that
     /// share a wait, at least one is shown.
@@ -157,7 +157,7 @@ pub struct Blocker {
 /// The maximum number of cycles, and of blockers, that are shown. Hundreds may be alike.
 const SHOWN: usize = 5;
 
-impl fmt::Display for Report {
+impl fmt::Display for WaitAnalysis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = |f: &mut fmt::Formatter<'_>, waits: &[Wait]| {
             waits.iter().try_for_each(|wait| {
@@ -225,7 +225,7 @@ pub struct Stuck {
     /// results.
     pub is_silent: bool,
     /// The wait graph's analysis.
-    pub report: Report,
+    pub report: WaitAnalysis,
 }
 
 /// The time without progress after which a machine is stuck.

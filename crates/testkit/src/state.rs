@@ -4,7 +4,7 @@ use wireloom_bits::Bits;
 use wireloom_machine::{Compared, fields_text, find_offload, key_text, value_text};
 use wireloom_net::tables::{Key, Literal};
 use wireloom_offloads::populate::{entry_key, field_value, suggest, value_layout};
-use wireloom_offloads::{Config, EntryKey, Env, Instance, Layout, Row, Store, registry};
+use wireloom_offloads::{Config, EntryKey, Env, Instance, Layout, StateRow, Store, registry};
 
 use crate::mismatch::Mismatch;
 
@@ -81,7 +81,7 @@ impl<'a> Entry<'a> {
             }
             // Indexed state lists no rows that are zero.
             (Some(fields), None) if matches!(self.key, EntryKey::Index(_)) => {
-                let row = Row { key: self.key.clone(), fields: self.zeros(fields) };
+                let row = StateRow { key: self.key.clone(), fields: self.zeros(fields) };
                 self.compare_fields(fields, &row, format!("{} {key}", self.offload))
             }
             (Some(_), None) => Err(Mismatch::from(self.missing(&key, &rows))),
@@ -91,7 +91,7 @@ impl<'a> Entry<'a> {
     fn compare_fields(
         &self,
         expected: &[(String, Literal)],
-        row: &Row,
+        row: &StateRow,
         what: String,
     ) -> Result<(), Mismatch> {
         let compared = expected.iter().map(|(name, literal)| {
@@ -112,7 +112,7 @@ impl<'a> Entry<'a> {
 
     /// Returns the rows at the expected time. The state itself may still hold rows that have
     /// expired since the last access.
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<StateRow> {
         let kind = registry::kind(&self.config.kind);
         let expire = kind.and_then(|kind| kind.methods.iter().position(|m| m.name == "expire"));
         let Some(expire) = expire else { return self.instance.rows() };
@@ -147,7 +147,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Formats the error that there is no entry, and lists the existing entries.
-    fn missing(&self, key: &str, rows: &[Row]) -> String {
+    fn missing(&self, key: &str, rows: &[StateRow]) -> String {
         let mut what = format!("{} has no entry {key}; ", self.offload);
         what += &match rows.len() {
             0 => "it is empty".to_owned(),

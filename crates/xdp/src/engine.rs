@@ -19,7 +19,7 @@ use crate::tables::Tables;
 use crate::types::Types;
 
 /// An engine in the kernel.
-pub struct Engine {
+pub struct KernelEngine {
     pub loader: Arc<Loader>,
     threads: OwnedFd,
     /// The counts of threads, the bytes of a thread, and the offset of its counts.
@@ -50,7 +50,7 @@ pub struct Settings {
     pub completes: bool,
 }
 
-impl Engine {
+impl KernelEngine {
     /// Compiles a program, and creates its maps with the state of a store. Pass a cache of object
     /// files for programs that are loaded repeatedly; other programs would only fill it.
     ///

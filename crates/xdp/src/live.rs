@@ -15,7 +15,7 @@ use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
 
 use crate::compiled::Compiled;
-use crate::engine::{Engine, Loader, Settings, failed};
+use crate::engine::{KernelEngine, Loader, Settings, failed};
 use crate::kernel::{self, Hook, MapType, Shape};
 use crate::watch::WatchedPrograms;
 
@@ -53,7 +53,7 @@ pub struct Limits {
 /// The control plane's side of an engine in the kernel. It takes no packets: the kernel gives them
 /// to the programs. Updates take effect with [`finish`](Machine::finish).
 pub struct Live {
-    engine: Engine,
+    engine: KernelEngine,
     store: Store,
     /// Offloads that have not been written yet.
     changed: Option<Changed>,
@@ -317,13 +317,13 @@ impl Live {
     ) -> Result<(Self, Arc<InKernel>)> {
         // A restart finds the compiled program in the cache.
         let cache = Some(Cache::of_user("xdp"));
-        let engine = Engine::new(program, &mut store, cache, progress)?;
+        let engine = KernelEngine::new(program, &mut store, cache, progress)?;
         Self::of(engine, store, ports, limits, progress)
     }
 
     /// Has the kernel verify an engine with this store.
     pub(crate) fn of(
-        engine: Engine,
+        engine: KernelEngine,
         store: Store,
         ports: &[Interface],
         limits: &Limits,

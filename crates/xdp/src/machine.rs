@@ -6,19 +6,19 @@ use wireloom_codegen_c::bpf::{self, RUNTIME, TRIAL};
 use wireloom_ir::{Output, Reason, ReasonSetId, Verdict};
 use wireloom_machine::software::Single;
 use wireloom_machine::{
-    Counts, Error, Files, Kind, Machine, Program, Refusal, Result, Settled, Sink, Snapshot,
+    Counts, Error, Files, Machine, MachineKind, Program, Refusal, Result, Settled, Sink, Snapshot,
     UpdateError, Wanted,
 };
 use wireloom_net::Frame;
 use wireloom_net::packet::MAX_LENGTH;
 use wireloom_offloads::{Store, Update};
 
-use crate::engine::{Engine, Settings, failed};
+use crate::engine::{KernelEngine, Settings, failed};
 use crate::kernel::{self, MapType, Mapped, Shape, flag};
 use crate::live::{Interface, Limits, Live};
 
 /// The kind `xdp`.
-pub static KIND: &dyn Kind = &Single {
+pub static KIND: &dyn MachineKind = &Single {
     name: "xdp",
     about: "a program of the Linux kernel, in the XDP hook of its network drivers",
     refusals: Some(refusals),
@@ -35,7 +35,7 @@ fn refusals(program: &Program) -> Vec<Refusal> {
 fn try_out(program: &Program, progress: &dyn Fn(&str)) -> Result {
     let mut store =
         wireloom_ir::store(&program.optimised).map_err(|refused| Error::new(refused.0))?;
-    let engine = Engine::new(program, &mut store, None, progress)?;
+    let engine = KernelEngine::new(program, &mut store, None, progress)?;
     let trials = Trials::of(engine, store, progress)?;
     let port = Interface { name: "lo".to_owned(), index: LOOPBACK };
     Live::of(trials.engine, trials.store, &[port], &Limits::default(), progress).map(|_| ())
@@ -88,7 +88,7 @@ const LONGEST: usize = MAX_LENGTH + 512;
 const PAGE: usize = 4096;
 
 struct Trials {
-    engine: Engine,
+    engine: KernelEngine,
     program: OwnedFd,
     _trial: OwnedFd,
     shared: Mapped,
@@ -102,11 +102,11 @@ struct Trials {
 
 impl Trials {
     fn new(program: &Program, mut store: Store, progress: &dyn Fn(&str)) -> Result<Self> {
-        let engine = Engine::new(program, &mut store, None, progress)?;
+        let engine = KernelEngine::new(program, &mut store, None, progress)?;
         Self::of(engine, store, progress)
     }
 
-    fn of(engine: Engine, store: Store, progress: &dyn Fn(&str)) -> Result<Self> {
+    fn of(engine: KernelEngine, store: Store, progress: &dyn Fn(&str)) -> Result<Self> {
         let shape = Shape {
             map_type: MapType::Array,
             key: 4,

@@ -9,7 +9,7 @@ use wireloom_io::{Captures, Generated, Source};
 use wireloom_ir::{Execute, Golden, Output, Verdict};
 use wireloom_machine::Program;
 use wireloom_net::traffic::Spec;
-use wireloom_np::description::Machine as Description;
+use wireloom_np::description::NpSpec;
 use wireloom_np::machine::{self, Form};
 use wireloom_np::processor::{self, Processor, Stimulus};
 
@@ -97,7 +97,7 @@ impl Build {
         Ok(Staged::write_folder(&self.out, &files)?)
     }
 
-    fn np(&self, description: &Description) -> Outcome {
+    fn np(&self, description: &NpSpec) -> Outcome {
         let given = [("--in", !self.input.is_empty()), ("--packets", self.packets.is_some())];
         if let Some((option, _)) = given.into_iter().find(|(_, given)| self.rig && *given) {
             return Err(Failure::unusable(format!("the test rig makes its own packets: {option} changes nothing"))

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 
 use crate::failure::{Failure, Outcome};
 use wireloom_console::load_store;
@@ -42,7 +42,7 @@ pub struct Rig {
 impl Rig {
     /// Runs the rig and prints its report.
     pub fn run(self) -> Outcome {
-        let description = Machine::find(&self.on).map_err(Failure::unusable)?;
+        let description = NpSpec::find(&self.on).map_err(Failure::unusable)?;
         let program = self.program.compiled()?;
         let places = self.program.places().reads(&self.tables);
         let places = places.writes("--waves", self.waves.as_deref());

@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use wireloom_net::Packet;
 use wireloom_np::area::{Cost, FAMILIES, Part, parts};
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 
 use crate::captures::{CaptureArgs, warn_of};
 use crate::failure::{Failure, Outcome};
@@ -16,7 +16,7 @@ use crate::program::ProgramArgs;
 use wireloom_console::output::{self, JsonTarget};
 use wireloom_console::thousands;
 use wireloom_explore::rig::Loaded;
-use wireloom_explore::search::{self, Found, Kind, Shape, Tried, Wanted};
+use wireloom_explore::search::{self, Found, MachineShapes, Shape, Tried, Wanted};
 use wireloom_figures::number;
 use wireloom_io::{Captures, Source as _};
 use wireloom_machine::described;
@@ -164,10 +164,10 @@ impl Search {
     }
 
     /// Returns the shapes to try that are based on one machine.
-    fn kind(&self, like: &str, loaded: &Loaded) -> Outcome<Kind> {
-        let like = Machine::find(like).map_err(Failure::unusable)?;
+    fn kind(&self, like: &str, loaded: &Loaded) -> Outcome<MachineShapes> {
+        let like = NpSpec::find(like).map_err(Failure::unusable)?;
         warn_of_sections(&like, &loaded.program().optimised);
-        Ok(Kind { like, shapes: shapes(&self.clusters, &self.engines, &self.threads) })
+        Ok(MachineShapes { like, shapes: shapes(&self.clusters, &self.engines, &self.threads) })
     }
 
     fn part(&self) -> Outcome<Option<Part>> {

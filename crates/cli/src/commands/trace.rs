@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use wireloom_compile::names::Names;
 use wireloom_console::output::JsonTarget;
-use wireloom_console::traced::Report;
+use wireloom_console::traced::PacketReport;
 use wireloom_console::{Working, load_store, output};
 use wireloom_io::{BATCH, Captures, Input, Source};
 use wireloom_ir::Golden;
@@ -101,7 +101,7 @@ impl Trace {
         if report.differs() { Err(Failure::Negative) } else { Ok(()) }
     }
 
-    fn traced(&self, program: &Program, names: &Names, text: &[Packet]) -> Outcome<Report> {
+    fn traced(&self, program: &Program, names: &Names, text: &[Packet]) -> Outcome<PacketReport> {
         let number = self.packet.unwrap_or((text.len() as u64).saturating_sub(1));
         let mut source: Box<dyn Source> = if text.is_empty() {
             let count = number.saturating_add(1);
@@ -153,7 +153,7 @@ impl Trace {
             self.simulation.records.write(machine.name(), recordings)?;
         }
         let subject = executed.subject().ok_or_else(|| no_such_packet(number, arrived))?;
-        Ok(Report::new(self.program.file.display().to_string(), number, subject, most_steps))
+        Ok(PacketReport::new(self.program.file.display().to_string(), number, subject, most_steps))
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use wireloom_np::area::{FAMILIES, parts};
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 
 use super::search::{Numbers, shapes};
 use crate::failure::{Failure, Outcome};
@@ -113,9 +113,7 @@ impl Virtual {
                 )
                 .with_help("leave out --on, or say --method isolated or --method merged"));
             }
-            Some(name) => {
-                Machines::Given(Box::new(Machine::find(name).map_err(Failure::unusable)?))
-            }
+            Some(name) => Machines::Given(Box::new(NpSpec::find(name).map_err(Failure::unusable)?)),
             None => Machines::Smallest(shapes(&self.clusters, &self.engines, &self.threads)),
         };
         let mut evaluator = Evaluator::new(&description, machines, family)?;

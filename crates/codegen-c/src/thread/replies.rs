@@ -85,9 +85,8 @@ impl Wait {
 
 /// Returns the maximum number of an engine's tickets in use at once.
 pub fn tickets_used(caller: &Caller<'_>) -> u32 {
-    let of_step = |step: &Step| {
-        step.ops().filter_map(|op| reply_of(caller, op)).map(|r| places(&r)).sum()
-    };
+    let of_step =
+        |step: &Step| step.ops().filter_map(|op| reply_of(caller, op)).map(|r| places(&r)).sum();
     caller.engine().steps.iter().map(of_step).max().unwrap_or(0)
 }
 

@@ -8,7 +8,7 @@
 
 use wireloom_ir::BinaryOp;
 
-use super::graph::{Graph, Kind, Node};
+use super::graph::{Graph, Node, NodeKind};
 use super::schedule::{Arrival, through};
 
 /// The half levels that a tree must save to be worth its gates.
@@ -43,7 +43,7 @@ fn arrive(graph: &Graph, at: &mut Vec<Arrival>) {
 }
 
 fn shortened(graph: &mut Graph, node: Node, at: &mut Vec<Arrival>) -> Node {
-    let Kind::Binary(op @ (BinaryOp::And | BinaryOp::Or), ..) = *graph.kind(node) else {
+    let NodeKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), ..) = *graph.kind(node) else {
         return node;
     };
     if graph.width(node) > 1 {
@@ -53,7 +53,7 @@ fn shortened(graph: &mut Graph, node: Node, at: &mut Vec<Arrival>) -> Node {
     let mut work = vec![node];
     while let Some(next) = work.pop() {
         match graph.kind(next) {
-            Kind::Binary(inner, a, b) if *inner == op && leaves.len() < MOST => {
+            NodeKind::Binary(inner, a, b) if *inner == op && leaves.len() < MOST => {
                 work.extend([*a, *b])
             }
             _ => leaves.push((at[next.index()].high, next)),

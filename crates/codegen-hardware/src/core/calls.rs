@@ -1,7 +1,7 @@
 //! Facts about the calls of an engine: the parts of the packet that they use, and the last ones.
 
 use wireloom_ir::{Engine, Exit, OffloadTarget, OpKind, Program};
-use wireloom_offloads::registry::{Kind, Method};
+use wireloom_offloads::registry::{Method, OffloadKind};
 use wireloom_offloads::{Config, registry};
 
 /// The parts of the packet's information that an engine and the engines that it calls use.
@@ -56,7 +56,7 @@ impl TimeUse {
 }
 
 /// Returns the kind of an offload.
-pub(super) fn kind(config: &Config) -> &'static Kind {
+pub(super) fn kind(config: &Config) -> &'static OffloadKind {
     registry::kind(&config.kind).expect("verified programs use kinds of the registry")
 }
 

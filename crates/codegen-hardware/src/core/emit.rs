@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, UnaryOp};
 
-use super::graph::{Graph, Input, Kind, Node};
+use super::graph::{Graph, Input, Node, NodeKind};
 use super::schedule::{Schedule, is_transparent};
 use crate::sv::names::Scope;
 use crate::sv::{Binary, Expr, Item, Statement, Type, Unary};
@@ -112,7 +112,7 @@ impl<'a> Emitter<'a> {
     fn name_nets(&mut self) {
         let mut sliced = vec![false; self.uses.len()];
         for node in self.graph.nodes() {
-            if let Kind::Slice(base, _) = self.graph.kind(node)
+            if let NodeKind::Slice(base, _) = self.graph.kind(node)
                 && self.uses[node.index()] > 0
             {
                 sliced[base.index()] = true;
@@ -121,7 +121,7 @@ impl<'a> Emitter<'a> {
         let used: Vec<Node> = self.graph.nodes().filter(|n| self.uses[n.index()] > 0).collect();
         for node in used {
             let kind = self.graph.kind(node);
-            if matches!(kind, Kind::Const(_) | Kind::Input(_)) {
+            if matches!(kind, NodeKind::Const(_) | NodeKind::Input(_)) {
                 if self.until[node.index()] > self.stage(node) {
                     let name = self.input_name(node);
                     self.names.insert(node, name);
@@ -132,15 +132,15 @@ impl<'a> Emitter<'a> {
             let source_name = origin.and_then(|o| o.name.clone());
             let is_registered = self.until[node.index()] > self.stage(node);
             let shared = self.uses[node.index()] > 1
-                && !matches!(kind, Kind::Slice(..))
-                && !matches!(kind, Kind::Unary(UnaryOp::Not, a) if self.is_leaf(*a));
+                && !matches!(kind, NodeKind::Slice(..))
+                && !matches!(kind, NodeKind::Unary(UnaryOp::Not, a) if self.is_leaf(*a));
             let mut size = 0;
             self.graph.for_each_operand(node, |operand| size += self.size(operand));
             let is_net = source_name.is_some()
                 || is_registered
                 || shared
                 || sliced[node.index()]
-                || size > LONGEST && !matches!(kind, Kind::Slice(..));
+                || size > LONGEST && !matches!(kind, NodeKind::Slice(..));
             if is_net {
                 let step = origin
                     .and_then(|o| self.naming.steps.get(o.step?))
@@ -166,7 +166,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn input_name(&mut self, node: Node) -> String {
-        let Kind::Input(input) = self.graph.kind(node) else {
+        let NodeKind::Input(input) = self.graph.kind(node) else {
             return self.scope.unique("constant");
         };
         let wanted = match input {
@@ -182,7 +182,10 @@ impl<'a> Emitter<'a> {
 
     fn is_leaf(&self, node: Node) -> bool {
         self.names.contains_key(&node)
-            || matches!(self.graph.kind(node), Kind::Const(_) | Kind::Input(_) | Kind::Slice(..))
+            || matches!(
+                self.graph.kind(node),
+                NodeKind::Const(_) | NodeKind::Input(_) | NodeKind::Slice(..)
+            )
     }
 
     fn size(&self, node: Node) -> usize {
@@ -201,7 +204,8 @@ impl<'a> Emitter<'a> {
             }
             let mut by_step: BTreeMap<usize, Vec<Node>> = BTreeMap::new();
             for node in &order {
-                let is_input = matches!(self.graph.kind(*node), Kind::Input(_) | Kind::Const(_));
+                let is_input =
+                    matches!(self.graph.kind(*node), NodeKind::Input(_) | NodeKind::Const(_));
                 if self.stage(*node) == stage && self.names.contains_key(node) && !is_input {
                     by_step.entry(sections[node.index()]).or_default().push(*node);
                 }
@@ -234,7 +238,7 @@ impl<'a> Emitter<'a> {
         let mut sections = vec![0; self.uses.len()];
         for node in self.graph.nodes() {
             let mut section = self.graph.origin(node).and_then(|o| o.step).unwrap_or(count);
-            if matches!(self.graph.kind(node), Kind::Input(_) | Kind::Const(_)) {
+            if matches!(self.graph.kind(node), NodeKind::Input(_) | NodeKind::Const(_)) {
                 section = 0;
             }
             self.graph
@@ -308,8 +312,8 @@ impl<'a> Emitter<'a> {
         let whole = width == self.graph.width(node);
         let own = self.stage(node);
         let base = match self.graph.kind(node) {
-            Kind::Const(bits) => return Expr::Number(bits.slice(low, width)),
-            Kind::Input(input) if stage == own => {
+            NodeKind::Const(bits) => return Expr::Number(bits.slice(low, width)),
+            NodeKind::Input(input) if stage == own => {
                 self.see(node, stage, low, width);
                 let base = (self.naming.input)(*input);
                 return match base {
@@ -344,8 +348,8 @@ impl<'a> Emitter<'a> {
     fn expression(&mut self, node: Node, stage: u32) -> Expr {
         let width = self.graph.width(node);
         match self.graph.kind(node).clone() {
-            Kind::Input(_) | Kind::Const(_) => self.reference(node, stage),
-            Kind::Unary(op, a) => {
+            NodeKind::Input(_) | NodeKind::Const(_) => self.reference(node, stage),
+            NodeKind::Unary(op, a) => {
                 let a = self.reference(a, stage);
                 a.unary(match op {
                     UnaryOp::Not => Unary::Not,
@@ -355,21 +359,21 @@ impl<'a> Emitter<'a> {
                     }
                 })
             }
-            Kind::Binary(op, a, b) => self.binary(op, a, b, stage),
-            Kind::Select(c, a, b) => {
+            NodeKind::Binary(op, a, b) => self.binary(op, a, b, stage),
+            NodeKind::Select(c, a, b) => {
                 let (c, a, b) =
                     (self.reference(c, stage), self.reference(a, stage), self.reference(b, stage));
                 c.choose(a, b)
             }
-            Kind::Mask(bit, a) => {
+            NodeKind::Mask(bit, a) => {
                 let (bit, a) = (self.reference(bit, stage), self.reference(a, stage));
                 bit.replicate(Expr::int(u64::from(width))).and(a)
             }
-            Kind::Slice(a, low) => self.part(a, stage, low, width),
-            Kind::Concat(parts) => {
+            NodeKind::Slice(a, low) => self.part(a, stage, low, width),
+            NodeKind::Concat(parts) => {
                 Expr::Concat(parts.into_iter().map(|p| self.reference(p, stage)).collect())
             }
-            Kind::Parity(a, mask) => {
+            NodeKind::Parity(a, mask) => {
                 let a = self.reference(a, stage);
                 a.and(Expr::Number(mask)).unary(Unary::Parity)
             }
@@ -417,7 +421,7 @@ impl<'a> Emitter<'a> {
         symbols.sort_by_key(|(key, _)| *key);
         let mut full = HashMap::new();
         for ((node, stage), bits) in symbols {
-            if let Kind::Input(input) = self.graph.kind(node)
+            if let NodeKind::Input(input) = self.graph.kind(node)
                 && stage == self.stage(node)
             {
                 full.insert(*input, bits.is_ones());

@@ -9,7 +9,7 @@
 use wireloom_compile::analysis::conditions::{Form, Holds, Terms};
 use wireloom_ir::{BinaryOp, UnaryOp};
 
-use super::graph::{Graph, Kind, Node};
+use super::graph::{Graph, Node, NodeKind};
 
 /// What follows from conditions of a core.
 pub type Facts<'a> = Holds<'a, Graph>;
@@ -32,17 +32,17 @@ impl Terms for Graph {
     fn form(&self, node: Node) -> Form<Node> {
         match self.kind(node) {
             _ if self.width(node) != 1 => Form::Other,
-            Kind::Const(bits) => Form::Constant(!bits.is_zero()),
-            Kind::Unary(UnaryOp::Not, x) => Form::Not(*x),
-            Kind::Binary(BinaryOp::And, a, b) => Form::And(*a, *b),
-            Kind::Binary(BinaryOp::Or, a, b) => Form::Or(*a, *b),
+            NodeKind::Const(bits) => Form::Constant(!bits.is_zero()),
+            NodeKind::Unary(UnaryOp::Not, x) => Form::Not(*x),
+            NodeKind::Binary(BinaryOp::And, a, b) => Form::And(*a, *b),
+            NodeKind::Binary(BinaryOp::Or, a, b) => Form::Or(*a, *b),
             _ => Form::Other,
         }
     }
 
     fn decide(&self, facts: &Facts<'_>, node: Node, depth: u32) -> Option<bool> {
         match self.kind(node) {
-            Kind::Select(c, a, b) => match facts.bit_at(*c, depth) {
+            NodeKind::Select(c, a, b) => match facts.bit_at(*c, depth) {
                 Some(true) => facts.bit_at(*a, depth),
                 Some(false) => facts.bit_at(*b, depth),
                 None => {
@@ -50,11 +50,11 @@ impl Terms for Graph {
                     (a == b).then_some(a)
                 }
             },
-            Kind::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), a, b) => {
+            NodeKind::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), a, b) => {
                 equality(self, facts, *a, *b).map(|equal| equal == (*op == BinaryOp::Eq))
             }
-            Kind::Binary(BinaryOp::Ult, a, b) => order(self, facts, *a, *b, true),
-            Kind::Binary(BinaryOp::Ule, a, b) => order(self, facts, *a, *b, false),
+            NodeKind::Binary(BinaryOp::Ult, a, b) => order(self, facts, *a, *b, true),
+            NodeKind::Binary(BinaryOp::Ule, a, b) => order(self, facts, *a, *b, false),
             _ => None,
         }
     }
@@ -64,7 +64,7 @@ impl Terms for Graph {
 fn equality(graph: &Graph, facts: &Facts<'_>, a: Node, b: Node) -> Option<bool> {
     for (fact, value) in facts.iter() {
         match graph.kind(fact) {
-            Kind::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), x, y) => {
+            NodeKind::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), x, y) => {
                 let equal = value == (*op == BinaryOp::Eq);
                 if (*x, *y) == (a, b) {
                     return Some(equal);
@@ -75,7 +75,7 @@ fn equality(graph: &Graph, facts: &Facts<'_>, a: Node, b: Node) -> Option<bool> 
                     return Some(false);
                 }
             }
-            Kind::Binary(BinaryOp::Ult, x, y)
+            NodeKind::Binary(BinaryOp::Ult, x, y)
                 if value && ((*x, *y) == (a, b) || (*y, *x) == (a, b)) =>
             {
                 return Some(false);
@@ -89,7 +89,7 @@ fn equality(graph: &Graph, facts: &Facts<'_>, a: Node, b: Node) -> Option<bool> 
 /// Returns whether `a < b` or, if not strict, `a <= b`, from the facts about the two.
 fn order(graph: &Graph, facts: &Facts<'_>, a: Node, b: Node, strict: bool) -> Option<bool> {
     for (fact, value) in facts.iter() {
-        let Kind::Binary(op, x, y) = graph.kind(fact) else { continue };
+        let NodeKind::Binary(op, x, y) = graph.kind(fact) else { continue };
         // The fact in the form `low < high` or `low <= high`.
         let (low, high, apart) = match (op, value) {
             (BinaryOp::Ult, true) => (*x, *y, true),
@@ -117,17 +117,17 @@ pub fn exclusive(graph: &Graph, a: Node, b: Node) -> bool {
 pub fn most(graph: &Graph, node: Node) -> u64 {
     let all = (1 << graph.width(node).min(32)) - 1;
     let found = match graph.kind(node) {
-        Kind::Const(bits) => bits.low_u64(),
-        Kind::Select(_, a, b) => most(graph, *a).max(most(graph, *b)),
-        Kind::Mask(_, a) => most(graph, *a),
-        Kind::Binary(BinaryOp::And, a, b) => most(graph, *a).min(most(graph, *b)),
-        Kind::Binary(BinaryOp::Or, a, b) => {
+        NodeKind::Const(bits) => bits.low_u64(),
+        NodeKind::Select(_, a, b) => most(graph, *a).max(most(graph, *b)),
+        NodeKind::Mask(_, a) => most(graph, *a),
+        NodeKind::Binary(BinaryOp::And, a, b) => most(graph, *a).min(most(graph, *b)),
+        NodeKind::Binary(BinaryOp::Or, a, b) => {
             // No bit above the highest bit of either operand can be set.
             let bits = most(graph, *a).max(most(graph, *b));
             (bits + 1).next_power_of_two() - 1
         }
-        Kind::Binary(BinaryOp::Add, a, b) => most(graph, *a) + most(graph, *b),
-        Kind::Concat(parts) => parts.iter().fold(0, |sum: u64, part| {
+        NodeKind::Binary(BinaryOp::Add, a, b) => most(graph, *a) + most(graph, *b),
+        NodeKind::Concat(parts) => parts.iter().fold(0, |sum: u64, part| {
             (sum << graph.width(*part).min(32))
                 .saturating_add(most(graph, *part))
                 .min(u64::from(u32::MAX))
@@ -140,11 +140,11 @@ pub fn most(graph: &Graph, node: Node) -> u64 {
 /// Returns an upper bound of a node's value while a condition holds. The condition may imply that a
 /// difference is not negative.
 pub fn most_given(graph: &Graph, condition: Node, node: Node) -> u64 {
-    let Kind::Binary(BinaryOp::Sub, a, b) = graph.kind(node) else { return most(graph, node) };
+    let NodeKind::Binary(BinaryOp::Sub, a, b) = graph.kind(node) else { return most(graph, node) };
     let facts = given(graph, condition);
     let (larger, smaller) = (unextended(graph, *a), unextended(graph, *b));
     let says_so = |other: Node| {
-        let (Kind::Binary(BinaryOp::Ult | BinaryOp::Ule, x, y), Some(holds)) =
+        let (NodeKind::Binary(BinaryOp::Ult | BinaryOp::Ule, x, y), Some(holds)) =
             (graph.kind(other), facts.bit(other))
         else {
             return false;
@@ -158,7 +158,7 @@ pub fn most_given(graph: &Graph, condition: Node, node: Node) -> u64 {
 /// Returns the node without its zero extension.
 fn unextended(graph: &Graph, node: Node) -> Node {
     match graph.kind(node) {
-        Kind::Concat(parts)
+        NodeKind::Concat(parts)
             if parts.len() == 2 && graph.as_constant(parts[0]).is_some_and(|c| c.is_zero()) =>
         {
             unextended(graph, parts[1])

@@ -26,7 +26,7 @@ impl Node {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum NodeKind {
     /// An input of the core.
     Input(Input),
     /// A constant.
@@ -75,7 +75,7 @@ pub struct Origin {
 }
 
 struct Entry {
-    kind: Kind,
+    kind: NodeKind,
     width: u32,
     origin: Option<Origin>,
 }
@@ -83,7 +83,7 @@ struct Entry {
 #[derive(Default)]
 pub struct Graph {
     entries: Vec<Entry>,
-    known: HashMap<(Kind, u32), Node>,
+    known: HashMap<(NodeKind, u32), Node>,
     /// The origin of new nodes.
     place: Option<(usize, Loc)>,
 }
@@ -95,7 +95,7 @@ impl Graph {
     }
 
     /// Returns the kind of a node.
-    pub fn kind(&self, node: Node) -> &Kind {
+    pub fn kind(&self, node: Node) -> &NodeKind {
         &self.entries[node.index()].kind
     }
 
@@ -121,7 +121,7 @@ impl Graph {
 
     /// Gives a node its name in the source, if it has none yet.
     pub fn set_name(&mut self, node: Node, name: &str) {
-        if matches!(self.kind(node), Kind::Const(_) | Kind::Input(_)) {
+        if matches!(self.kind(node), NodeKind::Const(_) | NodeKind::Input(_)) {
             return;
         }
         let place = self.place;
@@ -137,18 +137,18 @@ impl Graph {
     /// Calls `f` for each operand.
     pub fn for_each_operand(&self, node: Node, mut f: impl FnMut(Node)) {
         match self.kind(node) {
-            Kind::Input(_) | Kind::Const(_) => {}
-            Kind::Unary(_, a) | Kind::Slice(a, _) | Kind::Parity(a, _) => f(*a),
-            Kind::Binary(_, a, b) | Kind::Mask(a, b) => {
+            NodeKind::Input(_) | NodeKind::Const(_) => {}
+            NodeKind::Unary(_, a) | NodeKind::Slice(a, _) | NodeKind::Parity(a, _) => f(*a),
+            NodeKind::Binary(_, a, b) | NodeKind::Mask(a, b) => {
                 f(*a);
                 f(*b);
             }
-            Kind::Select(a, b, c) => {
+            NodeKind::Select(a, b, c) => {
                 f(*a);
                 f(*b);
                 f(*c);
             }
-            Kind::Concat(parts) => parts.iter().for_each(|p| f(*p)),
+            NodeKind::Concat(parts) => parts.iter().for_each(|p| f(*p)),
         }
     }
 
@@ -170,17 +170,17 @@ impl Graph {
         let place = self.place;
         self.place = origin.as_ref().and_then(|o| Some((o.step?, o.loc)));
         let rebuilt = match self.kind(node).clone() {
-            Kind::Input(_) | Kind::Const(_) => node,
-            Kind::Unary(op, a) => self.unary(op, operand(a)),
-            Kind::Binary(op, a, b) => self.binary(op, operand(a), operand(b)),
-            Kind::Select(c, a, b) => self.select(operand(c), operand(a), operand(b)),
-            Kind::Mask(bit, a) => self.mask(operand(bit), operand(a)),
-            Kind::Slice(a, low) => {
+            NodeKind::Input(_) | NodeKind::Const(_) => node,
+            NodeKind::Unary(op, a) => self.unary(op, operand(a)),
+            NodeKind::Binary(op, a, b) => self.binary(op, operand(a), operand(b)),
+            NodeKind::Select(c, a, b) => self.select(operand(c), operand(a), operand(b)),
+            NodeKind::Mask(bit, a) => self.mask(operand(bit), operand(a)),
+            NodeKind::Slice(a, low) => {
                 let width = self.width(node);
                 self.slice(operand(a), low, width)
             }
-            Kind::Concat(parts) => self.concat(parts.into_iter().map(operand).collect()),
-            Kind::Parity(a, mask) => self.parity(operand(a), mask),
+            NodeKind::Concat(parts) => self.concat(parts.into_iter().map(operand).collect()),
+            NodeKind::Parity(a, mask) => self.parity(operand(a), mask),
         };
         if let Some(name) = origin.and_then(|o| o.name) {
             self.set_name(rebuilt, &name);
@@ -189,7 +189,7 @@ impl Graph {
         rebuilt
     }
 
-    fn intern(&mut self, kind: Kind, width: u32) -> Node {
+    fn intern(&mut self, kind: NodeKind, width: u32) -> Node {
         let key = (kind, width);
         if let Some(node) = self.known.get(&key) {
             return *node;
@@ -203,13 +203,13 @@ impl Graph {
 
     /// Returns an input of the module.
     pub fn input(&mut self, input: Input, width: u32) -> Node {
-        self.intern(Kind::Input(input), width)
+        self.intern(NodeKind::Input(input), width)
     }
 
     /// Returns a constant.
     pub fn constant(&mut self, bits: Bits) -> Node {
         let width = bits.width();
-        self.intern(Kind::Const(bits), width)
+        self.intern(NodeKind::Const(bits), width)
     }
 
     /// Returns a constant whose value has at most 64 bits.
@@ -225,7 +225,7 @@ impl Graph {
     /// Returns the value, if the node is a constant.
     pub fn as_constant(&self, node: Node) -> Option<&Bits> {
         match self.kind(node) {
-            Kind::Const(bits) => Some(bits),
+            NodeKind::Const(bits) => Some(bits),
             _ => None,
         }
     }
@@ -246,34 +246,34 @@ impl Graph {
     /// Returns the complement.
     pub fn not(&mut self, a: Node) -> Node {
         match self.kind(a) {
-            Kind::Const(bits) => {
+            NodeKind::Const(bits) => {
                 let bits = bits.not();
                 self.constant(bits)
             }
-            Kind::Unary(UnaryOp::Not, inner) => *inner,
-            Kind::Binary(BinaryOp::Eq, x, y) => {
+            NodeKind::Unary(UnaryOp::Not, inner) => *inner,
+            NodeKind::Binary(BinaryOp::Eq, x, y) => {
                 let (x, y) = (*x, *y);
-                self.intern(Kind::Binary(BinaryOp::Ne, x, y), 1)
+                self.intern(NodeKind::Binary(BinaryOp::Ne, x, y), 1)
             }
-            Kind::Binary(BinaryOp::Ne, x, y) => {
+            NodeKind::Binary(BinaryOp::Ne, x, y) => {
                 let (x, y) = (*x, *y);
-                self.intern(Kind::Binary(BinaryOp::Eq, x, y), 1)
+                self.intern(NodeKind::Binary(BinaryOp::Eq, x, y), 1)
             }
             _ => {
                 let width = self.width(a);
-                self.intern(Kind::Unary(UnaryOp::Not, a), width)
+                self.intern(NodeKind::Unary(UnaryOp::Not, a), width)
             }
         }
     }
 
     fn is_not_of(&self, a: Node, b: Node) -> bool {
         let inverts =
-            |x: Node, y: Node| matches!(self.kind(x), Kind::Unary(UnaryOp::Not, i) if *i == y);
+            |x: Node, y: Node| matches!(self.kind(x), NodeKind::Unary(UnaryOp::Not, i) if *i == y);
         inverts(a, b)
             || inverts(b, a)
             || match (self.kind(a), self.kind(b)) {
-                (Kind::Binary(BinaryOp::Eq, x, y), Kind::Binary(BinaryOp::Ne, v, w))
-                | (Kind::Binary(BinaryOp::Ne, x, y), Kind::Binary(BinaryOp::Eq, v, w)) => {
+                (NodeKind::Binary(BinaryOp::Eq, x, y), NodeKind::Binary(BinaryOp::Ne, v, w))
+                | (NodeKind::Binary(BinaryOp::Ne, x, y), NodeKind::Binary(BinaryOp::Eq, v, w)) => {
                     x == v && y == w
                 }
                 _ => false,
@@ -291,18 +291,18 @@ impl Graph {
 
     fn negated(&mut self, a: Node) -> Node {
         match self.kind(a) {
-            Kind::Const(bits) => {
+            NodeKind::Const(bits) => {
                 let bits = bits.neg();
                 self.constant(bits)
             }
-            Kind::Unary(UnaryOp::Neg, inner) => *inner,
-            Kind::Binary(BinaryOp::Sub, x, y) => {
+            NodeKind::Unary(UnaryOp::Neg, inner) => *inner,
+            NodeKind::Binary(BinaryOp::Sub, x, y) => {
                 let (x, y) = (*x, *y);
                 self.binary(BinaryOp::Sub, y, x)
             }
             _ => {
                 let width = self.width(a);
-                if width == 1 { a } else { self.intern(Kind::Unary(UnaryOp::Neg, a), width) }
+                if width == 1 { a } else { self.intern(NodeKind::Unary(UnaryOp::Neg, a), width) }
             }
         }
     }
@@ -362,7 +362,7 @@ impl Graph {
         if self.is_bit(condition, false) {
             return b;
         }
-        if let Kind::Unary(UnaryOp::Not, inner) = self.kind(condition) {
+        if let NodeKind::Unary(UnaryOp::Not, inner) = self.kind(condition) {
             let inner = *inner;
             return self.select(inner, b, a);
         }
@@ -391,7 +391,7 @@ impl Graph {
             return self.mask(other, b);
         }
         // Equal leading parts of both need no selection.
-        if let (Kind::Concat(x), Kind::Concat(y)) = (self.kind(a), self.kind(b))
+        if let (NodeKind::Concat(x), NodeKind::Concat(y)) = (self.kind(a), self.kind(b))
             && x[0] == y[0]
         {
             let (top, rest) = (x[0], width - self.width(x[0]));
@@ -399,7 +399,7 @@ impl Graph {
             let rest = self.select(condition, a, b);
             return self.concat(vec![top, rest]);
         }
-        self.intern(Kind::Select(condition, a, b), width)
+        self.intern(NodeKind::Select(condition, a, b), width)
     }
 
     /// Returns `a` if the bit is 1, else zero.
@@ -414,7 +414,7 @@ impl Graph {
         if width == 1 {
             return self.and(bit, a);
         }
-        self.intern(Kind::Mask(bit, a), width)
+        self.intern(NodeKind::Mask(bit, a), width)
     }
 
     /// Zero-extends to a width that is not smaller.
@@ -440,9 +440,9 @@ impl Graph {
             return a;
         }
         match self.kind(a).clone() {
-            Kind::Const(bits) => self.constant(bits.slice(low, width)),
-            Kind::Slice(inner, offset) => self.slice(inner, low + offset, width),
-            Kind::Concat(parts) => {
+            NodeKind::Const(bits) => self.constant(bits.slice(low, width)),
+            NodeKind::Slice(inner, offset) => self.slice(inner, low + offset, width),
+            NodeKind::Concat(parts) => {
                 let mut top = own;
                 let mut pieces = Vec::new();
                 for part in parts {
@@ -458,23 +458,23 @@ impl Graph {
             }
             // Slices of bitwise operations are sliced in their operands. The low bits of a sum are
             // the sum of the low bits.
-            Kind::Unary(UnaryOp::Not, inner) => {
+            NodeKind::Unary(UnaryOp::Not, inner) => {
                 let inner = self.slice(inner, low, width);
                 self.not(inner)
             }
-            Kind::Mask(bit, inner) => {
+            NodeKind::Mask(bit, inner) => {
                 let inner = self.slice(inner, low, width);
                 self.mask(bit, inner)
             }
-            Kind::Select(c, x, y) => {
+            NodeKind::Select(c, x, y) => {
                 let (x, y) = (self.slice(x, low, width), self.slice(y, low, width));
                 self.select(c, x, y)
             }
-            Kind::Binary(op @ (BinaryOp::And | BinaryOp::Or | BinaryOp::Xor), x, y) => {
+            NodeKind::Binary(op @ (BinaryOp::And | BinaryOp::Or | BinaryOp::Xor), x, y) => {
                 let (x, y) = (self.slice(x, low, width), self.slice(y, low, width));
                 self.binary(op, x, y)
             }
-            _ => self.intern(Kind::Slice(a, low), width),
+            _ => self.intern(NodeKind::Slice(a, low), width),
         }
     }
 
@@ -483,7 +483,9 @@ impl Graph {
         let mut flat: Vec<Node> = Vec::new();
         for part in parts {
             match self.kind(part).clone() {
-                Kind::Concat(inner) => inner.into_iter().for_each(|p| self.append(&mut flat, p)),
+                NodeKind::Concat(inner) => {
+                    inner.into_iter().for_each(|p| self.append(&mut flat, p))
+                }
                 _ => self.append(&mut flat, part),
             }
         }
@@ -491,7 +493,7 @@ impl Graph {
             return only;
         }
         let width = flat.iter().map(|p| self.width(*p)).sum();
-        self.intern(Kind::Concat(flat), width)
+        self.intern(NodeKind::Concat(flat), width)
     }
 
     /// Returns the parity of the bits under a mask of the node's width: 1 if an odd number of them
@@ -503,7 +505,7 @@ impl Graph {
                 self.bit(ones % 2 == 1)
             }
             None if mask.is_zero() => self.bit(false),
-            None => self.intern(Kind::Parity(a, mask), 1),
+            None => self.intern(NodeKind::Parity(a, mask), 1),
         }
     }
 
@@ -514,11 +516,11 @@ impl Graph {
             return;
         };
         let merged = match (self.kind(last), self.kind(part)) {
-            (Kind::Const(high), Kind::Const(low)) => {
+            (NodeKind::Const(high), NodeKind::Const(low)) => {
                 let bits = high.concat(low);
                 Some(self.constant(bits))
             }
-            (Kind::Slice(x, high), Kind::Slice(y, low))
+            (NodeKind::Slice(x, high), NodeKind::Slice(y, low))
                 if x == y && *high == low + self.width(part) =>
             {
                 let (x, low, width) = (*x, *low, self.width(last) + self.width(part));

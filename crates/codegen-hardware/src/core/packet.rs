@@ -13,7 +13,7 @@ use wireloom_ir::{BinaryOp, UnaryOp};
 
 use self::write::WriteGroup;
 use super::facts;
-use super::graph::{Graph, Input, Kind, Node};
+use super::graph::{Graph, Input, Node, NodeKind};
 use super::layout::{self, Layout};
 use super::{MAX_LENGTH, WINDOW_BYTES};
 
@@ -422,7 +422,7 @@ impl Hand {
 pub fn is_early(graph: &Graph, node: Node) -> bool {
     let cone = graph.cone([node]);
     graph.nodes().filter(|n| cone[n.index()]).all(|n| {
-        !matches!(graph.kind(n), Kind::Input(Input::Word(_) | Input::Reply(_) | Input::Phase))
+        !matches!(graph.kind(n), NodeKind::Input(Input::Word(_) | Input::Reply(_) | Input::Phase))
     })
 }
 

@@ -10,7 +10,7 @@
 use wireloom_compile::analysis::depth;
 use wireloom_ir::{BinaryOp, UnaryOp};
 
-use super::graph::{Graph, Kind, Node};
+use super::graph::{Graph, Node, NodeKind};
 
 /// The half levels to enter and leave a carry chain, which every chain in a series costs: 1.5 ns on
 /// an ECP5 of speed grade 8, where a level of other logic takes about 1 ns including routing
@@ -38,8 +38,8 @@ pub struct Schedule {
 
 /// Returns whether a node has no logic of its own, so that it costs nothing to duplicate it in each
 /// stage that uses it.
-pub fn is_transparent(kind: &Kind) -> bool {
-    matches!(kind, Kind::Const(_) | Kind::Concat(_) | Kind::Unary(UnaryOp::Not, _))
+pub fn is_transparent(kind: &NodeKind) -> bool {
+    matches!(kind, NodeKind::Const(_) | NodeKind::Concat(_) | NodeKind::Unary(UnaryOp::Not, _))
 }
 
 /// Schedules everything that the roots depend on. Stages have at most `budget` half levels, unless
@@ -122,29 +122,30 @@ pub fn through(graph: &Graph, node: Node, inputs: &[Arrival]) -> Arrival {
     let high = inputs.iter().map(|a| a.high).max().unwrap_or(0);
     let chain = |width: u32| (width.div_ceil(CHAIN_BITS), CHAIN);
     match graph.kind(node) {
-        Kind::Binary(BinaryOp::Add | BinaryOp::Sub, a, _) | Kind::Unary(UnaryOp::Neg, a) => {
+        NodeKind::Binary(BinaryOp::Add | BinaryOp::Sub, a, _)
+        | NodeKind::Unary(UnaryOp::Neg, a) => {
             let (along, into) = chain(graph.width(*a));
             Arrival { low: low + into, high: (high + into).max(low + into + along) }
         }
-        Kind::Binary(BinaryOp::Ult | BinaryOp::Ule, a, _) => {
+        NodeKind::Binary(BinaryOp::Ult | BinaryOp::Ule, a, _) => {
             let (along, into) = chain(graph.width(*a));
             let result = (high + into).max(low + into + along);
             Arrival { low: result, high: result }
         }
         // Wires and bitwise operations.
-        Kind::Concat(_)
-        | Kind::Unary(UnaryOp::Not, _)
-        | Kind::Select(..)
-        | Kind::Mask(..)
-        | Kind::Binary(BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, ..) => {
+        NodeKind::Concat(_)
+        | NodeKind::Unary(UnaryOp::Not, _)
+        | NodeKind::Select(..)
+        | NodeKind::Mask(..)
+        | NodeKind::Binary(BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, ..) => {
             let own = own_depth(graph, node);
             let select = match graph.kind(node) {
-                Kind::Select(..) | Kind::Mask(..) => inputs.first().map_or(0, |a| a.high),
+                NodeKind::Select(..) | NodeKind::Mask(..) => inputs.first().map_or(0, |a| a.high),
                 _ => 0,
             };
             Arrival { low: low.max(select) + own, high: high + own }
         }
-        Kind::Slice(_, from) => Arrival { low: if *from == 0 { low } else { high }, high },
+        NodeKind::Slice(_, from) => Arrival { low: if *from == 0 { low } else { high }, high },
         _ => {
             let result = high + own_depth(graph, node);
             Arrival { low: result, high: result }
@@ -172,14 +173,14 @@ fn own_depth(graph: &Graph, node: Node) -> u32 {
     let is_constant = |n: Node| graph.as_constant(n).is_some();
     let half = |depth: depth::Depth| depth.half_levels();
     match graph.kind(node) {
-        Kind::Binary(op, a, b) => half(depth::binary(
+        NodeKind::Binary(op, a, b) => half(depth::binary(
             *op,
             graph.width(*a),
             is_constant(*b) || is_constant(*a) && !op.is_shift(),
             graph.width(*b),
         )),
-        Kind::Select(..) | Kind::Mask(..) => 1,
-        Kind::Parity(_, mask) => {
+        NodeKind::Select(..) | NodeKind::Mask(..) => 1,
+        NodeKind::Parity(_, mask) => {
             let ones: u32 = mask.words().map(u64::count_ones).sum();
             balanced(vec![0; ones as usize]).next_multiple_of(2)
         }

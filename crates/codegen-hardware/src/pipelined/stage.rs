@@ -6,7 +6,7 @@ use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Engine, EngineId, OffloadTarget, Program};
 use wireloom_offloads::Config;
 
-use crate::core::graph::{Graph, Input, Kind, Node};
+use crate::core::graph::{Graph, Input, Node, NodeKind};
 use crate::core::layout::Layout;
 use crate::core::step_logic::{ExitKind, StepLogic};
 use crate::core::{OffloadPort, ROW_BYTES, Refusal, Surroundings, lower, offload};
@@ -256,11 +256,11 @@ fn leaves(
 fn inside(graph: &mut Graph, index: Node, bits: u32, size: u64) -> Option<Node> {
     let width = graph.width(index);
     let known = match graph.kind(index) {
-        Kind::Concat(parts) => match graph.as_constant(parts[0]) {
+        NodeKind::Concat(parts) => match graph.as_constant(parts[0]) {
             Some(top) => top.width() - top.significant(),
             None => 0,
         },
-        Kind::Const(value) => width - value.significant(),
+        NodeKind::Const(value) => width - value.significant(),
         _ => 0,
     };
     let significant = width - known;
@@ -275,10 +275,10 @@ fn inside(graph: &mut Graph, index: Node, bits: u32, size: u64) -> Option<Node> 
 fn demand(graph: &Graph, roots: &[Node], state_bits: u32) -> Bits {
     let mut needed = Bits::zero(state_bits);
     let cone = graph.cone(roots.iter().copied());
-    let is_state = |node: Node| matches!(graph.kind(node), Kind::Input(Input::State));
+    let is_state = |node: Node| matches!(graph.kind(node), NodeKind::Input(Input::State));
     for node in graph.nodes().filter(|node| cone[node.index()]) {
         match graph.kind(node) {
-            Kind::Slice(base, low) if is_state(*base) => {
+            NodeKind::Slice(base, low) if is_state(*base) => {
                 needed = needed.with_slice(*low, &Bits::ones(graph.width(node)));
             }
             _ => graph.for_each_operand(node, |operand| {

@@ -1,7 +1,7 @@
 //! Contents with an index: elements of arrays and counters, and words of filters.
 
 use wireloom_bits::Bits;
-use wireloom_offloads::{Config, Entry, EntryKey, Instance, Row};
+use wireloom_offloads::{Config, Entry, EntryKey, Instance, StateRow};
 
 use super::declared::size;
 use crate::kind::Wanted;
@@ -90,7 +90,7 @@ pub fn rows(
     instance: &dyn Instance,
     words: u32,
     stride: usize,
-    mut fill: impl FnMut(&Row, &mut [u32]),
+    mut fill: impl FnMut(&StateRow, &mut [u32]),
 ) -> Vec<u32> {
     let mut image = vec![0; words as usize];
     instance.for_each_row(&mut |row| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wireloom_bits::Bits;
 use wireloom_ir::{Value, ValueInfo};
 use wireloom_net::{Packet, PacketInHand};
-use wireloom_offloads::registry::{self, Kind, TableKey, ValueType};
+use wireloom_offloads::registry::{self, OffloadKind, TableKey, ValueType};
 use wireloom_offloads::sources::named_kinds;
 use wireloom_offloads::{Entry, EntryKey, Env, Instance, Layout, Method};
 
@@ -165,7 +165,7 @@ fn state_that_packets_changed_comes_back_from_memory() {
             // Times are no part of rows.
             assert!(place(&config, store.as_ref()).1 == contents, "{kind} {seed}");
         }
-        let methods = registry::kind(kind).map_or(&[][..], |kind: &Kind| kind.methods);
+        let methods = registry::kind(kind).map_or(&[][..], |kind: &OffloadKind| kind.methods);
         let has_state = methods.iter().any(|method| method.state.has_effect());
         assert_eq!(changed > 10, has_state, "{kind}: {changed}");
     }

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use wireloom_ir as ir;
 use wireloom_ir::{BinaryOp, OpKind, Value};
 use wireloom_lang::hir::{
-    self, Engine, Exit, Expr, ExprKind, Place, Projection, Root, Stmt, StmtKind, Type, VarId,
+    self, Exit, Expr, ExprKind, Place, Projection, Root, Stmt, StmtKind, Type, TypedEngine, VarId,
     VarKind,
 };
 
@@ -39,7 +39,7 @@ pub struct Arrays {
 
 impl Arrays {
     /// Selects the variables of an engine that are kept in arrays.
-    pub fn of(program: &hir::Program, engine: &Engine) -> Self {
+    pub fn of(program: &hir::Program, engine: &TypedEngine) -> Self {
         let mut indexed = Indexed { counters: Vec::new(), found: HashSet::new() };
         engine.functions.iter().for_each(|function| indexed.statements(&function.body));
         engine.steps.iter().for_each(|step| indexed.statements(&step.body));

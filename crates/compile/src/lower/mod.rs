@@ -100,7 +100,7 @@ struct Context {
     first: HashMap<hir::VarId, usize>,
 }
 
-fn lower_context(program: &hir::Program, engine: &hir::Engine, arrays: &Arrays) -> Context {
+fn lower_context(program: &hir::Program, engine: &hir::TypedEngine, arrays: &Arrays) -> Context {
     let mut context = Context { vars: Vec::new(), first: HashMap::new() };
     for (i, var) in engine.vars.iter().enumerate() {
         let id = hir::VarId(i as u32);
@@ -119,7 +119,7 @@ fn lower_context(program: &hir::Program, engine: &hir::Engine, arrays: &Arrays) 
 
 fn lower_engine(
     program: &hir::Program,
-    engine: &hir::Engine,
+    engine: &hir::TypedEngine,
     lines: &Lines,
     reasons: &mut Reasons,
 ) -> ir::Engine {
@@ -175,7 +175,7 @@ fn lower_engine(
 /// The lowering of one step.
 struct StepLowering<'a> {
     program: &'a hir::Program,
-    engine: &'a hir::Engine,
+    engine: &'a hir::TypedEngine,
     context: &'a Context,
     arrays: &'a Arrays,
     lines: &'a Lines,
@@ -191,7 +191,7 @@ struct StepLowering<'a> {
 impl<'a> StepLowering<'a> {
     fn new(
         program: &'a hir::Program,
-        engine: &'a hir::Engine,
+        engine: &'a hir::TypedEngine,
         (context, arrays): (&'a Context, &'a Arrays),
         lines: &'a Lines,
         reasons: &'a mut Reasons,

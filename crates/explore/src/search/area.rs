@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use wireloom_np::area::{Cache, synthesise};
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 
 use super::Shape;
 use crate::rig::Loaded;
@@ -68,7 +68,7 @@ struct Units {
 /// Estimates shapes. Each unit is synthesised on first use.
 pub struct Estimator<'a> {
     loaded: &'a Loaded,
-    like: &'a Machine,
+    like: &'a NpSpec,
     family: &'static str,
     by_threads: BTreeMap<usize, Units>,
     /// The overhead of a pipe, by number of clusters.
@@ -89,7 +89,7 @@ enum Unit {
 impl<'a> Estimator<'a> {
     /// Creates an estimator for machines with this program that equal `like` except in shape, on a
     /// family of devices.
-    pub fn new(loaded: &'a Loaded, like: &'a Machine, family: &'static str) -> Self {
+    pub fn new(loaded: &'a Loaded, like: &'a NpSpec, family: &'static str) -> Self {
         Self { loaded, like, family, by_threads: BTreeMap::new(), pipe: None, top: BTreeMap::new() }
     }
 
@@ -150,7 +150,7 @@ impl<'a> Estimator<'a> {
         Ok(top)
     }
 
-    fn synthesised(&self, like: &Machine, shape: Shape, unit: Unit) -> Result<Estimate> {
+    fn synthesised(&self, like: &NpSpec, shape: Shape, unit: Unit) -> Result<Estimate> {
         let machine = shape.of(like)?;
         let processor = self.loaded.processor(&machine)?;
         let name = match unit {

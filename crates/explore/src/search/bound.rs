@@ -1,9 +1,9 @@
 //! Upper bounds of a machine's rate: threads, slots and ports must suffice for the demands of
 //! packets.
 
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 
-use super::{Kind, Shape, Wanted};
+use super::{MachineShapes, Shape, Wanted};
 use crate::rig::{Demand, Rig};
 use wireloom_console::Working;
 use wireloom_machine::Result;
@@ -38,7 +38,7 @@ impl Bound {
     /// Measures the demands on two machines: one with a single thread, in which nothing waits for
     /// anything else, and one with the largest cluster of the kind's shapes, whose engines may wait
     /// for shared parts.
-    pub(super) fn measure(wanted: &Wanted<'_>, kind: &Kind) -> Result<Self> {
+    pub(super) fn measure(wanted: &Wanted<'_>, kind: &MachineShapes) -> Result<Self> {
         let like = kind.like.with_lanes(1);
         let rig = |engines, threads| -> Result<(Working, Rig)> {
             let machine = Shape { clusters: 1, engines, threads }.of(&like)?;
@@ -63,7 +63,7 @@ impl Bound {
     }
 
     /// Returns the upper bounds of a machine of this shape.
-    pub fn limits(&self, shape: Shape, machine: &Machine) -> Limits {
+    pub fn limits(&self, shape: Shape, machine: &NpSpec) -> Limits {
         let (engines, lanes) = ((shape.clusters * shape.engines) as f64, machine.lanes() as f64);
         let by_slots = |demand: &Demand| engines / demand.slots;
         let by_engines = |demand: &Demand| {
@@ -93,7 +93,7 @@ mod tests {
     fn the_scarcest_thing_decides() {
         let limits = |demands: &[Demand], clusters, engines, threads| {
             let shape = Shape { clusters, engines, threads };
-            let like = Machine::find("np").expect("a machine");
+            let like = NpSpec::find("np").expect("a machine");
             let machine = like.shaped(clusters, engines, threads).expect("a machine");
             Bound { demands: demands.to_vec(), cluster: 0.25 }.limits(shape, &machine)
         };

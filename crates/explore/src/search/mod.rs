@@ -10,7 +10,7 @@ mod bound;
 use serde::Serialize;
 use wireloom_net::Packet;
 use wireloom_np::area::{Cache, Cost, Part};
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 
 use crate::rig::{Loaded, Rig};
 pub use area::{Estimate, Estimator};
@@ -38,15 +38,15 @@ impl Shape {
     ///
     /// # Errors
     /// If no such machine is possible.
-    pub fn of(self, like: &Machine) -> Result<Machine> {
+    pub fn of(self, like: &NpSpec) -> Result<NpSpec> {
         like.shaped(self.clusters, self.engines, self.threads).map_err(Error::new)
     }
 }
 
 /// Machines that differ only in their shape.
-pub struct Kind {
+pub struct MachineShapes {
     /// A machine with the kind's settings. Its own shape is ignored.
-    pub like: Machine,
+    pub like: NpSpec,
     /// The shapes to search.
     pub shapes: Vec<Shape>,
 }
@@ -87,7 +87,7 @@ pub struct Tried {
 pub struct Wanted<'a> {
     pub loaded: &'a Loaded,
     /// The machines to choose from.
-    pub kinds: &'a [Kind],
+    pub kinds: &'a [MachineShapes],
     /// The kinds of traffic. The machine must carry each of them.
     pub traffic: &'a [Vec<Packet>],
     /// The rate to carry, in million packets a second.
@@ -196,7 +196,7 @@ fn offer(rig: &mut Rig, traffic: &[Vec<Packet>], mpps: f64) -> Result<(f64, u64)
 ///
 /// # Errors
 /// None in practice: the machine was simulated, so its shape is possible.
-pub fn machine(wanted: &Wanted<'_>, found: &Found) -> Result<Option<Machine>> {
+pub fn machine(wanted: &Wanted<'_>, found: &Found) -> Result<Option<NpSpec>> {
     let best = found.smallest().map(|best| &best.candidate);
     best.map(|best| best.shape.of(&wanted.kinds[best.kind].like)).transpose()
 }
@@ -210,7 +210,7 @@ pub fn find_with_cost(
     wanted: &Wanted<'_>,
     estimated_for: &'static str,
     family: &'static str,
-) -> Result<(Found, Option<(Machine, Cost)>)> {
+) -> Result<(Found, Option<(NpSpec, Cost)>)> {
     let mut estimators: Vec<Estimator<'_>> = wanted
         .kinds
         .iter()
@@ -218,7 +218,7 @@ pub fn find_with_cost(
         .collect();
     let found = find(wanted, |kind, shape| estimators[kind].estimate(shape))?;
     let machine = machine(wanted, &found)?;
-    let with_cost = |machine: Machine| {
+    let with_cost = |machine: NpSpec| {
         let cost = cost(wanted.loaded, &machine, family)?;
         Ok::<_, Error>((machine, cost))
     };
@@ -230,7 +230,7 @@ pub fn find_with_cost(
 ///
 /// # Errors
 /// If Yosys is missing or refuses a unit.
-pub fn cost(loaded: &Loaded, machine: &Machine, family: &'static str) -> Result<Cost> {
+pub fn cost(loaded: &Loaded, machine: &NpSpec, family: &'static str) -> Result<Cost> {
     let design = loaded.processor(machine)?.design;
     let working = Working::on(format!("synthesis of {}", machine.name));
     let report = wireloom_np::area::estimate(&design, family, &Cache::of_user(), |unit| {

@@ -13,13 +13,13 @@ use wireloom_compile::pipeline;
 use wireloom_compile::share::{MOST_ROUTERS, PORT_BITS, Sharing};
 use wireloom_ir as ir;
 use wireloom_net::Packet;
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 use wireloom_offloads::Store;
 
 use super::description::{Description, Protocols, program};
 use super::traffic;
 use crate::rig::Loaded;
-use crate::search::{self, Estimate, Estimator, Kind, Shape, Wanted};
+use crate::search::{self, Estimate, Estimator, MachineShapes, Shape, Wanted};
 use wireloom_console::Working;
 use wireloom_console::load_store;
 use wireloom_machine::Program;
@@ -39,12 +39,12 @@ pub struct Lane {
     /// The rate to carry, in million packets a second.
     pub mpps: f64,
     #[serde(serialize_with = "name")]
-    pub machine: Machine,
+    pub machine: NpSpec,
     /// The LUTs, with every unit synthesised; `None` if the machine was given and not searched for.
     pub luts: Option<u64>,
 }
 
-fn name<S: serde::Serializer>(machine: &Machine, serializer: S) -> Result<S::Ok, S::Error> {
+fn name<S: serde::Serializer>(machine: &NpSpec, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&machine.name)
 }
 
@@ -55,10 +55,10 @@ type Key = (Protocols, Vec<(Protocols, u64, Vec<PathBuf>)>);
 /// Finds machines for groups of routers.
 pub struct Evaluator<'a> {
     description: &'a Description,
-    like: Machine,
+    like: NpSpec,
     machines: Machines,
     family: &'static str,
-    known: BTreeMap<Key, (Machine, Option<u64>)>,
+    known: BTreeMap<Key, (NpSpec, Option<u64>)>,
     /// The estimated sizes of the shapes; `None` before the first use.
     sizes: Option<Vec<(Shape, Estimate)>>,
 }
@@ -68,7 +68,7 @@ pub enum Machines {
     /// The smallest of these shapes that carries the required traffic.
     Smallest(Vec<Shape>),
     /// This machine for every processor, whatever its traffic.
-    Given(Box<Machine>),
+    Given(Box<NpSpec>),
 }
 
 impl<'a> Evaluator<'a> {
@@ -83,7 +83,7 @@ impl<'a> Evaluator<'a> {
         family: &'static str,
     ) -> Result<Self> {
         let like = match &machines {
-            Machines::Smallest(_) => Machine::find(&description.like).map_err(Error::new)?,
+            Machines::Smallest(_) => NpSpec::find(&description.like).map_err(Error::new)?,
             Machines::Given(machine) => (**machine).clone(),
         };
         if like.lanes() != 1 {
@@ -168,7 +168,7 @@ impl<'a> Evaluator<'a> {
         &mut self,
         routers: &[usize],
         protocols: &Protocols,
-    ) -> Result<(Machine, Option<u64>)> {
+    ) -> Result<(NpSpec, Option<u64>)> {
         if let Machines::Given(machine) = &self.machines {
             return Ok(((**machine).clone(), None));
         }
@@ -202,7 +202,7 @@ impl<'a> Evaluator<'a> {
         Ok(self.sizes.insert(sizes).clone())
     }
 
-    fn search(&mut self, routers: &[usize], protocols: &Protocols) -> Result<(Machine, u64)> {
+    fn search(&mut self, routers: &[usize], protocols: &Protocols) -> Result<(NpSpec, u64)> {
         let (alone, loaded) = self.loaded(routers, protocols)?;
         let traffic = self.traffic(routers, protocols, &alone)?;
         let sizes = self.sizes()?;
@@ -212,7 +212,7 @@ impl<'a> Evaluator<'a> {
             Ok(found.expect("only these shapes are looked at").1)
         };
         let mpps = routers.iter().map(|&router| self.rate(router)).sum();
-        let kinds = [Kind { like: self.like.clone(), shapes }];
+        let kinds = [MachineShapes { like: self.like.clone(), shapes }];
         let wanted = Wanted { loaded: &loaded, kinds: &kinds, traffic: &traffic, mpps, part: None };
         let found = search::find(&wanted, size)?;
         let Some(machine) = search::machine(&wanted, &found)? else {

@@ -5,7 +5,7 @@ use wireloom_ir::{Execute, Golden, Program, Verdict};
 use wireloom_net::Packet;
 use wireloom_net::tables::{Family, Prefix};
 use wireloom_net::traffic::{Generator, Labels, Order, PrefixPool, Sizes, Spec};
-use wireloom_offloads::{Content, EntryKey, Row, Store};
+use wireloom_offloads::{Content, EntryKey, StateRow, Store};
 
 use super::description::{Protocol, Router};
 use wireloom_machine::{Error, Result};
@@ -79,7 +79,7 @@ pub fn packets(
 }
 
 /// Returns the rows of the offloads with a matching name and key width.
-fn rows(store: &Store, suits: impl Fn(&str, u32) -> bool) -> Vec<Row> {
+fn rows(store: &Store, suits: impl Fn(&str, u32) -> bool) -> Vec<StateRow> {
     let mut rows = Vec::new();
     for slot in &store.slots {
         if let Content::Kind { config, instance } = &slot.content
@@ -91,7 +91,7 @@ fn rows(store: &Store, suits: impl Fn(&str, u32) -> bool) -> Vec<Row> {
     rows
 }
 
-fn index(row: &Row) -> Option<u64> {
+fn index(row: &StateRow) -> Option<u64> {
     match row.key {
         EntryKey::Index(index) => Some(index),
         _ => None,

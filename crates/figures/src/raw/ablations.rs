@@ -145,7 +145,7 @@ const ALL: &[u8] = &[0, 1, 2, 3];
 const TWO: &[u8] = &[0, 2];
 
 /// A compiled engine on a machine, next to a version written by hand.
-struct Engine {
+struct Comparison {
     router: &'static str,
     /// The file name in programs/raw.
     program: &'static str,
@@ -167,7 +167,7 @@ struct Engine {
     published: [&'static str; 2],
 }
 
-const ROWS: Engine = Engine {
+const ROWS: Comparison = Comparison {
     router: "rows",
     program: "ipv4.loom",
     machine: "raw-rows",
@@ -179,12 +179,12 @@ const ROWS: Engine = Engine {
     by_hand: "",
     published: ["", ""],
 };
-const EGRESS: Engine =
-    Engine { router: "egress", machine: "raw-egress", what: "`raw-egress`", ..ROWS };
-const QUEUED: Engine =
-    Engine { router: "queues", machine: "raw-queues", what: "`raw-queues`", ..ROWS };
-const ENGINES: [Engine; 22] = [
-    Engine {
+const EGRESS: Comparison =
+    Comparison { router: "egress", machine: "raw-egress", what: "`raw-egress`", ..ROWS };
+const QUEUED: Comparison =
+    Comparison { router: "queues", machine: "raw-queues", what: "`raw-queues`", ..ROWS };
+const ENGINES: [Comparison; 22] = [
+    Comparison {
         router: "tasks-version-5",
         program: "ipv4-tasks.loom",
         machine: "tasks-version-5.toml",
@@ -194,7 +194,7 @@ const ENGINES: [Engine; 22] = [
         ports: TWO,
         ..ROWS
     },
-    Engine {
+    Comparison {
         router: "tasks-version-4-shared",
         program: "ipv4-tasks.loom",
         machine: "tasks-version-4.toml",
@@ -203,7 +203,7 @@ const ENGINES: [Engine; 22] = [
         shares: true,
         ..ROWS
     },
-    Engine {
+    Comparison {
         router: "tasks-version-3-two-cards",
         program: "ipv4-tasks.loom",
         machine: "tasks-version-3.toml",
@@ -211,7 +211,7 @@ const ENGINES: [Engine; 22] = [
         ports: TWO,
         ..ROWS
     },
-    Engine {
+    Comparison {
         router: "tasks-version-4",
         program: "ipv4-tasks.loom",
         machine: "tasks-version-4.toml",
@@ -220,7 +220,7 @@ const ENGINES: [Engine; 22] = [
         published: ["9.75", "15"],
         ..ROWS
     },
-    Engine {
+    Comparison {
         router: "tasks-version-3",
         program: "ipv4-tasks.loom",
         machine: "tasks-version-3.toml",
@@ -229,7 +229,7 @@ const ENGINES: [Engine; 22] = [
         published: ["9.75", "11"],
         ..ROWS
     },
-    Engine {
+    Comparison {
         router: "tasks-version-4-short",
         program: "ipv4-tasks.loom",
         machine: "tasks-version-4.toml",
@@ -237,7 +237,7 @@ const ENGINES: [Engine; 22] = [
         queue: Some(4096),
         ..ROWS
     },
-    Engine {
+    Comparison {
         router: "tasks-version-3-short",
         program: "ipv4-tasks.loom",
         machine: "tasks-version-3.toml",
@@ -245,7 +245,7 @@ const ENGINES: [Engine; 22] = [
         queue: Some(4096),
         ..ROWS
     },
-    Engine {
+    Comparison {
         router: "tasks-version-3d",
         program: "ipv4-tasks.loom",
         machine: "tasks-version-3d.toml",
@@ -254,7 +254,7 @@ const ENGINES: [Engine; 22] = [
         published: ["6.8", "9.9"],
         ..ROWS
     },
-    Engine {
+    Comparison {
         router: "tasks-version-2",
         program: "ipv4-tasks.loom",
         machine: "tasks-version-2.toml",
@@ -263,7 +263,7 @@ const ENGINES: [Engine; 22] = [
         published: ["7.5", "10"],
         ..ROWS
     },
-    Engine {
+    Comparison {
         router: "tasks-version-1",
         program: "ipv4-tasks.loom",
         machine: "tasks-version-1.toml",
@@ -272,7 +272,7 @@ const ENGINES: [Engine; 22] = [
         published: ["6.8", "7.7"],
         ..ROWS
     },
-    Engine {
+    Comparison {
         router: "version-5",
         machine: "raw-version-5",
         what: "`raw-version-5`, two cards",
@@ -281,7 +281,7 @@ const ENGINES: [Engine; 22] = [
         ports: TWO,
         ..ROWS
     },
-    Engine {
+    Comparison {
         router: "version-4",
         machine: "raw-version-4",
         what: "`raw-version-4`",
@@ -289,7 +289,7 @@ const ENGINES: [Engine; 22] = [
         published: ["9.75", "15"],
         ..ROWS
     },
-    Engine {
+    Comparison {
         router: "version-3",
         machine: "raw-version-3",
         what: "`raw-version-3`",
@@ -297,7 +297,7 @@ const ENGINES: [Engine; 22] = [
         published: ["9.75", "11"],
         ..ROWS
     },
-    Engine {
+    Comparison {
         router: "version-3d",
         machine: "raw-version-3d",
         what: "`raw-version-3d`",
@@ -305,7 +305,7 @@ const ENGINES: [Engine; 22] = [
         published: ["6.8", "9.9"],
         ..ROWS
     },
-    Engine {
+    Comparison {
         router: "version-2",
         machine: "raw-version-2",
         what: "`raw-version-2`",
@@ -313,7 +313,7 @@ const ENGINES: [Engine; 22] = [
         published: ["7.5", "10"],
         ..ROWS
     },
-    Engine {
+    Comparison {
         router: "version-1",
         machine: "raw-version-1",
         what: "`raw-version-1`",
@@ -322,14 +322,24 @@ const ENGINES: [Engine; 22] = [
         ..ROWS
     },
     QUEUED,
-    Engine { router: "queues-rests", rests: true, what: "`raw-queues`, rests in cards", ..QUEUED },
+    Comparison {
+        router: "queues-rests",
+        rests: true,
+        what: "`raw-queues`, rests in cards",
+        ..QUEUED
+    },
     EGRESS,
-    Engine { router: "egress-rests", rests: true, what: "`raw-egress`, rests in cards", ..EGRESS },
+    Comparison {
+        router: "egress-rests",
+        rests: true,
+        what: "`raw-egress`, rests in cards",
+        ..EGRESS
+    },
     ROWS,
-    Engine { router: "rows-rests", rests: true, what: "`raw-rows`, rests in cards", ..ROWS },
+    Comparison { router: "rows-rests", rests: true, what: "`raw-rows`, rests in cards", ..ROWS },
 ];
 
-impl Engine {
+impl Comparison {
     /// Returns the machine and the compiled program.
     fn compiled(&self, root: &Path) -> Result<(MachineSpec, Program)> {
         let folder = root.join("programs/raw");
@@ -414,7 +424,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
         let ready = engine.compiled(&settings.root)?;
         let mean = |packets, bytes| {
             let trace = |seed: &u64| Trace::new(*seed, packets, bytes).on(engine.ports);
-            let all = SEEDS.iter().map(|seed| Engine::run(&ready, trace(seed)));
+            let all = SEEDS.iter().map(|seed| Comparison::run(&ready, trace(seed)));
             let all: Vec<_> = all.collect::<Result<_>>()?;
             let sum = all.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
             Ok::<_, Error>((sum.0 / all.len() as f64, sum.1 / all.len() as f64))

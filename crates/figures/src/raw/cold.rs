@@ -5,7 +5,7 @@ use serde::Serialize;
 use wireloom_raw::routers::{Setting, Version};
 use wireloom_sim::sweep;
 
-use super::ipv4::{LOADS, ROWS, Row};
+use super::ipv4::{LOADS, ROWS, RouterRow};
 use super::rig::Rig;
 use super::{Trace, mpps};
 use crate::Settings;
@@ -65,7 +65,7 @@ struct Point {
 fn make(settings: &Settings) -> Result<Drawn> {
     let _working = Working::on("versions whose lookups read memory");
     let rig = Rig::new(&settings.root)?;
-    let trials: Vec<(&Memory, &Row)> =
+    let trials: Vec<(&Memory, &RouterRow)> =
         MEMORIES.iter().flat_map(|memory| ROWS.iter().map(move |row| (memory, row))).collect();
     let points = sweep(&trials, workers(), |(memory, row)| {
         let trace = Trace::new(1, LOADS[0].packets, LOADS[0].bytes).on(row.ports);

@@ -59,7 +59,7 @@ const ROUTER_MEGABYTES: u32 = 512;
 
 /// An engine with its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Engine {
+enum EngineLoad {
     /// programs/raw/ipv4.loom under a random trace of this length.
     Ipv4 { bytes: usize },
     /// The whole router with the Internet's routes, under this kind of traffic.
@@ -83,26 +83,26 @@ const QUICK: Memory = Memory { name: "one cycle to a line", latency_cycles: Some
 struct Case {
     side: u32,
     name: &'static str,
-    engine: Engine,
+    engine: EngineLoad,
     memory: Memory,
     /// Packets per tile.
     packets: usize,
 }
 
-const SHORT: Engine = Engine::Ipv4 { bytes: 64 };
-const LONG: Engine = Engine::Ipv4 { bytes: 1500 };
-const MIXED: Engine = Engine::Router { traffic: "all six" };
+const SHORT: EngineLoad = EngineLoad::Ipv4 { bytes: 64 };
+const LONG: EngineLoad = EngineLoad::Ipv4 { bytes: 1500 };
+const MIXED: EngineLoad = EngineLoad::Router { traffic: "all six" };
 
-const fn case(side: u32, name: &'static str, engine: Engine, memory: Memory) -> Case {
+const fn case(side: u32, name: &'static str, engine: EngineLoad, memory: Memory) -> Case {
     Case { side, name, engine, memory, packets: PACKETS }
 }
 
 const CASES: [Case; 14] = [
     case(4, "IPv4, 64 bytes", SHORT, DESCRIBED),
     case(4, "IPv4, 1500 bytes", LONG, DESCRIBED),
-    case(4, "router, IPv4", Engine::Router { traffic: "IPv4" }, DESCRIBED),
-    case(4, "router, IPv6", Engine::Router { traffic: "IPv6" }, DESCRIBED),
-    case(4, "router, MPLS", Engine::Router { traffic: "MPLS_1" }, DESCRIBED),
+    case(4, "router, IPv4", EngineLoad::Router { traffic: "IPv4" }, DESCRIBED),
+    case(4, "router, IPv6", EngineLoad::Router { traffic: "IPv6" }, DESCRIBED),
+    case(4, "router, MPLS", EngineLoad::Router { traffic: "MPLS_1" }, DESCRIBED),
     case(4, "router, all six", MIXED, DESCRIBED),
     case(8, "IPv4, 64 bytes", SHORT, DESCRIBED),
     Case { packets: FEW, ..case(8, "IPv4, 1500 bytes", LONG, DESCRIBED) },
@@ -168,13 +168,13 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let rows = sweep_longest_first(&CASES, workers(), cost, |case| {
         let packets = packets_of(case);
         match case.engine {
-            Engine::Ipv4 { bytes } => {
+            EngineLoad::Ipv4 { bytes } => {
                 let trace = Trace::new(1, packets, bytes);
                 let routes = store(&rig.meaning, &trace.routes)?;
                 let packets = trace.packets.into_iter().flatten().collect();
                 measured(spec, case, &rig.meaning.optimised, &routes, packets)
             }
-            Engine::Router { traffic } => {
+            EngineLoad::Router { traffic } => {
                 let tables = tables.lock().expect("no thread panics with it").clone();
                 let stream = streams.iter().find(|stream| stream.traffic.name == traffic);
                 let stream = stream.into_iter().flat_map(|stream| &stream.packets);
@@ -229,8 +229,8 @@ fn over_sides(rows: &[Row]) -> Bars {
 impl Case {
     fn traffic(&self) -> Option<Traffic> {
         match self.engine {
-            Engine::Router { traffic } => Traffic::named(traffic),
-            Engine::Ipv4 { .. } => None,
+            EngineLoad::Router { traffic } => Traffic::named(traffic),
+            EngineLoad::Ipv4 { .. } => None,
         }
     }
 }
@@ -267,7 +267,7 @@ fn measured(
     let memory = &mut spec.memory;
     memory.outstanding = case.memory.outstanding.unwrap_or(memory.outstanding);
     memory.latency_cycles = case.memory.latency_cycles.unwrap_or(memory.latency_cycles);
-    if matches!(case.engine, Engine::Router { .. }) {
+    if matches!(case.engine, EngineLoad::Router { .. }) {
         memory.megabytes = ROUTER_MEGABYTES;
     }
     let is_rows = |candidate: &Candidate| {
@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn cases_name_traffic_that_exists_and_differ() {
         for (number, case) in CASES.iter().enumerate() {
-            assert_eq!(case.traffic().is_some(), matches!(case.engine, Engine::Router { .. }));
+            assert_eq!(case.traffic().is_some(), matches!(case.engine, EngineLoad::Router { .. }));
             let key = |case: &Case| (case.side, case.name, case.memory.name);
             assert!(CASES[..number].iter().all(|other| key(other) != key(case)), "{case:?}");
         }

@@ -91,7 +91,7 @@ pub(super) const LOADS: [Load; 2] = [
 ];
 
 /// A router of the figures.
-pub(super) struct Row {
+pub(super) struct RouterRow {
     /// The name of the row.
     pub name: &'static str,
     pub version: &'static str,
@@ -101,13 +101,18 @@ pub(super) struct Row {
 }
 
 const ALL: &[u8] = &[0, 1, 2, 3];
-pub(super) const ROWS: [Row; 6] = [
-    Row { name: "I", version: "I", ports: ALL, published: [Some(6.8), Some(7.7)] },
-    Row { name: "II", version: "II", ports: ALL, published: [Some(7.5), Some(10.0)] },
-    Row { name: "III", version: "III", ports: ALL, published: [Some(9.75), Some(11.0)] },
-    Row { name: "III-d", version: "III.d", ports: ALL, published: [Some(6.8), Some(9.9)] },
-    Row { name: "IV", version: "IV", ports: ALL, published: [Some(9.75), Some(15.0)] },
-    Row { name: "V-two-cards", version: "V", ports: &[0, 2], published: [Some(11.7), Some(12.0)] },
+pub(super) const ROWS: [RouterRow; 6] = [
+    RouterRow { name: "I", version: "I", ports: ALL, published: [Some(6.8), Some(7.7)] },
+    RouterRow { name: "II", version: "II", ports: ALL, published: [Some(7.5), Some(10.0)] },
+    RouterRow { name: "III", version: "III", ports: ALL, published: [Some(9.75), Some(11.0)] },
+    RouterRow { name: "III-d", version: "III.d", ports: ALL, published: [Some(6.8), Some(9.9)] },
+    RouterRow { name: "IV", version: "IV", ports: ALL, published: [Some(9.75), Some(15.0)] },
+    RouterRow {
+        name: "V-two-cards",
+        version: "V",
+        ports: &[0, 2],
+        published: [Some(11.7), Some(12.0)],
+    },
 ];
 /// The seeds of traces whose results are averaged (the paper: four traces).
 pub(super) const SEEDS: [u64; 4] = [1, 2, 3, 4];
@@ -132,7 +137,7 @@ struct Point {
 fn make(settings: &Settings) -> Result<Drawn> {
     let _working = Working::on("versions of the IPv4 router under rising rates");
     let rig = Rig::new(&settings.root)?;
-    let mut trials: Vec<(&Row, &Load, &str, u64)> = Vec::new();
+    let mut trials: Vec<(&RouterRow, &Load, &str, u64)> = Vec::new();
     for row in &ROWS {
         for load in &LOADS {
             let of = |input: &&'static str| SEEDS.map(|seed| (row, load, *input, seed));
@@ -160,7 +165,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text: text(&points), data, svg: plot(&points), faults: vec![] })
 }
 
-fn run(rig: &Rig, row: &Row, load: &Load, input: &'static str, seed: u64) -> Result<Point> {
+fn run(rig: &Rig, row: &RouterRow, load: &Load, input: &'static str, seed: u64) -> Result<Point> {
     let packets = load.packets;
     let trace = Trace::new(seed, packets, load.bytes).on(row.ports);
     let mut setting = Setting { ports: row.ports.to_vec(), ..Setting::default() };
@@ -236,7 +241,7 @@ fn text(points: &[Point]) -> String {
 fn plot(points: &[Point]) -> String {
     let gbps =
         |load: &Load, units: f64| units * load.packets_of_unit * load.bytes as f64 * 8.0 / 1e9;
-    let line = |row: &Row, load: &Load| {
+    let line = |row: &RouterRow, load: &Load| {
         let own =
             points.iter().filter(|point| (point.version, point.bytes) == (row.name, load.name));
         let own = own.filter_map(|point| {

@@ -6,7 +6,7 @@ use wireloom_raw::device::Buffer;
 use wireloom_raw::routers::{Setting, Version};
 use wireloom_sim::sweep;
 
-use super::ipv4::{LOADS, Load, ROWS, Row, latencies};
+use super::ipv4::{LOADS, Load, ROWS, RouterRow, latencies};
 use super::rig::{Ran, Rig, rate};
 use super::{Trace, mpps};
 use crate::Settings;
@@ -102,7 +102,7 @@ struct Latency {
 /// A version with packets of one length.
 struct Trial<'a> {
     rig: &'a Rig,
-    row: &'static Row,
+    row: &'static RouterRow,
     load: &'static Load,
     trace: Trace,
     /// The rate of the version with lines that wait for it.
@@ -110,7 +110,7 @@ struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    fn new(rig: &'a Rig, row: &'static Row, load: &'static Load) -> Result<Self> {
+    fn new(rig: &'a Rig, row: &'static RouterRow, load: &'static Load) -> Result<Self> {
         let trace = Trace::new(SEED, load.packets, load.bytes).on(row.ports);
         let mut trial = Self { rig, row, load, trace, peak: 0.0 };
         let ran = trial.run(&Setting { ports: row.ports.to_vec(), ..Setting::default() })?;
@@ -265,7 +265,7 @@ fn latency(settings: &Settings) -> Result<Drawn> {
         let cycles = [row.mean, row.late].map(|number| format!("{number:.0}"));
         text.add_row(names.into_iter().chain([offered]).chain(cycles));
     }
-    let line = |row: &Row| {
+    let line = |row: &RouterRow| {
         let own = rows.iter().filter(|own| (own.version, own.bytes) == (row.name, LOADS[0].name));
         let own = own.filter(|own| own.load != "100").map(|own| (own.offered, own.mean));
         Line::through(row.name, own.collect())
@@ -285,7 +285,7 @@ fn latency(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text, data, svg: lines.svg(), faults: vec![] })
 }
 
-fn key(row: &Row, load: &Load, point: &str, field: &str) -> String {
+fn key(row: &RouterRow, load: &Load, point: &str, field: &str) -> String {
     format!("{}.{}.{point}.{field}", row.name, load.name).to_lowercase()
 }
 

@@ -4,7 +4,7 @@ use rand::Rng;
 
 use super::expr::cast;
 use super::{Callee, Generator, Scope};
-use crate::tree::{Engine, Expr, ExprKind, Function, JumpKind, Step, Stmt, Struct, Ty};
+use crate::tree::{EngineDecl, Expr, ExprKind, Function, JumpKind, Step, Stmt, Struct, Ty};
 
 /// The maximum number of backward jumps of a thread.
 const FUEL: u32 = 5;
@@ -102,7 +102,7 @@ impl Generator {
             self.callees.push(Callee { name: name.clone(), params, reply: reply.clone() });
         }
         let interface = reply.map(|reply| (params, reply));
-        self.program.engines.push(Engine {
+        self.program.engines.push(EngineDecl {
             name,
             interface,
             offloads,

@@ -2,7 +2,7 @@
 
 use wireloom_bits::Bits;
 
-use super::decode::{Engine, Place};
+use super::decode::{DecodedEngine, Place};
 use super::narrow::NARROW;
 
 /// The values of a thread: first the context, then the values of each step.
@@ -21,7 +21,7 @@ pub(super) struct Activation {
 }
 
 impl Activation {
-    pub(super) fn new(engine: &Engine) -> Self {
+    pub(super) fn new(engine: &DecodedEngine) -> Self {
         let initial = &engine.initial;
         Self {
             widths: initial.iter().map(Bits::width).collect(),

@@ -16,7 +16,7 @@ use crate::{
 pub(super) type Place = usize;
 
 #[derive(Clone)]
-pub(super) struct Engine {
+pub(super) struct DecodedEngine {
     /// The code of each step.
     pub steps: Vec<Vec<Action>>,
     /// The place of value 0 of each step.
@@ -203,7 +203,7 @@ pub(super) enum Ending {
 }
 
 /// Decodes an engine of a verified program.
-pub(super) fn engine(engine: &crate::Engine) -> Engine {
+pub(super) fn engine(engine: &crate::Engine) -> DecodedEngine {
     let mut initial: Vec<_> = engine.context.iter().map(|c| Bits::zero(c.width)).collect();
     let mut arrays = Vec::with_capacity(engine.arrays.len());
     for array in &engine.arrays {
@@ -231,7 +231,7 @@ pub(super) fn engine(engine: &crate::Engine) -> Engine {
             (params.iter().map(|p| p.index()).collect(), Some(*reply))
         }
     };
-    Engine { steps, bases, initial, context, arrays, params, reply }
+    DecodedEngine { steps, bases, initial, context, arrays, params, reply }
 }
 
 struct Decoder<'a> {

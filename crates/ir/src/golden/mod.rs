@@ -25,7 +25,7 @@ use thread::Thread;
 
 /// The golden model of a program.
 pub struct Golden {
-    engines: Vec<decode::Engine>,
+    engines: Vec<decode::DecodedEngine>,
     /// The activation of each engine. Engines cannot recurse, so one for each is enough.
     activations: Vec<Activation>,
     main: usize,
@@ -94,7 +94,7 @@ impl Execute for Golden {
 /// The golden model of single calls, for machines that run a called engine separately.
 #[derive(Clone)]
 pub struct GoldenCalls {
-    engines: Vec<decode::Engine>,
+    engines: Vec<decode::DecodedEngine>,
     activations: Vec<Activation>,
 }
 

@@ -6,7 +6,7 @@ use wireloom_net::PacketInHand;
 use wireloom_offloads::{Content, Env, Store};
 
 use super::activation::Activation;
-use super::decode::{Action, ActionKind, Ending, Engine, Place};
+use super::decode::{Action, ActionKind, DecodedEngine, Ending, Place};
 use super::narrow;
 use super::observer::{Moment, Observer};
 use crate::{EngineId, MAX_BACKWARD_JUMPS, Meta, Output, Reason, StepId, Verdict};
@@ -21,10 +21,10 @@ pub struct Origin {
 
 /// A thread and the state that it can access.
 pub(super) struct Thread<'a, O> {
-    pub engine: &'a Engine,
+    pub engine: &'a DecodedEngine,
     pub activation: &'a mut Activation,
     /// The earlier engines, which this one may call, and their activations.
-    pub engines: &'a [Engine],
+    pub engines: &'a [DecodedEngine],
     pub callees: &'a mut [Activation],
     pub store: &'a mut Store,
     /// The current packet; `None` in a called engine.

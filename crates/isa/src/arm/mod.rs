@@ -9,7 +9,7 @@ mod execute;
 mod operand;
 mod uses;
 
-use crate::program::Machine;
+use crate::program::Architecture;
 use crate::{Bus, Class, Compiled, InstructionSet, Meaning, Uses};
 
 /// The instruction set ARMv4.
@@ -168,7 +168,7 @@ impl Indexing {
 }
 
 impl Compiled for Arm {
-    const MACHINE: Machine = Machine::Arm;
+    const MACHINE: Architecture = Architecture::Arm;
     const STACK_POINTER: usize = 13;
     const RETURN_ADDRESS: usize = 14;
     const ARGUMENTS: [usize; 4] = [0, 1, 2, 3];

@@ -11,7 +11,7 @@ use super::{
 
 /// One instruction of a set.
 #[derive(Debug)]
-pub struct Row {
+pub struct InstructionRow {
     /// The notation of the instruction: `alu[dest, a, op, b]`. A word that is not the name of a
     /// [`Slot`] is literal.
     pub syntax: &'static str,
@@ -208,7 +208,7 @@ pub struct Placed {
 /// A parsed row.
 #[derive(Debug)]
 pub struct Parsed {
-    pub row: &'static Row,
+    pub row: &'static InstructionRow,
     version: Version,
     /// The name before the bracket.
     pub mnemonic: &'static str,
@@ -221,7 +221,7 @@ pub struct Parsed {
 
 impl Parsed {
     /// Parses a row of a set.
-    pub(super) fn new(version: Version, row: &'static Row) -> Self {
+    pub(super) fn new(version: Version, row: &'static InstructionRow) -> Self {
         let (mnemonic, rest) = row.syntax.split_once('[').unwrap_or((row.syntax, ""));
         let slots = rest.trim_end_matches(']').split(", ").filter(|name| !name.is_empty());
         let slots = slots.map(slot).collect();

@@ -2,7 +2,7 @@
 //! encoding: every pattern is assumed.
 
 use super::Condition::*;
-use super::table::{Form, Known, Row};
+use super::table::{Form, InstructionRow, Known};
 use super::{BitOperation, Operation, Unit};
 
 const fn row(
@@ -10,8 +10,8 @@ const fn row(
     pattern: &'static str,
     form: Form,
     meaning: &'static str,
-) -> Row {
-    Row { syntax, pattern, form, known: Known::Name, meaning }
+) -> InstructionRow {
+    InstructionRow { syntax, pattern, form, known: Known::Name, meaning }
 }
 
 /// A command with two address operands, a count and all tokens.
@@ -78,7 +78,7 @@ use Operation::{Bits, Read, Write};
 
 /// All instructions.
 #[rustfmt::skip]
-pub static ROWS: &[Row] = &[
+pub static ROWS: &[InstructionRow] = &[
     row("alu[dest, a, op, b]", "01000 op:4 swap:1 dest:8 a:7 b:7", Form::Alu,
         "operation of the ALU; sets the condition codes"),
     row("alu_shf[dest, a, op, b, shift]", "111 op:3 swap:1 shift:7 dest:6 a:6 b:6", Form::AluShift,

@@ -4,7 +4,7 @@
 
 use super::Condition::*;
 use super::MultiplyStep;
-use super::table::{Form, Known, Row};
+use super::table::{Form, InstructionRow, Known};
 use super::{BitOperation, Operation, QueueOperation, Unit};
 
 /// An instruction whose operation code is public.
@@ -13,8 +13,8 @@ const fn code(
     pattern: &'static str,
     form: Form,
     meaning: &'static str,
-) -> Row {
-    Row { syntax, pattern, form, known: Known::Code, meaning }
+) -> InstructionRow {
+    InstructionRow { syntax, pattern, form, known: Known::Code, meaning }
 }
 
 /// An instruction whose name is public.
@@ -23,8 +23,8 @@ const fn name(
     pattern: &'static str,
     form: Form,
     meaning: &'static str,
-) -> Row {
-    Row { syntax, pattern, form, known: Known::Name, meaning }
+) -> InstructionRow {
+    InstructionRow { syntax, pattern, form, known: Known::Name, meaning }
 }
 
 /// An instruction whose name and encoding are assumed.
@@ -33,8 +33,8 @@ const fn assumed(
     pattern: &'static str,
     form: Form,
     meaning: &'static str,
-) -> Row {
-    Row { syntax, pattern, form, known: Known::Nothing, meaning }
+) -> InstructionRow {
+    InstructionRow { syntax, pattern, form, known: Known::Nothing, meaning }
 }
 
 /// A command with two address operands, a count and all tokens.
@@ -115,7 +115,7 @@ use QueueOperation::{Dequeue, Enqueue, ReadHead, ReadOther, ReadTail, WriteCount
 
 /// All instructions.
 #[rustfmt::skip]
-pub static ROWS: &[Row] = &[
+pub static ROWS: &[InstructionRow] = &[
     code("alu[dest, a, op, b]", "101 op:5 swap:1 dest:9 a:9 b:9", Form::Alu,
         "operation of the ALU; sets the condition codes"),
     code("alu_shf[dest, a, op, b, shift]", "100 00 op:3 swap:1 shift:7 dest:8 a:8 b:8",

@@ -5,8 +5,8 @@ use object::elf;
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _, Sym as _};
 use object::{LittleEndian, SectionIndex};
 
-use super::symbols::Kind;
-use super::{Error, Lines, MOST_MEMORY, Machine, Place, Program, Segment, Symbols};
+use super::symbols::SymbolKind;
+use super::{Architecture, Error, Lines, MOST_MEMORY, Place, Program, Segment, Symbols};
 
 type Header = elf::FileHeader32<LittleEndian>;
 
@@ -60,7 +60,7 @@ const TYPE: u64 = 16;
 const MACHINE: u64 = 18;
 const FLAGS: u64 = 36;
 
-fn machine(header: &Header) -> Result<Machine, Error> {
+fn machine(header: &Header) -> Result<Architecture, Error> {
     match header.e_type.get(ENDIAN) {
         elf::ET_EXEC => {}
         elf::ET_REL => return Err(at(TYPE, "this is an object file: link it")),
@@ -84,7 +84,7 @@ fn machine(header: &Header) -> Result<Machine, Error> {
         elf::EM_ARM if flags & elf::EF_ARM_ABI_FLOAT_HARD != 0 => {
             refuse("there are no floating-point registers: compile with -mfloat-abi=soft")
         }
-        elf::EM_ARM => Ok(Machine::Arm),
+        elf::EM_ARM => Ok(Architecture::Arm),
         elf::EM_RISCV if flags & elf::EF_RISCV_RVC.0 != 0 => {
             refuse("there are no compressed instructions: compile with -march=rv32im")
         }
@@ -94,7 +94,7 @@ fn machine(header: &Header) -> Result<Machine, Error> {
         elf::EM_RISCV if flags & elf::EF_RISCV_RVE.0 != 0 => {
             refuse("the program follows the conventions of 16 registers: compile with -mabi=ilp32")
         }
-        elf::EM_RISCV => Ok(Machine::Riscv),
+        elf::EM_RISCV => Ok(Architecture::Riscv),
         other => Err(at(
             MACHINE,
             format!("the program is for the machine {}, not for ARM (40) or RISC-V (243)", other.0),
@@ -217,10 +217,10 @@ fn symbols(header: &Header, file: &[u8]) -> Result<Symbols, Error> {
             .is_ok_and(|section| section.sh_flags(ENDIAN).0 & elf::SHF_EXECINSTR.0 != 0);
         let is_global = symbol.st_bind() == elf::STB_GLOBAL || symbol.st_bind() == elf::STB_WEAK;
         let kind = match symbol.st_type() {
-            elf::STT_FUNC => Kind::Function,
+            elf::STT_FUNC => SymbolKind::Function,
             // Assemblers leave functions without a type. Local symbols are labels within functions.
-            elf::STT_NOTYPE if is_code && is_global => Kind::Function,
-            elf::STT_OBJECT | elf::STT_NOTYPE => Kind::Other,
+            elf::STT_NOTYPE if is_code && is_global => SymbolKind::Function,
+            elf::STT_OBJECT | elf::STT_NOTYPE => SymbolKind::Other,
             _ => continue,
         };
         found.push((

@@ -17,7 +17,7 @@ pub use text::{End, Runner, Text};
 /// An executable, ready to be put into the memory of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    pub machine: Machine,
+    pub machine: Architecture,
     /// The address of the first instruction, in the executable segment.
     pub entry: u32,
     /// The segments in the order of their addresses, without overlaps. One of them is executable.
@@ -40,7 +40,7 @@ pub struct Segment {
 
 /// The machines that a program can be compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Machine {
+pub enum Architecture {
     Arm,
     Riscv,
 }
@@ -111,11 +111,11 @@ impl Program {
     }
 }
 
-impl fmt::Display for Machine {
+impl fmt::Display for Architecture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Machine::Arm => "ARM",
-            Machine::Riscv => "RISC-V",
+            Architecture::Arm => "ARM",
+            Architecture::Riscv => "RISC-V",
         })
     }
 }

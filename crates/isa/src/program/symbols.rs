@@ -23,14 +23,14 @@ pub struct Function {
 
 /// The kind of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SymbolKind {
     Function,
     Other,
 }
 
 impl Symbols {
     /// Creates symbols from name, address, size, kind, and whether other files see them.
-    pub(super) fn new(mut symbols: Vec<(String, u32, u32, Kind, bool)>) -> Self {
+    pub(super) fn new(mut symbols: Vec<(String, u32, u32, SymbolKind, bool)>) -> Self {
         // If several have the same name or address, the first in this order is kept: global symbols
         // first, then symbols with a size.
         symbols.sort_by(|a, b| (!a.4, a.2 == 0, &a.0, a.1).cmp(&(!b.4, b.2 == 0, &b.0, b.1)));
@@ -38,7 +38,7 @@ impl Symbols {
         let mut functions: Vec<Function> = Vec::new();
         for (name, address, size, kind, _) in symbols {
             names.entry(name.clone()).or_insert((address, size));
-            if kind == Kind::Function {
+            if kind == SymbolKind::Function {
                 functions.push(Function { name, address, size });
             }
         }

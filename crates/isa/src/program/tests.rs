@@ -3,7 +3,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{End, Error, Machine, Place, Program};
+use super::{Architecture, End, Error, Place, Program};
 use crate::set::Thread as _;
 use crate::{Arm, Cause, Compiled, InstructionSet, Memory, Riscv};
 
@@ -85,7 +85,10 @@ fn refused(mut file: Vec<u8>, at: usize, bytes: &[u8]) -> String {
 #[test]
 fn segments_symbols_and_text_are_there() {
     let program = Program::parse(&riscv()).expect("a program");
-    assert_eq!((program.machine, program.entry, program.segments.len()), (Machine::Riscv, TEXT, 2));
+    assert_eq!(
+        (program.machine, program.entry, program.segments.len()),
+        (Architecture::Riscv, TEXT, 2)
+    );
     let data = &program.segments[1];
     assert_eq!((data.address, &data.bytes[..], data.size), (DATA, &77u32.to_le_bytes()[..], 16));
     assert!(data.is_writable && !data.is_executable && program.executable().address == TEXT);
@@ -237,8 +240,8 @@ fn no_bytes_panic() {
         let Ok(program) = Program::parse(&file) else { continue };
         parsed += 1;
         match program.machine {
-            Machine::Arm => start::<Arm>(&program),
-            Machine::Riscv => start::<Riscv>(&program),
+            Architecture::Arm => start::<Arm>(&program),
+            Architecture::Riscv => start::<Riscv>(&program),
         }
     }
     assert!((1000..9000).contains(&parsed), "{parsed} files are programs");

@@ -6,4 +6,4 @@ mod table;
 
 pub use code::{Instruction, Undefined, decode, disassemble, encode, operand_texts};
 pub use compute::{branches, compute, hi_lo, loaded, stored};
-pub use table::{Op, Row, SPECIAL, Slot, Special, TABLE, Timing};
+pub use table::{InstructionRow, Op, SPECIAL, Slot, Special, TABLE, Timing};

@@ -6,7 +6,7 @@ mod disassemble;
 mod execute;
 mod uses;
 
-use crate::program::Machine;
+use crate::program::Architecture;
 use crate::{Bus, Class, Compiled, InstructionSet, Meaning, Uses};
 
 /// The instruction set RV32IM.
@@ -103,7 +103,7 @@ operations! {
 }
 
 impl Compiled for Riscv {
-    const MACHINE: Machine = Machine::Riscv;
+    const MACHINE: Architecture = Architecture::Riscv;
     const STACK_POINTER: usize = 2;
     const RETURN_ADDRESS: usize = 1;
     const ARGUMENTS: [usize; 4] = [10, 11, 12, 13];

@@ -6,11 +6,11 @@ use wireloom_isa::microengine::{
 };
 
 use super::program::swaps;
-use super::{Around, Decoded, Engine, Pending, Previous, Then};
+use super::{Around, Decoded, Microengine, Pending, Previous, Then};
 use crate::request::{MAX_WORDS, Request};
 use crate::units::Refused;
 
-impl Engine {
+impl Microengine {
     /// Executes the next instruction of a context. Returns false on a stall: the command queue is
     /// full.
     #[inline]

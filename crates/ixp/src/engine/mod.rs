@@ -96,7 +96,7 @@ struct Previous {
 }
 
 #[derive(Clone, Debug)]
-pub struct Engine {
+pub struct Microengine {
     number: u8,
     spec: EngineSpec,
     program: Program,
@@ -166,7 +166,7 @@ impl Operations {
     }
 }
 
-impl Engine {
+impl Microengine {
     /// Creates an engine with a program. `enabled` is a bit mask of the contexts that start; the
     /// others never run.
     ///

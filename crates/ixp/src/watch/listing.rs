@@ -3,7 +3,7 @@
 use wireloom_isa::microengine::{Version, disassemble};
 use wireloom_machine::watch::{Instruction, Listing, Place, Source};
 
-use crate::engine::{Engine, Program};
+use crate::engine::{Microengine, Program};
 
 /// Source texts of programs that images do not contain.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ pub struct Sources {
 }
 
 /// The distinct programs of the engines, and the index of each engine's program among them.
-pub fn distinct(engines: &[Engine]) -> (Vec<&Program>, Vec<Option<usize>>) {
+pub fn distinct(engines: &[Microengine]) -> (Vec<&Program>, Vec<Option<usize>>) {
     let mut programs: Vec<&Program> = Vec::new();
     let mut of = Vec::new();
     for engine in engines {

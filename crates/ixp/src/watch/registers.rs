@@ -3,14 +3,14 @@
 use wireloom_isa::microengine::{Bank, Index, Register, TransferFile};
 use wireloom_machine::watch::RegisterValue;
 
-use crate::engine::Engine;
+use crate::engine::Microengine;
 
 /// General-purpose registers of a context in each bank.
 const GENERAL: u8 = 16;
 
 /// The registers of a context. Transfer registers show both sides: `$3` is the side that units push
 /// into, `$3 out` the side that they pull from.
-pub fn of(engine: &Engine, context: usize) -> Vec<RegisterValue> {
+pub fn of(engine: &Microengine, context: usize) -> Vec<RegisterValue> {
     let Some(state) = engine.contexts().get(context) else { return Vec::new() };
     let names = |register: Register| -> Vec<String> {
         let Some(image) = engine.program().image() else { return Vec::new() };

@@ -2,7 +2,7 @@
 
 use wireloom_offloads::{ReplyType, ValueType};
 
-use super::engine::{OffloadInfo, OffloadKind};
+use super::engine::{OffloadInfo, ResolvedTarget};
 use super::place::OPERATIONS;
 use super::scope::Symbol;
 use super::{Checker, fold};
@@ -164,7 +164,7 @@ impl Checker<'_> {
         let info = self.cx.offload_infos[id.index()].clone()?;
         let mut on_packet = false;
         let (index, wanted, ty): (usize, Vec<(String, Type)>, Type) = match &info.kind {
-            OffloadKind::Engine { params, reply } => {
+            ResolvedTarget::Engine { params, reply } => {
                 if &*method.text != "call" {
                     let message = format!("an engine has no method `{}`", method.text);
                     self.report(
@@ -175,7 +175,7 @@ impl Checker<'_> {
                 }
                 (0, params.clone(), reply.clone())
             }
-            OffloadKind::Kind(kind) => {
+            ResolvedTarget::Kind(kind) => {
                 let Some((index, found)) = kind.method(&method.text) else {
                     let message =
                         format!("offload kind `{}` has no method `{}`", kind.name, method.text);
@@ -236,7 +236,7 @@ impl Checker<'_> {
                     Some(hir::Field { name: (*name).to_owned(), ty: info.value_type(*ty)? })
                 };
                 let fields = parts.iter().map(field).collect::<Option<Vec<_>>>()?;
-                let OffloadKind::Kind(kind) = &info.kind else {
+                let ResolvedTarget::Kind(kind) = &info.kind else {
                     unreachable!("engines have no records of parts")
                 };
                 let record = StructId(self.structs.len() as u32);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use wireloom_offloads::{Kind, ValueType};
+use wireloom_offloads::{OffloadKind, ValueType};
 
 use super::offload::MAX_INSTANCES;
 use super::place::Access;
@@ -37,15 +37,15 @@ pub(super) struct VarUse {
 #[derive(Clone, Debug)]
 pub(super) struct OffloadInfo {
     pub(super) name: String,
-    pub(super) kind: OffloadKind,
+    pub(super) kind: ResolvedTarget,
     pub(super) key: Option<Type>,
     pub(super) value: Option<Type>,
     pub(super) span: Span,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum OffloadKind {
-    Kind(&'static Kind),
+pub(super) enum ResolvedTarget {
+    Kind(&'static OffloadKind),
     Engine { params: Vec<(String, Type)>, reply: Type },
 }
 
@@ -138,7 +138,7 @@ impl<'a> Checker<'a> {
         id
     }
 
-    fn engine(&mut self, decl: &'a ast::EngineDecl) -> Option<hir::Engine> {
+    fn engine(&mut self, decl: &'a ast::EngineDecl) -> Option<hir::TypedEngine> {
         let kind = self.interface(decl);
         let (first_const, first_function) = (self.consts.len(), self.functions.len());
         let steps = self.declare_engine(decl);
@@ -170,7 +170,7 @@ impl<'a> Checker<'a> {
         self.check_uncalled_functions(functions.clone());
         self.report_unused_in_engine(consts, functions);
         let cx = std::mem::take(&mut self.cx);
-        Some(hir::Engine {
+        Some(hir::TypedEngine {
             name: decl.name.text.to_string(),
             kind: kind?,
             vars: cx.vars,

@@ -106,7 +106,7 @@ pub(crate) struct Checker<'a> {
     engine_decls: Vec<EngineEntry<'a>>,
     /// The values of constants declared in blocks.
     local_consts: Vec<hir::Expr>,
-    engines: Vec<hir::Engine>,
+    engines: Vec<hir::TypedEngine>,
     /// For each engine of `engines`, the total number of offloads, including nested ones.
     instances: Vec<u64>,
     scopes: Vec<Scope>,

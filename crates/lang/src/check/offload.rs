@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use wireloom_bits::Bits;
-use wireloom_offloads::{Config, KINDS, Kind, Layout, Param, ValueType, registry};
+use wireloom_offloads::{Config, KINDS, Layout, OffloadKind, Param, ValueType, registry};
 
-use super::engine::{OffloadInfo, OffloadKind};
+use super::engine::{OffloadInfo, ResolvedTarget};
 use super::scope::Symbol;
 use super::{Checker, Resolution};
 use crate::ast::{self, Expr, Item, Name, TypeExpr};
@@ -111,7 +111,7 @@ impl<'a> Checker<'a> {
             .collect();
         let info = OffloadInfo {
             name: offload.name.text.to_string(),
-            kind: OffloadKind::Engine { params, reply: reply.clone() },
+            kind: ResolvedTarget::Engine { params, reply: reply.clone() },
             key: None,
             value: None,
             span: offload.name.span,
@@ -151,7 +151,7 @@ impl<'a> Checker<'a> {
         };
         let info = OffloadInfo {
             name: offload.name.text.to_string(),
-            kind: OffloadKind::Kind(kind),
+            kind: ResolvedTarget::Kind(kind),
             key,
             value,
             span: offload.name.span,
@@ -162,7 +162,7 @@ impl<'a> Checker<'a> {
     /// Checks the type arguments and returns the key type and the value type.
     fn offload_types(
         &mut self,
-        kind: &Kind,
+        kind: &OffloadKind,
         span: Span,
         written: &[TypeExpr],
     ) -> Option<(Option<Type>, Option<Type>)> {
@@ -227,7 +227,7 @@ impl<'a> Checker<'a> {
 
     fn offload_params(
         &mut self,
-        kind: &Kind,
+        kind: &OffloadKind,
         span: Span,
         written: &[(Name, Expr)],
         value: Option<&Type>,

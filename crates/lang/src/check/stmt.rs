@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use wireloom_bits::Bits;
 
-use super::engine::OffloadKind;
+use super::engine::ResolvedTarget;
 use super::scope::Symbol;
 use super::{Checker, flow, fold, place};
 use crate::ast::{
@@ -293,7 +293,7 @@ impl Checker<'_> {
             ExprKind::Call(..) | ExprKind::Resize(_) => {}
             ExprKind::Offload(id, method, _) => {
                 let info = self.cx.offload_infos[id.index()].as_ref()?;
-                if let OffloadKind::Kind(kind) = &info.kind
+                if let ResolvedTarget::Kind(kind) = &info.kind
                     && !self.is_needed(&value)
                 {
                     let name = kind.methods[*method].name;
@@ -324,11 +324,11 @@ impl Checker<'_> {
             ExprKind::Offload(id, method, _) => {
                 let info = self.cx.offload_infos[id.index()].as_ref();
                 info.is_some_and(|info| match &info.kind {
-                    OffloadKind::Kind(kind) => {
+                    ResolvedTarget::Kind(kind) => {
                         let method = &kind.methods[*method];
                         method.state.has_effect() || method.writes_packet
                     }
-                    OffloadKind::Engine { .. } => true,
+                    ResolvedTarget::Engine { .. } => true,
                 })
             }
             ExprKind::Cast(inner) | ExprKind::Field(inner, _) => self.is_needed(inner),

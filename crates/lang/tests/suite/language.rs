@@ -3,8 +3,8 @@
 
 use wireloom_bits::Bits;
 use wireloom_lang::hir::{
-    BinaryOp, Engine, EngineKind, Exit, Expr, ExprKind, OffloadTarget, Program, Projection, Resize,
-    Root, StmtKind, Type, VarKind,
+    BinaryOp, EngineKind, Exit, Expr, ExprKind, OffloadTarget, Program, Projection, Resize, Root,
+    StmtKind, Type, TypedEngine, VarKind,
 };
 use wireloom_lang::{Checked, Options, check_source, render};
 
@@ -30,7 +30,7 @@ fn step(body: &str) -> String {
 }
 
 /// Returns the main engine.
-fn main(program: &Program) -> &Engine {
+fn main(program: &Program) -> &TypedEngine {
     &program.engines[program.main.index()]
 }
 

@@ -239,7 +239,7 @@ const CAPTURE_LOOP: &str = "pcap-loop:";
 
 /// The kind of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LivePortKind {
     /// An interface.
     Interface,
     /// A TAP device.
@@ -249,11 +249,13 @@ pub enum Kind {
 }
 
 /// Returns the kind of the port with this name.
-pub fn kind(name: &str) -> Kind {
+pub fn kind(name: &str) -> LivePortKind {
     match name {
-        _ if name.starts_with(TAP) => Kind::Tap,
-        _ if [CAPTURE, CAPTURE_LOOP].iter().any(|kind| name.starts_with(kind)) => Kind::Capture,
-        _ => Kind::Interface,
+        _ if name.starts_with(TAP) => LivePortKind::Tap,
+        _ if [CAPTURE, CAPTURE_LOOP].iter().any(|kind| name.starts_with(kind)) => {
+            LivePortKind::Capture
+        }
+        _ => LivePortKind::Interface,
     }
 }
 
@@ -263,8 +265,8 @@ pub fn kind(name: &str) -> Kind {
 /// If there is no such interface.
 pub fn interface(name: &str) -> Result<Option<u32>> {
     match kind(name) {
-        Kind::Interface => interface_index(name).map(Some),
-        Kind::Tap | Kind::Capture => Ok(None),
+        LivePortKind::Interface => interface_index(name).map(Some),
+        LivePortKind::Tap | LivePortKind::Capture => Ok(None),
     }
 }
 

@@ -8,7 +8,7 @@ use wireloom_bits::Bits;
 use wireloom_ir::Execute;
 use wireloom_lang::{Options, check_source, hir, render};
 use wireloom_net::Packet;
-use wireloom_offloads::registry::{KINDS, Kind, ValueType};
+use wireloom_offloads::registry::{KINDS, OffloadKind, ValueType};
 use wireloom_offloads::{Entry, EntryKey, Store};
 
 use super::*;
@@ -93,7 +93,7 @@ fn steps_beyond_the_limit_are_counted() {
 }
 
 /// The declaration of an offload of a kind, and a call of each of its methods with arguments of 1.
-fn calls(kind: &Kind) -> String {
+fn calls(kind: &OffloadKind) -> String {
     let mut given: Vec<String> = Vec::new();
     given.extend(kind.has_key.then(|| "u32".to_owned()));
     given.extend(kind.has_value.then(|| "u32".to_owned()));

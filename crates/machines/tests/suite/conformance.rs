@@ -20,8 +20,8 @@ use wireloom_description::Description;
 use wireloom_fuzz::campaign::case;
 use wireloom_ir::{Output, Verdict};
 use wireloom_machine::{
-    Configured, Contender, Kind, Machine, Options, Outputs, Program, Refusal, Settled, Snapshot,
-    Source, differences, find_offload, golden,
+    Configured, Contender, Machine, MachineKind, Options, Outputs, Program, Refusal, Settled,
+    Snapshot, Source, differences, find_offload, golden,
 };
 use wireloom_machines::REGISTRY;
 use wireloom_net::{Frame, Packet};
@@ -30,7 +30,7 @@ use wireloom_offloads::{Content, EntryKey, Store, Update};
 
 /// Returns a machine of each kind that can run on this computer, and `native` with live ports.
 fn examples() -> Vec<Arc<dyn Configured>> {
-    let example = |kind: &dyn Kind| match kind.name() {
+    let example = |kind: &dyn MachineKind| match kind.name() {
         "ixp" => deep("ixp1200"),
         _ => REGISTRY.find(kind.example()).expect("the example of a kind"),
     };

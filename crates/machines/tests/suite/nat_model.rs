@@ -55,7 +55,7 @@ fn send(program: &Program, engine: &mut Golden, arrival: &Arrival) -> Outcome {
 fn halves(store: &Store, table: &str, from_inside: bool) -> Vec<[u128; 5]> {
     let slot = store.find(table).expect("a table of the translator");
     let Content::Kind { instance, .. } = &slot.content else { panic!("{table} is an engine") };
-    let row = |row: &wireloom_offloads::Row| {
+    let row = |row: &wireloom_offloads::StateRow| {
         let EntryKey::Exact(key) = &row.key else { panic!("{table} has whole keys") };
         let key = key.to_u128().expect("a narrow key");
         let key = [(key >> 48), (key >> 16) & 0xffff_ffff, key & 0xffff];

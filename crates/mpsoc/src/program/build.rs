@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use wireloom_codegen_c::thread::{Elements, LINKER_SCRIPT, Partition, RUNTIME, Refused, generate};
 use wireloom_install::Cache;
-use wireloom_isa::program::Machine;
+use wireloom_isa::program::Architecture;
 
 use crate::sources::Sources;
 use crate::toolchain::{
@@ -20,7 +20,7 @@ pub const ENGINE_SOURCE: &str = "engine.c";
 
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    pub machine: Machine,
+    pub machine: Architecture,
     /// How the compiler optimises.
     pub optimisation: Optimisation,
     /// The cache that keeps programs between runs.
@@ -29,7 +29,7 @@ pub struct BuildOptions {
 
 impl BuildOptions {
     /// A builder for an instruction set, with the default optimisation and cache.
-    pub fn new(machine: Machine) -> Self {
+    pub fn new(machine: Architecture) -> Self {
         let optimisation = Optimisation::default();
         Self { machine, optimisation, cache: Cache::of_user("mpsoc") }
     }

@@ -5,7 +5,7 @@ use crate::support::{compiled, generated};
 use toml::Value;
 use wireloom_description::Description;
 use wireloom_ir::{Program, store};
-use wireloom_mpsoc::engine::Engine;
+use wireloom_mpsoc::engine::MpsocEngine;
 use wireloom_mpsoc::{Options, Spec};
 use wireloom_net::Packet;
 use wireloom_net::traffic::Spec as Traffic;
@@ -72,7 +72,7 @@ fn try_out(program: &Program, packets: &[Packet], table: Value) -> Result<(), St
     let options = Options { patience: Patience { idle: short, busy: short }, ..Options::default() };
     let offloads = store(program).expect("offloads of a verified program");
     let mut engine =
-        Engine::new(&spec, program, offloads, options).map_err(|error| error.to_string())?;
+        MpsocEngine::new(&spec, program, offloads, options).map_err(|error| error.to_string())?;
     engine.offer(packets.to_vec());
     // A slow machine may be reported as stuck.
     let _ = engine.run(packets.len() as u64 / 2, &mut |_| {});

@@ -4,9 +4,9 @@ use crate::support::engine::{agree_in_time, count, own_spec};
 use crate::support::{agree, compiled_text};
 use wireloom_bits::Bits;
 use wireloom_ir::{Program, store};
-use wireloom_isa::program::Machine;
+use wireloom_isa::program::Architecture;
 use wireloom_mpsoc::Options;
-use wireloom_mpsoc::engine::Engine;
+use wireloom_mpsoc::engine::MpsocEngine;
 use wireloom_mpsoc::program::{Elements, Partition};
 use wireloom_mpsoc::spec::Set;
 use wireloom_net::Packet;
@@ -82,7 +82,7 @@ fn calls_mean_the_same_as_functions_and_as_messages() {
     for names in [&[][..], &["walk"], &["here"], &["walk", "turns"]] {
         let elements =
             Elements::named(&program, names.iter().copied()).expect("the program calls them");
-        for machine in [Machine::Arm, Machine::Riscv] {
+        for machine in [Architecture::Arm, Architecture::Riscv] {
             let agreed =
                 agree(&program, &Partition::whole(), &elements, &packets(), machine, &load);
             assert_eq!(agreed, Ok(()), "{names:?}");
@@ -123,7 +123,7 @@ fn an_engine_that_cannot_be_a_pipeline_is_no_element() {
     let program = program();
     let refused = |keys: &str| {
         let store = store(&program).expect("offloads");
-        match Engine::new(&own_spec(Set::Armv4, keys), &program, store, Options::default()) {
+        match MpsocEngine::new(&own_spec(Set::Armv4, keys), &program, store, Options::default()) {
             Ok(_) => panic!("{keys}"),
             Err(error) => error.to_string(),
         }

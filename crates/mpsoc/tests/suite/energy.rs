@@ -5,7 +5,7 @@ use crate::support::engine::own_spec;
 use crate::support::{compiled, generated};
 use wireloom_ir::store;
 use wireloom_mpsoc::energy::{ChipPart, ProcessorPart, groups};
-use wireloom_mpsoc::engine::Engine;
+use wireloom_mpsoc::engine::MpsocEngine;
 use wireloom_mpsoc::spec::Set;
 use wireloom_mpsoc::{Options, Spec};
 use wireloom_net::Packet;
@@ -22,10 +22,10 @@ fn packets(count: usize) -> Vec<Packet> {
 }
 
 /// An engine that has processed these packets.
-fn ran(spec: &Spec, packets: &[Packet], options: Options) -> Engine {
+fn ran(spec: &Spec, packets: &[Packet], options: Options) -> MpsocEngine {
     let program = compiled(PROGRAM);
     let offloads = store(&program).expect("offloads");
-    let mut engine = Engine::new(spec, &program, offloads, options).expect("an engine");
+    let mut engine = MpsocEngine::new(spec, &program, offloads, options).expect("an engine");
     engine.execute(packets, &mut |_| ()).expect("it runs");
     let settled = engine.finish(&mut |_| ()).expect("it runs");
     assert!(settled.lost.is_empty());
@@ -133,7 +133,7 @@ fn energy_does_not_depend_on_how_the_machine_is_simulated_or_sampled() {
         let naive = run(Options { effort: Effort::Naive, ..Options::default() });
         let sampling = Some(Time::nanoseconds(500));
         let sampled = run(Options { sampling, ..Options::default() });
-        let json = |engine: &Engine| {
+        let json = |engine: &MpsocEngine| {
             let account = engine.energy();
             (account.time(), serde_json::to_string(&account.record()).expect("a record"))
         };

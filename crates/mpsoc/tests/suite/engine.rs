@@ -4,7 +4,7 @@ use crate::support::engine::{agree_in_time, count, keep, own_spec};
 use crate::support::{compiled, generated, load_file, programs, rows};
 use wireloom_ir::builder::{EngineBuilder, StepBuilder, program_of};
 use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp, store};
-use wireloom_mpsoc::engine::Engine;
+use wireloom_mpsoc::engine::MpsocEngine;
 use wireloom_mpsoc::spec::Set;
 use wireloom_mpsoc::{Options, Spec};
 use wireloom_net::Packet;
@@ -75,7 +75,7 @@ fn the_router_does_the_same_at_the_same_times_whether_or_not_the_kernel_knows_of
             load(&mut store);
             let spec = Spec { processors, threads, ..own_spec(set, keys) };
             let options = Options { effort, ..Options::default() };
-            let mut engine = Engine::new(&spec, &program, store, options).expect("an engine");
+            let mut engine = MpsocEngine::new(&spec, &program, store, options).expect("an engine");
             engine.offer(packets.clone());
             // The records also agree at intermediate points.
             let counted = [350, 100, 0].map(|to_come| {
@@ -107,12 +107,12 @@ fn a_router_goes_on_from_a_checkpoint_as_the_router_does() {
         load(&mut store);
         let spec = Spec { processors, threads, ..own_spec(set, keys) };
         let mut engine =
-            Engine::new(&spec, &program, store, Options::default()).expect("an engine");
+            MpsocEngine::new(&spec, &program, store, Options::default()).expect("an engine");
         engine.offer(packets.clone());
         // Packets are in all places, and routes, counters and caches have changed.
         engine.run(250, &mut |_| {}).expect("it runs");
         let checkpoint = engine.clone();
-        let end = |mut engine: Engine| {
+        let end = |mut engine: MpsocEngine| {
             let mut sent = Vec::new();
             engine.finish(&mut |output| keep(&mut sent, output)).expect("it runs");
             let record = serde_json::to_string(&engine.record()).expect("JSON");
@@ -169,7 +169,12 @@ fn what_cannot_be_cut_so_is_refused_in_a_sentence() {
     let refused = |partition: &str| {
         let spec =
             own_spec(Set::Armv4, &format!("[partition]\nkind = \"within-packet\"\n{partition}"));
-        match Engine::new(&spec, &program, store(&program).expect("offloads"), Options::default()) {
+        match MpsocEngine::new(
+            &spec,
+            &program,
+            store(&program).expect("offloads"),
+            Options::default(),
+        ) {
             Ok(_) => panic!("{partition}"),
             Err(error) => error.to_string(),
         }
@@ -274,8 +279,8 @@ fn packets_at_the_start_need_not_count() {
         let mut store = store(&program).expect("offloads of a verified program");
         load(&mut store);
         let options = Options { warm, ..Options::default() };
-        let mut engine =
-            Engine::new(&own_spec(Set::Armv4, ""), &program, store, options).expect("an engine");
+        let mut engine = MpsocEngine::new(&own_spec(Set::Armv4, ""), &program, store, options)
+            .expect("an engine");
         engine.offer(packets.clone());
         engine.finish(&mut |_| {}).expect("it runs");
         let counted = engine.totals().since(&engine.counted_from());
@@ -302,7 +307,8 @@ fn a_machine_whose_threads_wait_too_long_is_told_as_stuck_with_the_object() {
     let mut store = store(&program).expect("offloads of a verified program");
     load(&mut store);
     let spec = own_spec(Set::Armv4, "[object.lpm]\nlatency_ns = 100000000");
-    let mut engine = Engine::new(&spec, &program, store, Options::default()).expect("an engine");
+    let mut engine =
+        MpsocEngine::new(&spec, &program, store, Options::default()).expect("an engine");
     engine.offer(packets());
     let stuck = engine.finish(&mut |_| {}).expect_err("an answer takes 100 ms").to_string();
     assert!(stuck.starts_with("stuck at 1"), "{stuck}");
@@ -344,7 +350,7 @@ fn no_interval_has_more_cycles_than_it_is_long() {
         load(&mut store);
         let sampling = Some(Time::nanoseconds(10));
         let options = Options { sampling, ..Options::default() };
-        let mut engine = Engine::new(&spec, &program, store, options).expect("an engine");
+        let mut engine = MpsocEngine::new(&spec, &program, store, options).expect("an engine");
         engine.execute(&packets, &mut |_| {}).expect("it runs");
         engine.finish(&mut |_| {}).expect("it runs");
         let series = engine.series().expect("it is sampled");

@@ -6,7 +6,7 @@ mod compiled;
 mod objects;
 mod synthetic;
 
-use wireloom_mpsoc::{Machine, NoObjects, Options, Spec, Workload};
+use wireloom_mpsoc::{Multiprocessor, NoObjects, Options, Spec, Workload};
 use wireloom_sim::Time;
 use wireloom_sim::parts::channel::ChannelSpec;
 use wireloom_sim::parts::interconnect::InterconnectSpec;
@@ -36,7 +36,7 @@ fn with_lines(mut spec: Spec, gbps: f64) -> Spec {
 const PACKET_BYTES: u32 = 54;
 
 /// A machine without objects, whose line brings `packets` packets without contents.
-fn machine<W: Workload>(spec: &Spec, workload: W, packets: u64) -> Machine<W, NoObjects> {
+fn machine<W: Workload>(spec: &Spec, workload: W, packets: u64) -> Multiprocessor<W, NoObjects> {
     with_options(spec, workload, packets, Options::default())
 }
 
@@ -45,8 +45,8 @@ fn with_options<W: Workload>(
     workload: W,
     packets: u64,
     options: Options,
-) -> Machine<W, NoObjects> {
-    let mut machine = Machine::new(spec, workload, NoObjects, options).expect("a machine");
+) -> Multiprocessor<W, NoObjects> {
+    let mut machine = Multiprocessor::new(spec, workload, NoObjects, options).expect("a machine");
     machine.offer_plain(PACKET_BYTES, packets);
     machine
 }

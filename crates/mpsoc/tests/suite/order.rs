@@ -5,7 +5,7 @@ use crate::support::engine::{agree_in_time, own_spec};
 use crate::support::{compiled, generated, load_file, programs};
 use wireloom_description::Description;
 use wireloom_ir::{Program, store};
-use wireloom_mpsoc::engine::Engine;
+use wireloom_mpsoc::engine::MpsocEngine;
 use wireloom_mpsoc::spec::Set;
 use wireloom_mpsoc::{Options, Spec};
 use wireloom_net::Packet;
@@ -89,7 +89,7 @@ fn an_object_that_each_packet_calls_once_is_as_fast_as_without_order() {
         spec.io.output.rate = 20_000_000_000;
         let store = store(&program).expect("offloads of a verified program");
         let mut engine =
-            Engine::new(&spec, &program, store, Options::default()).expect("an engine");
+            MpsocEngine::new(&spec, &program, store, Options::default()).expect("an engine");
         engine
             .execute(&packets, &mut |_| {})
             .and_then(|_| engine.finish(&mut |_| {}))
@@ -106,7 +106,8 @@ fn turns_come_at_the_same_times_whether_or_not_the_kernel_knows_of_sleep_and_whe
     let run = |effort| {
         let options = Options { effort, ..Options::default() };
         let offloads = store(&program).expect("offloads of a verified program");
-        let mut engine = Engine::new(&spec(""), &program, offloads, options).expect("an engine");
+        let mut engine =
+            MpsocEngine::new(&spec(""), &program, offloads, options).expect("an engine");
         engine
             .execute(&packets, &mut |_| {})
             .and_then(|_| engine.finish(&mut |_| {}))
@@ -126,7 +127,7 @@ fn an_engine_that_is_cut_and_goes_back_cannot_keep_the_order_and_is_refused() {
     agree(&spec(""), &program, &packets(200, None), None);
     let cut = "[partition]\nkind = \"within-packet\"\ncuts = [\"look\"]";
     let offloads = || store(&program).expect("offloads of a verified program");
-    let refused = Engine::new(&spec(cut), &program, offloads(), Options::default())
+    let refused = MpsocEngine::new(&spec(cut), &program, offloads(), Options::default())
         .err()
         .expect("it is refused");
     assert!(
@@ -134,7 +135,7 @@ fn an_engine_that_is_cut_and_goes_back_cannot_keep_the_order_and_is_refused() {
         "{refused}"
     );
     let coming = spec(&format!("call_order = \"coming\"\n{cut}"));
-    assert!(Engine::new(&coming, &program, offloads(), Options::default()).is_ok());
+    assert!(MpsocEngine::new(&coming, &program, offloads(), Options::default()).is_ok());
 }
 
 /// Checks that the machines in the tests above behave differently without a call order.

@@ -4,7 +4,7 @@
 use crate::support::{agree, compiled, generated, load_file, programs};
 use wireloom_fuzz::input::Input;
 use wireloom_ir::Program;
-use wireloom_isa::program::Machine;
+use wireloom_isa::program::Architecture;
 use wireloom_machine::Configured;
 use wireloom_mpsoc::Spec as MachineSpec;
 use wireloom_mpsoc::program::{Elements, PARTS, Partition};
@@ -57,7 +57,7 @@ fn check(
         |names: &[&String]| Partition::at(&program, names).expect("the engine has these steps");
     let partitions = std::iter::once(Partition::whole()).chain(names.chunks(PARTS - 1).map(cut));
     for partition in partitions {
-        for machine in [Machine::Arm, Machine::Riscv] {
+        for machine in [Architecture::Arm, Architecture::Riscv] {
             let load = |store: &mut Store| tables.iter().for_each(|file| load_file(store, file));
             agree(&program, &partition, &Elements::none(), &packets, machine, &load)?;
         }
@@ -114,7 +114,7 @@ fn the_packet_tests_of_these_engines_do_on_both_instruction_sets() {
         assert!(packets.len() > 5, "{name}");
         let tables = tests.tables.as_deref().map(|path| path.to_str().expect("a name in UTF-8"));
         let load = |store: &mut Store| tables.iter().for_each(|file| load_file(store, file));
-        for machine in [Machine::Arm, Machine::Riscv] {
+        for machine in [Architecture::Arm, Architecture::Riscv] {
             assert_eq!(
                 agree(&program, &Partition::whole(), &Elements::none(), &packets, machine, &load),
                 Ok(()),
@@ -134,7 +134,7 @@ fn what_is_read_far_behind_a_window_that_was_long_is_zero() {
     let mix = Spec::parse_mix("ipv4=1").expect("a mix");
     let packets =
         generated(&Spec { seed: 7, count: Some(100), sizes: Sizes::Imix, mix, ..Spec::default() });
-    for machine in [Machine::Arm, Machine::Riscv] {
+    for machine in [Architecture::Arm, Architecture::Riscv] {
         assert_eq!(
             agree(&program, &partition, &Elements::none(), &packets, machine, &|_| ()),
             Ok(())

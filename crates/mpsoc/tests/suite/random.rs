@@ -6,7 +6,7 @@ use crate::support::agree;
 use crate::support::engine::{agree_on_both_kernels, own_spec};
 use wireloom_fuzz::campaign::case;
 use wireloom_ir::Program;
-use wireloom_isa::program::Machine;
+use wireloom_isa::program::Architecture;
 use wireloom_mpsoc::for_threads;
 use wireloom_mpsoc::program::{Elements, PARTS, Partition};
 use wireloom_mpsoc::spec::Set;
@@ -25,7 +25,7 @@ fn random_programs_agree() {
     for seed in seeds() {
         let (case, compiled) = case(seed);
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
-        let machine = if seed % 2 == 0 { Machine::Arm } else { Machine::Riscv };
+        let machine = if seed % 2 == 0 { Architecture::Arm } else { Architecture::Riscv };
         let program = &for_threads(compiled.plain);
         for partition in [Partition::whole(), cut(program, seed)] {
             match agree(

@@ -4,7 +4,7 @@ use crate::support::engine::{agree_in_time, own_spec};
 use crate::support::{Sent, compiled, generated, rows};
 use wireloom_bits::Bits;
 use wireloom_ir::{Execute, Golden, Output, Program, store};
-use wireloom_mpsoc::engine::Engine;
+use wireloom_mpsoc::engine::MpsocEngine;
 use wireloom_mpsoc::spec::{CallOrder, Set};
 use wireloom_mpsoc::{Options, Spec};
 use wireloom_net::Packet;
@@ -60,12 +60,13 @@ fn expected() -> (Vec<Sent>, String) {
 /// The outputs and the final state of the machine, on which `run` makes the updates.
 fn got(
     keys: &str,
-    run: impl FnOnce(&mut Engine, Vec<Packet>, &mut dyn FnMut(Output<'_>)),
+    run: impl FnOnce(&mut MpsocEngine, Vec<Packet>, &mut dyn FnMut(Output<'_>)),
 ) -> (Vec<Sent>, String) {
     let program = program();
     let offloads = store(&program).expect("offloads");
     let spec = own_spec(Set::Armv4, keys);
-    let mut engine = Engine::new(&spec, &program, offloads, Options::default()).expect("an engine");
+    let mut engine =
+        MpsocEngine::new(&spec, &program, offloads, Options::default()).expect("an engine");
     let mut sent = Vec::new();
     run(&mut engine, packets(), &mut |output| keep(&mut sent, output));
     (sent, format!("{:?}", rows(engine.store())))
@@ -117,7 +118,8 @@ fn calls_without_a_reply_are_all_made_with_room_for_one() {
         let counted = [Effort::Active, Effort::Naive].map(|effort| {
             let options = Options { effort, ..Options::default() };
             let offloads = store(&program).expect("offloads");
-            let mut engine = Engine::new(&spec, &program, offloads, options).expect("an engine");
+            let mut engine =
+                MpsocEngine::new(&spec, &program, offloads, options).expect("an engine");
             engine.offer(packets.clone());
             [200, 60].map(|to_come| {
                 engine.run(to_come, &mut |_| {}).expect("it runs");

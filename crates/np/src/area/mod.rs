@@ -125,7 +125,7 @@ pub struct Unit {
 
 /// The cost of a design on a family of devices.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct AreaEstimate {
     /// `xc5v`, `xc6v` or `xc7`.
     pub family: &'static str,
     /// The units, starting with the top module.
@@ -147,7 +147,7 @@ pub fn estimate(
     family: &'static str,
     cache: &Cache,
     mut progress: impl FnMut(&str),
-) -> Result<Report, AreaError> {
+) -> Result<AreaEstimate, AreaError> {
     let mut own = BTreeMap::new();
     for unit in &design.units {
         progress(&unit.name);
@@ -158,7 +158,7 @@ pub fn estimate(
 
 /// Returns the estimate of a design if all its units have been synthesised before. Synthesises
 /// nothing.
-pub fn remembered(design: &Design, family: &'static str, cache: &Cache) -> Option<Report> {
+pub fn remembered(design: &Design, family: &'static str, cache: &Cache) -> Option<AreaEstimate> {
     let own = design.units.iter().map(|unit| {
         let resources = synthesis::remembered(design, &unit.name, family, cache)?;
         Some((unit.name.as_str(), resources))
@@ -167,7 +167,7 @@ pub fn remembered(design: &Design, family: &'static str, cache: &Cache) -> Optio
 }
 
 /// Computes the report from the resources of each unit without the units inside it.
-fn report(design: &Design, family: &'static str, own: &BTreeMap<&str, Resources>) -> Report {
+fn report(design: &Design, family: &'static str, own: &BTreeMap<&str, Resources>) -> AreaEstimate {
     // Each unit comes after the units that it contains.
     let mut whole: BTreeMap<&str, Cost> = BTreeMap::new();
     for unit in &design.units {
@@ -189,5 +189,5 @@ fn report(design: &Design, family: &'static str, own: &BTreeMap<&str, Resources>
             path: resources.path.clone(),
         }
     });
-    Report { family, units: units.collect(), total: whole[design.top.as_str()] }
+    AreaEstimate { family, units: units.collect(), total: whole[design.top.as_str()] }
 }

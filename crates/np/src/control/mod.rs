@@ -256,7 +256,7 @@ mod tests {
     use wireloom_offloads::Entry;
 
     use super::*;
-    use crate::description::Machine;
+    use crate::description::NpSpec;
     use crate::processor;
 
     const SOURCE: &str = "
@@ -286,7 +286,7 @@ mod tests {
             wireloom_compile::lower(&checked.program.expect("a program without errors"));
         let text = "extends = \"np\"\nclusters = 2\nengines = 1\nthreads = 2\nlanes = 1\n\
                     [offload.counter]\nrealisation = \"counters\"\nplace = \"cluster\"\n";
-        let machine = Machine::parse("two", text).unwrap_or_else(|error| panic!("{error}"));
+        let machine = NpSpec::parse("two", text).unwrap_or_else(|error| panic!("{error}"));
         wireloom_compile::pipeline::optimise(&mut program, &machine.pass_options());
         let processor =
             processor::assemble(&program, &machine).unwrap_or_else(|error| panic!("{error}"));

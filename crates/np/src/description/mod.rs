@@ -49,12 +49,12 @@ pub enum MachineError {
 
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Machine {
+pub struct NpSpec {
     /// The name of the description file, or `np-C-E-T`.
     #[serde(skip_deserializing)]
     pub name: String,
     /// Always `np`.
-    pub kind: Kind,
+    pub kind: NpKind,
     /// A description of the machine for users.
     pub about: String,
     /// Clusters in the whole processor.
@@ -88,7 +88,7 @@ pub struct Machine {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum NpKind {
     /// A network processor in SystemVerilog.
     Np,
 }
@@ -253,7 +253,7 @@ pub enum Place {
     Pipe,
 }
 
-impl Machine {
+impl NpSpec {
     /// Returns the machine with a name (`np-16-6-4`, or a file of `machines/` without its
     /// extension) or with a path that ends in `.toml`.
     ///

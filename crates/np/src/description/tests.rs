@@ -2,17 +2,17 @@ use super::*;
 
 #[test]
 fn any_three_numbers_name_a_machine() {
-    let machine = Machine::find("np-16-6-4").unwrap();
+    let machine = NpSpec::find("np-16-6-4").unwrap();
     assert_eq!((machine.clusters, machine.engines, machine.threads), (16, 6, 4));
     assert_eq!((machine.lanes(), machine.clusters_a_pipe()), (2, 8));
-    assert_eq!(Machine::find("np-3-1-7").unwrap().lanes(), 1);
+    assert_eq!(NpSpec::find("np-3-1-7").unwrap().lanes(), 1);
 }
 
 #[test]
 fn lanes_are_two_from_sixteen_clusters_on_if_these_can_be_halved() {
     for (clusters, lanes) in [(14, 1), (15, 1), (16, 2), (17, 1), (18, 2)] {
         assert_eq!(
-            Machine::find(&format!("np-{clusters}-1-1")).unwrap().lanes(),
+            NpSpec::find(&format!("np-{clusters}-1-1")).unwrap().lanes(),
             lanes,
             "{clusters}"
         );
@@ -22,7 +22,7 @@ fn lanes_are_two_from_sixteen_clusters_on_if_these_can_be_halved() {
 #[test]
 fn the_common_description_states_every_key() {
     let stated = Description::built_in("np").table;
-    let mut all = toml::Table::try_from(Machine::find("np").unwrap()).unwrap();
+    let mut all = toml::Table::try_from(NpSpec::find("np").unwrap()).unwrap();
     assert!(all.remove("name").is_some(), "no key: the file's own");
     let inside = |table: &toml::Table, other: &toml::Table| {
         table.keys().filter(|key| !other.contains_key(*key)).cloned().collect::<Vec<_>>()
@@ -36,7 +36,7 @@ fn the_common_description_states_every_key() {
     // The default description lists every key that a rule has by default, with its default value.
     let least = "extends = \"np\"\n[offload.own]\nrealisation = \"table\"\nplace = \"pipe\"";
     let least =
-        toml::Table::try_from(Machine::parse("mine", least).unwrap().offload["own"]).unwrap();
+        toml::Table::try_from(NpSpec::parse("mine", least).unwrap().offload["own"]).unwrap();
     let rules = stated["offload"].as_table().unwrap();
     for (key, value) in
         least.iter().filter(|(key, _)| !["realisation", "place"].contains(&key.as_str()))
@@ -48,25 +48,25 @@ fn the_common_description_states_every_key() {
 
 #[test]
 fn a_machine_can_have_another_shape() {
-    let np = Machine::find("np").unwrap();
-    assert_eq!(np.shaped(16, 6, 4).unwrap(), Machine::find("np-16-6-4").unwrap());
-    let own = Machine::parse("mine", "extends = \"np\"\n[engine]\nheader_reads = 1").unwrap();
+    let np = NpSpec::find("np").unwrap();
+    assert_eq!(np.shaped(16, 6, 4).unwrap(), NpSpec::find("np-16-6-4").unwrap());
+    let own = NpSpec::parse("mine", "extends = \"np\"\n[engine]\nheader_reads = 1").unwrap();
     let shaped = own.shaped(4, 2, 1).unwrap();
     assert_eq!((shaped.name.as_str(), shaped.engine.header_reads), ("mine (4-2-1)", 1));
     assert!(np.shaped(65, 1, 1).is_err());
-    let lanes = |machine: &Machine, lanes| {
+    let lanes = |machine: &NpSpec, lanes| {
         let machine = machine.with_lanes(lanes).shaped(8, 3, 4).unwrap();
         (machine.lanes(), machine.name)
     };
     assert_eq!(lanes(&np, 2), (2, "np with 2 lanes (8-3-4)".to_owned()));
-    let two = Machine::find("np-200mpps").unwrap();
+    let two = NpSpec::find("np-200mpps").unwrap();
     assert_eq!(lanes(&two, 1), (1, "np-200mpps with 1 lane (8-3-4)".to_owned()));
     assert_eq!(lanes(&two, 2), (2, "np-200mpps (8-3-4)".to_owned()));
 }
 
 #[test]
 fn what_is_no_machine_is_refused_in_a_sentence() {
-    let message = |name: &str| Machine::find(name).unwrap_err().to_string();
+    let message = |name: &str| NpSpec::find(name).unwrap_err().to_string();
     assert!(message("np-16-6").contains("np-C-E-T"));
     assert!(!message("native").contains("golden"), "only network processors are looked for");
     assert!(message("np-0-1-1").contains("`clusters` is 0; it can be 1 to 64"));
@@ -77,7 +77,7 @@ fn what_is_no_machine_is_refused_in_a_sentence() {
 fn only_tables_outside_the_chip_take_several_requests_a_cycle() {
     let machine = |what: &str| {
         let text = format!("extends = \"np\"\n[offload.{what}");
-        Machine::parse("mine", &text).map_err(|error| error.to_string())
+        NpSpec::parse("mine", &text).map_err(|error| error.to_string())
     };
     assert_eq!(machine("labels]\nrequests = 3").unwrap().offload["labels"].requests, 3);
     for (what, said) in
@@ -91,7 +91,7 @@ fn only_tables_outside_the_chip_take_several_requests_a_cycle() {
 #[test]
 fn a_description_changes_what_it_names() {
     let text = "extends = \"np\"\nclusters = 4\n[engine]\nstorage = \"block\"\n[offload.ports]\nrealisation = \"table\"\nplace = \"cluster\"";
-    let machine = Machine::parse("mine", text).unwrap();
+    let machine = NpSpec::parse("mine", text).unwrap();
     assert_eq!((machine.clusters, machine.engines), (4, 2));
     assert_eq!(machine.engine.storage, Storage::Block);
     assert_eq!(machine.engine.scheduler, Scheduler::ReadyToExecute);
@@ -112,15 +112,15 @@ fn sections_for_nothing_are_those_of_own_files_without_offload_or_kind() {
     // The section `[offload.ports]` of np-200mpps is not the user's own.
     write("below.toml", "np-200mpps", &["prots", "array"]);
     write("own.toml", "below", &["labbels", "next_hops", "engine"]);
-    let machine = Machine::find(folder.path().join("own.toml").to_str().unwrap()).unwrap();
+    let machine = NpSpec::find(folder.path().join("own.toml").to_str().unwrap()).unwrap();
     let idle: Vec<&str> = machine.sections_for_nothing(&["next_hops", "labels"]).collect();
     assert_eq!(idle, ["prots", "labbels"]);
-    assert_eq!(Machine::find("np-200mpps").unwrap().sections_for_nothing(&[]).count(), 0);
+    assert_eq!(NpSpec::find("np-200mpps").unwrap().sections_for_nothing(&[]).count(), 0);
 }
 
 #[test]
 fn wrong_descriptions_say_what_is_wrong() {
-    let message = |text: &str| Machine::parse("mine", text).unwrap_err().to_string();
+    let message = |text: &str| NpSpec::parse("mine", text).unwrap_err().to_string();
     assert!(message("extends = \"np\"\nclustres = 4").contains("clustres"));
     assert!(message("extends = \"nothing\"").contains("nothing.toml"));
     assert!(message("extends = 7").contains("`extends` is the name"));
@@ -153,9 +153,9 @@ fn wrong_descriptions_say_what_is_wrong() {
 #[test]
 fn a_word_of_the_header_has_four_eight_or_sixteen_bytes() {
     let machine = |bytes: &str| {
-        Machine::parse("mine", &format!("extends = \"np\"\n[engine]\nheader_bytes = {bytes}"))
+        NpSpec::parse("mine", &format!("extends = \"np\"\n[engine]\nheader_bytes = {bytes}"))
     };
-    assert_eq!(Machine::find("np").unwrap().engine.header_bytes, 16);
+    assert_eq!(NpSpec::find("np").unwrap().engine.header_bytes, 16);
     for bytes in [4, 8, 16] {
         let machine = machine(&bytes.to_string()).unwrap();
         let ports = machine.pass_options().header.unwrap();
@@ -176,12 +176,12 @@ fn a_word_of_the_header_has_four_eight_or_sixteen_bytes() {
 
 #[test]
 fn narrow_ports_share_one_lane() {
-    let four = Machine::find("np-four-10g").unwrap();
+    let four = NpSpec::find("np-four-10g").unwrap();
     assert!(four.ports.are_narrow());
     assert_eq!((four.ports.bytes, four.ports.numbers.as_slice()), (8, [0, 1, 2, 3].as_slice()));
     let message = |keys: &str| {
         let text = format!("extends = \"np-four-10g\"\n{keys}");
-        Machine::parse("mine", &text).unwrap_err().to_string()
+        NpSpec::parse("mine", &text).unwrap_err().to_string()
     };
     assert!(
         message("clusters = 4\nlanes = 2")
@@ -208,9 +208,6 @@ fn files_that_extend_each_other_are_noticed() {
     }
     let path = folder.path().join("a.toml");
     assert!(
-        Machine::find(path.to_str().unwrap())
-            .unwrap_err()
-            .to_string()
-            .contains("extend each other")
+        NpSpec::find(path.to_str().unwrap()).unwrap_err().to_string().contains("extend each other")
     );
 }

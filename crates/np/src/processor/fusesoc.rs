@@ -125,7 +125,7 @@ mod tests {
     use yaml_rust2::{Yaml, YamlLoader};
 
     use super::*;
-    use crate::description::Machine;
+    use crate::description::NpSpec;
 
     fn parsed(name: &str, about: &str) -> Yaml {
         let files = ["rtl/templates/wl_pkg.sv", "rtl/np_top.sv"].map(str::to_owned).into_iter();
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn every_description_is_yaml() {
-        let machine = Machine::find("np").unwrap();
+        let machine = NpSpec::find("np").unwrap();
         for about in
             [machine.about.as_str(), "a: b # c", "\"d\" \\ {e}\n- f", "größer \u{7f}\u{2028}", ""]
         {

@@ -9,7 +9,7 @@ use super::contents::{Contents, Field, REGISTER_BITS};
 use super::plan::Plan;
 use super::reasons::ReasonCounter;
 use super::{ports, services};
-use crate::description::{Machine, Place};
+use crate::description::{NpSpec, Place};
 
 /// A block of registers, and the control targets that are accessed through it.
 #[derive(Clone, Debug, Serialize)]
@@ -98,7 +98,7 @@ pub(crate) fn registers(control_bits: usize) -> Vec<Register> {
 }
 
 /// Returns the value of GEOMETRY. Descriptions of machines keep each number within its field.
-pub(super) fn geometry(machine: &Machine) -> u32 {
+pub(super) fn geometry(machine: &NpSpec) -> u32 {
     let field = |value: usize, bits: u32| {
         assert!(value < 1 << bits, "{value} does not fit {bits} bits of GEOMETRY");
         value as u32
@@ -270,7 +270,7 @@ mod tests {
     fn geometry_holds_the_largest_machines() {
         let machine = |text: &str| {
             let text = format!("extends = \"np\"\n{text}");
-            Machine::parse("large", &text).unwrap_or_else(|error| panic!("{error}"))
+            NpSpec::parse("large", &text).unwrap_or_else(|error| panic!("{error}"))
         };
         let large = machine("clusters = 64\nengines = 64\nthreads = 64");
         assert_eq!(geometry(&large), 0x4040_0040);

@@ -55,7 +55,7 @@ pub use rig::REPORT_BASE;
 pub use services::channel_latency;
 pub use testbench::Stimulus;
 
-use crate::description::{Machine, Place, ShellKind};
+use crate::description::{NpSpec, Place, ShellKind};
 use crate::simulation::{Followed, Geometry, NarrowPorts, PipelinedStep, Source};
 use wireloom_codegen_hardware::engine::{ChainedStep, EngineModule, Shell};
 use wireloom_codegen_hardware::pipelined::Lookup;
@@ -77,11 +77,11 @@ pub struct Processor {
 /// Builds a network processor.
 ///
 /// The program must have been optimised with the header ports of the machine
-/// ([`Machine::pass_options`]).
+/// ([`NpSpec::pass_options`]).
 ///
 /// # Errors
 /// If the program cannot become hardware, or the machine lacks something that it uses.
-pub fn assemble(program: &Program, machine: &Machine) -> Result<Processor, NpError> {
+pub fn assemble(program: &Program, machine: &NpSpec) -> Result<Processor, NpError> {
     build(program, machine, false, "")
 }
 
@@ -92,7 +92,7 @@ pub fn assemble(program: &Program, machine: &Machine) -> Result<Processor, NpErr
 /// Returns the errors of [`assemble`].
 pub fn assemble_labelled(
     program: &Program,
-    machine: &Machine,
+    machine: &NpSpec,
     label: &str,
 ) -> Result<Processor, NpError> {
     build(program, machine, false, label)
@@ -102,13 +102,13 @@ pub fn assemble_labelled(
 ///
 /// # Errors
 /// Returns the errors of [`assemble`], and an error if the rig cannot replace some interface.
-pub fn assemble_rig(program: &Program, machine: &Machine) -> Result<Processor, NpError> {
+pub fn assemble_rig(program: &Program, machine: &NpSpec) -> Result<Processor, NpError> {
     build(program, machine, true, "")
 }
 
 fn build(
     program: &Program,
-    machine: &Machine,
+    machine: &NpSpec,
     in_rig: bool,
     label: &str,
 ) -> Result<Processor, NpError> {

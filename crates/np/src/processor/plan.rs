@@ -8,7 +8,7 @@ use super::counted_reasons::Counted;
 use super::error::NpError;
 use super::image::Image;
 use super::wires::bits;
-use crate::description::{Machine, Place, Rule, Scheduler, ShellKind, Storage};
+use crate::description::{NpSpec, Place, Rule, Scheduler, ShellKind, Storage};
 use wireloom_codegen_hardware::core::port::Body;
 use wireloom_codegen_hardware::core::{OffloadPort, WINDOW_LOADED};
 use wireloom_codegen_hardware::pipelined::Lookup;
@@ -102,7 +102,7 @@ impl Service {
     }
 
     /// Returns the error that refuses the offload on this machine.
-    pub(crate) fn refusal(&self, machine: &Machine, why: String) -> NpError {
+    pub(crate) fn refusal(&self, machine: &NpSpec, why: String) -> NpError {
         NpError::Offload { offload: self.offload.clone(), machine: machine.name.clone(), why }
     }
 }
@@ -138,7 +138,7 @@ impl Channel {
 /// The plan of a network processor.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    pub machine: Machine,
+    pub machine: NpSpec,
     /// Name of the engine in the source.
     pub engine: String,
     /// Name of the engine's module.

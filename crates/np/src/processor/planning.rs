@@ -11,7 +11,7 @@ use super::channels::requests;
 use super::counted_reasons;
 use super::error::NpError;
 use super::plan::{Channel, Plan, Service};
-use crate::description::{ENGINE_KIND, LANE_BYTES, Machine, Place, ShellKind};
+use crate::description::{ENGINE_KIND, LANE_BYTES, NpSpec, Place, ShellKind};
 use wireloom_codegen_hardware::core::OffloadPort;
 use wireloom_codegen_hardware::core::port::PLACE_BITS;
 use wireloom_codegen_hardware::engine::EngineModule;
@@ -25,7 +25,7 @@ impl Plan {
     /// If the machine cannot provide one of the offloads.
     pub fn new(
         program: &Program,
-        machine: &Machine,
+        machine: &NpSpec,
         engine: &EngineModule,
         label: &str,
     ) -> Result<Self, NpError> {
@@ -89,7 +89,7 @@ impl Plan {
 }
 
 /// Returns the service of an offload if the machine's rule suits it.
-fn service(program: &Program, port: &OffloadPort, machine: &Machine) -> Result<Service, NpError> {
+fn service(program: &Program, port: &OffloadPort, machine: &NpSpec) -> Result<Service, NpError> {
     let source = &program.engines[program.main.index()];
     let Offload { name, target, .. } = &source.offloads[port.offload.index()];
     let refuse = |why: String| NpError::Offload {
@@ -162,7 +162,7 @@ fn config(target: &OffloadTarget) -> Config {
 ///
 /// # Errors
 /// If no trie can be laid out for keys of such a width.
-fn lookups(services: &[Service], machine: &Machine, label: &str) -> Result<Vec<Lookup>, NpError> {
+fn lookups(services: &[Service], machine: &NpSpec, label: &str) -> Result<Vec<Lookup>, NpError> {
     let mut lookups: Vec<Lookup> = Vec::new();
     for service in services {
         let Some(key_bits) = service.rule.realisation.lookup_key_bits(service) else { continue };
@@ -180,7 +180,7 @@ fn lookups(services: &[Service], machine: &Machine, label: &str) -> Result<Vec<L
 fn channels(
     services: &[Service],
     lookups: &[Lookup],
-    machine: &Machine,
+    machine: &NpSpec,
 ) -> Result<Vec<Channel>, NpError> {
     let mut channels = Vec::new();
     for service in services {

@@ -40,7 +40,7 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use crate::description::Machine;
+    use crate::description::NpSpec;
     use crate::processor;
 
     #[test]
@@ -54,7 +54,7 @@ mod tests {
             let text = format!(
                 "extends = \"np\"\nclusters = {clusters}\n[offload.labels]\nrequests = {requests}"
             );
-            let machine = Machine::parse("mine", &text).expect("a machine");
+            let machine = NpSpec::parse("mine", &text).expect("a machine");
             let plan = processor::assemble(&program, &machine).expect("a processor").plan;
             let ways = plan.ways(&plan.services[0]);
             ways.iter().map(|way| (way.prefix.clone(), way.first, way.clusters)).collect::<Vec<_>>()

@@ -3,7 +3,7 @@
 
 use super::plan::{Channel, Plan, Service};
 use super::wires::{bit, bit_in, bit_out, bits, element, input, output, vector};
-use crate::description::{Machine, Place};
+use crate::description::{NpSpec, Place};
 use wireloom_codegen_hardware::sv::short::{clocked, int, name};
 use wireloom_codegen_hardware::sv::{Binary, Expr, Instance, Item, Port, Type, Unary};
 
@@ -211,7 +211,7 @@ pub(crate) fn memory_side(plan: &Plan, channel: &Channel) -> Instance {
 
 /// Returns the core cycles from a request on a memory channel to its response, if the memory itself
 /// takes `memory_cycles` memory cycles. This is `adapter_latency` of hardware/wl_pkg.sv.
-pub fn channel_latency(machine: &Machine, memory_cycles: usize) -> u32 {
+pub fn channel_latency(machine: &NpSpec, memory_cycles: usize) -> u32 {
     let ratio = machine.clock.memory_ratio;
     (1 + (ratio + 2 + memory_cycles).div_ceil(ratio)) as u32
 }

@@ -10,7 +10,7 @@ use wireloom_offloads::{Config, EntryKey, Store};
 use super::direct::Direct;
 use super::interface::Realisation;
 use super::wiring::Ends;
-use crate::description::{Machine, Place};
+use crate::description::{NpSpec, Place};
 use crate::processor::contents::{Contents, Seed};
 use crate::processor::probe_port::ProbePort;
 use crate::processor::services::{first_target, index_bits};
@@ -52,7 +52,7 @@ impl Realisation for Cached {
         &self,
         service: &Service,
         lookups: &[Lookup],
-        machine: &Machine,
+        machine: &NpSpec,
     ) -> Result<Vec<Channel>, String> {
         Direct.channels(service, lookups, machine)
     }

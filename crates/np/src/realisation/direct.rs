@@ -12,7 +12,7 @@ use super::entries::{array_entry, burst_image};
 use super::interface::Realisation;
 use super::table::elements;
 use super::wiring::{Ends, burst_channel, off_chip};
-use crate::description::Machine;
+use crate::description::NpSpec;
 use crate::processor::contents::Contents;
 use crate::processor::{Channel, Image, NpError, Plan, Service, Way};
 
@@ -47,7 +47,7 @@ impl Realisation for Direct {
         &self,
         service: &Service,
         _lookups: &[Lookup],
-        machine: &Machine,
+        machine: &NpSpec,
     ) -> Result<Vec<Channel>, String> {
         burst_channel(service, service.value_bits().div_ceil(72), machine)
     }

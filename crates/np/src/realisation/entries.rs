@@ -5,7 +5,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 
 use wireloom_bits::Bits;
-use wireloom_offloads::{Config, Content, Entry, EntryKey, Instance, Row, Store};
+use wireloom_offloads::{Config, Content, Entry, EntryKey, Instance, StateRow, Store};
 
 use crate::control::bus::{ControlBus, ControlError};
 use crate::processor::image::{self, Image};
@@ -20,12 +20,12 @@ pub(crate) fn instance<'a>(store: &'a Store, path: &str) -> Option<(&'a Config, 
 
 /// Returns the packed value of a row, with its first field most significant; `None` if it has no
 /// fields.
-pub(super) fn packed(row: &Row) -> Option<Bits> {
+pub(super) fn packed(row: &StateRow) -> Option<Bits> {
     row.fields.iter().map(|(_, bits)| bits.clone()).reduce(|high, low| high.concat(&low))
 }
 
 /// Returns the index and the packed value of a row.
-pub(super) fn element(row: &Row) -> Option<(u64, Bits)> {
+pub(super) fn element(row: &StateRow) -> Option<(u64, Bits)> {
     let EntryKey::Index(index) = row.key else { return None };
     Some((index, packed(row)?))
 }
@@ -174,7 +174,7 @@ pub(super) fn load(
 }
 
 /// Returns the image of a memory with one word for each element.
-pub(super) fn table_image(path: &str, rows: &[Row]) -> Image {
+pub(super) fn table_image(path: &str, rows: &[StateRow]) -> Image {
     let mut text = String::new();
     for (index, value) in rows.iter().filter_map(element) {
         image::line(&mut text, index, &value);
@@ -184,7 +184,7 @@ pub(super) fn table_image(path: &str, rows: &[Row]) -> Image {
 
 /// Returns the image of a memory of 72-bit bursts. The number of bursts per element is rounded up
 /// to a power of two. The lowest bits of an element come first.
-pub(super) fn burst_image(name: &str, rows: &[Row]) -> Image {
+pub(super) fn burst_image(name: &str, rows: &[StateRow]) -> Image {
     const BURST: u32 = 72;
     let mut text = String::new();
     for (index, value) in rows.iter().filter_map(element) {
@@ -206,14 +206,14 @@ mod tests {
     #[test]
     fn the_fields_of_a_row_are_packed_the_first_most_significant() {
         let fields = vec![("a".to_owned(), Bits::new(4, 1)), ("b".to_owned(), Bits::new(8, 0x23))];
-        let row = Row { key: EntryKey::Index(7), fields };
+        let row = StateRow { key: EntryKey::Index(7), fields };
         assert_eq!(element(&row), Some((7, Bits::new(12, 0x123))));
     }
 
     #[test]
     fn a_wide_element_takes_a_power_of_two_of_bursts_the_lowest_first() {
         let fields = vec![("value".to_owned(), Bits::new(80, 0xab_0000_0000_0000_0001 << 8))];
-        let rows = [Row { key: EntryKey::Index(3), fields }];
+        let rows = [StateRow { key: EntryKey::Index(3), fields }];
         let text = burst_image("hops", &rows).text;
         assert_eq!(text, "@6 000000000000000100\n@7 ab\n");
     }

@@ -13,7 +13,7 @@ use super::entries::{COUNTER_BITS, counter_entry, read_counters};
 use super::interface::Realisation;
 use super::wiring::{Ends, burst_channel, counter_parameters, off_chip};
 use crate::control::bus::{ControlBus, ControlError};
-use crate::description::Machine;
+use crate::description::NpSpec;
 use crate::processor::contents::Contents;
 use crate::processor::{Channel, Plan, Service};
 
@@ -44,7 +44,7 @@ impl Realisation for FlowCounter {
         &self,
         service: &Service,
         _lookups: &[Lookup],
-        machine: &Machine,
+        machine: &NpSpec,
     ) -> Result<Vec<Channel>, String> {
         burst_channel(service, BURSTS, machine)
     }

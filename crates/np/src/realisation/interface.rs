@@ -11,7 +11,7 @@ use wireloom_offloads::{Config, EntryKey, Instance, Store, Update};
 
 use super::entries;
 use crate::control::bus::{ControlBus, ControlError};
-use crate::description::{Machine, Rule};
+use crate::description::{NpSpec, Rule};
 use crate::processor::contents::Contents;
 use crate::processor::error::NpError;
 use crate::processor::image::Image;
@@ -84,7 +84,7 @@ pub trait Realisation: Sync {
         &self,
         _service: &Service,
         _lookups: &[Lookup],
-        _machine: &Machine,
+        _machine: &NpSpec,
     ) -> Result<Vec<Channel>, String> {
         Ok(Vec::new())
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use wireloom_offloads::sources::named_kinds;
 
 use super::*;
-use crate::description::Machine;
+use crate::description::NpSpec;
 use crate::processor::{self, services};
 
 /// An engine with offloads for most realisations.
@@ -56,7 +56,7 @@ fn the_number_of_targets_is_that_of_their_contents() {
     let checked =
         wireloom_lang::check_source("ask.loom", SOURCE, &wireloom_lang::Options::default());
     let mut program = wireloom_compile::lower(&checked.program.expect("a program without errors"));
-    let machine = Machine::find("np-2-2-2").expect("a machine");
+    let machine = NpSpec::find("np-2-2-2").expect("a machine");
     wireloom_compile::pipeline::optimise(&mut program, &machine.pass_options());
     let processor =
         processor::assemble(&program, &machine).unwrap_or_else(|error| panic!("{error}"));

@@ -14,7 +14,7 @@ use super::entries::instance;
 use super::interface::{Realisation, Updater};
 use super::wiring::{answer_nets, controlled, read_latency, unread};
 use crate::control::write::ControlWrite;
-use crate::description::Machine;
+use crate::description::NpSpec;
 use crate::processor::contents::{BURST, Contents, leaves, leaves_of, packed};
 use crate::processor::image::hex;
 use crate::processor::services::memory_side;
@@ -49,7 +49,7 @@ impl Realisation for Trie {
         &self,
         service: &Service,
         lookups: &[Lookup],
-        machine: &Machine,
+        machine: &NpSpec,
     ) -> Result<Vec<Channel>, String> {
         let key_bits = service.request_bits as u32;
         let lookup =
@@ -151,7 +151,7 @@ fn trie<'a>(plan: &'a Plan, offload: &str) -> Option<&'a Service> {
 }
 
 /// Returns the memory channels of a lookup.
-fn channels(service: &Service, lookup: &Lookup, machine: &Machine) -> Result<Vec<Channel>, String> {
+fn channels(service: &Service, lookup: &Lookup, machine: &NpSpec) -> Result<Vec<Channel>, String> {
     let slots = machine.clock.memory_ratio;
     let mut channels = Vec::new();
     for (shape, port) in lookup.channels() {

@@ -6,7 +6,7 @@ use wireloom_codegen_hardware::core::PortMethod;
 use wireloom_codegen_hardware::sv::short::{int, name};
 use wireloom_codegen_hardware::sv::{Expr, Instance, Item, Type, Unary};
 
-use crate::description::Machine;
+use crate::description::NpSpec;
 use crate::processor::services::memory_side;
 use crate::processor::wires::vector;
 use crate::processor::{Channel, Plan, Service, Way};
@@ -142,7 +142,7 @@ pub(super) fn counter_parameters(instance: Instance, service: &Service) -> Insta
 pub(super) fn burst_channel(
     service: &Service,
     bursts: usize,
-    machine: &Machine,
+    machine: &NpSpec,
 ) -> Result<Vec<Channel>, String> {
     let slots = machine.clock.memory_ratio;
     let requests = service.rule.requests;

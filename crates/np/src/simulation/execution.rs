@@ -170,7 +170,7 @@ fn verdict(left: &Departure) -> Option<Verdict> {
 
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct Report {
+pub struct SimulationResult {
     /// Number of simulated cycles.
     pub cycles: u64,
     /// Wall-clock time of the simulation, in seconds.
@@ -469,14 +469,14 @@ impl Execution {
     }
 
     /// Returns the results of the run so far.
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> SimulationResult {
         let to = self.counts();
         let from = self.counted_from.clone().unwrap_or_else(|| to.clone());
         let before = from.probes.iter().copied().chain(std::iter::repeat(0));
         let probes: Vec<u64> =
             to.probes.iter().zip(before).map(|(all, before)| all - before).collect();
         let uses = Use::of(self.simulation.geometry(), &probes, to.cycles - from.cycles);
-        Report {
+        SimulationResult {
             cycles: self.simulation.state().cycles,
             seconds: self.simulation.time().as_secs_f64(),
             packets_per_cycle: self.meter.rate(),

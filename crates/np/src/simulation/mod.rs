@@ -24,7 +24,9 @@ mod trial;
 pub use build::{BuildOptions, build};
 pub(crate) use build::{HARNESS, STANDARD, definitions};
 pub use error::{BuildError, Fault};
-pub use execution::{Counts, Execution, Operation, Report, Resolved, Times, Update, Updated, Use};
+pub use execution::{
+    Counts, Execution, Operation, Resolved, SimulationResult, Times, Update, Updated, Use,
+};
 pub use follow::{Event, Followed, Happened, PipelinedStep};
 pub use measure::{Bin, Distribution, Meter, Pace, Pacer, mlffr};
 pub use model::{Model, State};

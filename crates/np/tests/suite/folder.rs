@@ -1,7 +1,7 @@
 //! Tests of the folder that a processor is built into. `filetests` compares sections of its README.
 
 use wireloom_machine::Files;
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 use wireloom_np::processor::{self, NOT_ESTIMATED, Stimulus};
 
 /// A program with tables of every kind of memory, arrival times, and reasons.
@@ -11,7 +11,7 @@ const SOURCE: &str = include_str!("../filetests/lanes.loom");
 pub fn folder(machine: &str, path: &str, source: &str) -> Files {
     let checked = wireloom_lang::check_source(path, source, &wireloom_lang::Options::default());
     let mut program = wireloom_compile::lower(&checked.program.expect("a program without errors"));
-    let machine = Machine::parse("mine", machine).unwrap_or_else(|error| panic!("{error}"));
+    let machine = NpSpec::parse("mine", machine).unwrap_or_else(|error| panic!("{error}"));
     wireloom_compile::pipeline::optimise(&mut program, &machine.pass_options());
     let processor =
         processor::assemble(&program, &machine).unwrap_or_else(|error| panic!("{error}"));

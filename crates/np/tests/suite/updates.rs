@@ -6,7 +6,7 @@ use wireloom_bits::Bits;
 use wireloom_codegen_hardware::tables::{TrieImage, Write};
 use wireloom_compile::pipeline;
 use wireloom_net::Packet;
-use wireloom_np::description::{Machine, Reset};
+use wireloom_np::description::{NpSpec, Reset};
 use wireloom_np::processor::{self, Processor};
 use wireloom_np::simulation::{self, Arrival, BuildOptions, Departure, Settings, Simulation};
 use wireloom_offloads::Content;
@@ -87,7 +87,7 @@ struct Change {
     done: u64,
 }
 
-fn processor(machine: &Machine) -> (Processor, Vec<String>, TrieImage, tempfile::TempDir) {
+fn processor(machine: &NpSpec) -> (Processor, Vec<String>, TrieImage, tempfile::TempDir) {
     let checked =
         wireloom_lang::check_source("ask.loom", SOURCE, &wireloom_lang::Options::default());
     let mut program = wireloom_compile::lower(&checked.program.expect("a program without errors"));
@@ -211,7 +211,7 @@ fn prefix(random: &mut Random, routes: &[(u32, u32, u16)]) -> (u32, u32) {
 #[test]
 #[ignore = "takes long: make test-all"]
 fn tables_change_whole_while_packets_flow() {
-    change_tables(&Machine::find("np-1-2-2").expect("a machine"));
+    change_tables(&NpSpec::find("np-1-2-2").expect("a machine"));
 }
 
 #[test]
@@ -220,18 +220,18 @@ fn tables_that_take_several_requests_a_cycle_change_whole() {
     // An element takes two of the six slots of a memory channel, so each cluster has a way.
     let text = "extends = \"np\"\nclusters = 3\nengines = 1\nthreads = 2\n[clock]\nmemory_ratio = 6\n\
                 [offload.labels]\nrequests = 3\n[offload.hops]\nrealisation = \"direct\"\nplace = \"pipe\"\nrequests = 2";
-    change_tables(&Machine::parse("ways", text).expect("a machine"));
+    change_tables(&NpSpec::parse("ways", text).expect("a machine"));
 }
 
 #[test]
 #[ignore = "slow: make test-all"]
 fn tables_change_whole_with_an_asynchronous_reset() {
-    let mut machine = Machine::find("np-1-2-2").expect("a machine");
+    let mut machine = NpSpec::find("np-1-2-2").expect("a machine");
     machine.reset = Reset::Asynchronous;
     change_tables(&machine);
 }
 
-fn change_tables(machine: &Machine) {
+fn change_tables(machine: &NpSpec) {
     let (processor, arguments, trie, _folder) = processor(machine);
     let options = BuildOptions { assertions: true, ..BuildOptions::default() };
     let model = simulation::build(&processor.source(), &options, &mut |_| ())

@@ -8,13 +8,13 @@ use crate::kinds::{check_value, field_values, index_of};
 use crate::lanes::{Lanes, nothing, pack, words};
 use crate::memory::zeroed;
 use crate::registry::{
-    Kind, METHOD, Method, ReplyType, SIZE, StateUse, TableForm, TableKey, U32, ValueType,
+    METHOD, Method, OffloadKind, ReplyType, SIZE, StateUse, TableForm, TableKey, U32, ValueType,
     declared_value,
 };
-use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, Row};
+use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, StateRow};
 
 /// The interface of `array`.
-pub const KIND: Kind = Kind {
+pub const KIND: OffloadKind = OffloadKind {
     name: "array",
     has_key: false,
     has_value: true,
@@ -160,14 +160,14 @@ impl Instance for Array {
         Ok(was)
     }
 
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<StateRow> {
         let stride = words(self.width);
         let live = self
             .elements
             .chunks_exact(stride)
             .enumerate()
             .filter(|(_, e)| e.iter().any(|&w| w != 0));
-        live.map(|(index, element)| Row {
+        live.map(|(index, element)| StateRow {
             key: EntryKey::Index(index as u64),
             fields: field_values(&self.layout, &Bits::from_words(self.width, element)),
         })
@@ -282,7 +282,7 @@ mod tests {
             .unwrap();
         let fields =
             vec![("high".to_owned(), Bits::new(8, 2)), ("low".to_owned(), Bits::new(8, 3))];
-        assert_eq!(bench.instance.rows(), [Row { key: EntryKey::Index(4), fields }]);
+        assert_eq!(bench.instance.rows(), [StateRow { key: EntryKey::Index(4), fields }]);
         assert_eq!(bench.instance.unload(&EntryKey::Index(4)), Ok(true));
         assert!(bench.instance.rows().is_empty());
         let wrong = Entry { key: EntryKey::Exact(Bits::zero(3)), value: Bits::zero(16) };

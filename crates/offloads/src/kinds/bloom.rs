@@ -17,15 +17,16 @@ use crate::kinds::hash::crc32;
 use crate::lanes::nothing;
 use crate::memory::zeroed;
 use crate::registry::{
-    Delay, Kind, METHOD, Method, ReplyType, StateUse, TableForm, TableKey, U32, ValueType, param,
+    Delay, METHOD, Method, OffloadKind, ReplyType, StateUse, TableForm, TableKey, U32, ValueType,
+    param,
 };
-use crate::{Config, Entry, EntryKey, Env, Instance, Layout, Refused, Row};
+use crate::{Config, Entry, EntryKey, Env, Instance, Layout, Refused, StateRow};
 
 /// The maximum number of bits of a filter.
 const MOST_BITS: u64 = 1 << 28;
 
 /// The interface of `bloom`.
-pub const KIND: Kind = Kind {
+pub const KIND: OffloadKind = OffloadKind {
     name: "bloom",
     has_key: true,
     has_value: false,
@@ -194,10 +195,10 @@ impl Instance for Bloom {
     }
 
     /// Returns the words that are not zero. The keys themselves are not stored.
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<StateRow> {
         let words = self.words.iter().enumerate().filter(|(_, word)| **word != 0);
         words
-            .map(|(number, word)| Row {
+            .map(|(number, word)| StateRow {
                 key: EntryKey::Index(number as u64),
                 fields: vec![("bits".into(), Bits::new(WORD_BITS, u128::from(*word)))],
             })

@@ -3,11 +3,11 @@
 use wireloom_bits::Bits;
 
 use crate::kinds::no_table;
-use crate::registry::{Delay, Extent, Kind, METHOD, Method, ReplyType, StateUse, U16};
-use crate::{Entry, EntryKey, Env, Instance, Refused, Row};
+use crate::registry::{Delay, Extent, METHOD, Method, OffloadKind, ReplyType, StateUse, U16};
+use crate::{Entry, EntryKey, Env, Instance, Refused, StateRow};
 
 /// The interface of `checksum`.
-pub const KIND: Kind = Kind {
+pub const KIND: OffloadKind = OffloadKind {
     name: "checksum",
     has_key: false,
     has_value: false,
@@ -68,7 +68,7 @@ impl Instance for Checksum {
         no_table("checksum")
     }
 
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<StateRow> {
         Vec::new()
     }
 }

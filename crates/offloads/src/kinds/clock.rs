@@ -3,11 +3,11 @@
 use wireloom_bits::Bits;
 
 use crate::kinds::no_table;
-use crate::registry::{Kind, METHOD, Method, ReplyType, StateUse, U64};
-use crate::{Entry, EntryKey, Env, Instance, Refused, Row};
+use crate::registry::{METHOD, Method, OffloadKind, ReplyType, StateUse, U64};
+use crate::{Entry, EntryKey, Env, Instance, Refused, StateRow};
 
 /// The interface of `clock`.
-pub const KIND: Kind = Kind {
+pub const KIND: OffloadKind = OffloadKind {
     name: "clock",
     has_key: false,
     has_value: false,
@@ -44,7 +44,7 @@ impl Instance for Clock {
         no_table("clock")
     }
 
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<StateRow> {
         Vec::new()
     }
 }

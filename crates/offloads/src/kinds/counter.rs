@@ -7,11 +7,11 @@ use wireloom_bits::Bits;
 use crate::kinds::index_of;
 use crate::lanes::nothing;
 use crate::memory::zeroed;
-use crate::registry::{Kind, METHOD, Method, SIZE, StateUse, TableForm, TableKey, U32};
-use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, Row};
+use crate::registry::{METHOD, Method, OffloadKind, SIZE, StateUse, TableForm, TableKey, U32};
+use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, StateRow};
 
 /// The interface of `counter`.
-pub const KIND: Kind = Kind {
+pub const KIND: OffloadKind = OffloadKind {
     name: "counter",
     has_key: false,
     has_value: false,
@@ -83,10 +83,10 @@ impl Instance for Counter {
         Ok(was)
     }
 
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<StateRow> {
         let cells = self.cells.chunks_exact(2).enumerate().filter(|(_, cell)| *cell != [0, 0]);
         cells
-            .map(|(index, cell)| Row {
+            .map(|(index, cell)| StateRow {
                 key: EntryKey::Index(index as u64),
                 fields: vec![
                     ("packets".into(), Bits::new(64, u128::from(cell[0]))),
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::kinds::tests::Bench;
 
-    fn fields(row: &Row) -> (EntryKey, u64, u64) {
+    fn fields(row: &StateRow) -> (EntryKey, u64, u64) {
         (row.key.clone(), row.fields[0].1.low_u64(), row.fields[1].1.low_u64())
     }
 

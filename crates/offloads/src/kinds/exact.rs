@@ -20,17 +20,17 @@ use wireloom_bits::{Bits, Known};
 use crate::kinds::{check_value, field_values};
 use crate::lanes::{Lanes, pack, words};
 use crate::registry::{
-    AGE, Delay, FOUND_VALUE, Kind, METHOD, Method, ReplyType, SIZE, StateUse, TableForm, TableKey,
-    U32, U64, ValueType, declared_value,
+    AGE, Delay, FOUND_VALUE, METHOD, Method, OffloadKind, ReplyType, SIZE, StateUse, TableForm,
+    TableKey, U32, U64, ValueType, declared_value,
 };
-use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, Row};
+use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, StateRow};
 
 use table::Table;
 
 pub use state::{Aged, State};
 
 /// The interface of `exact`.
-pub const KIND: Kind = Kind {
+pub const KIND: OffloadKind = OffloadKind {
     name: "exact",
     has_key: true,
     has_value: true,
@@ -339,14 +339,14 @@ impl Instance for Exact {
     }
 
     /// Returns the entries that are not expired at the table's time, sorted by key.
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<StateRow> {
         let now = self.table.time_ns;
         let live = self.table.all().filter(|&entry| self.live_age(entry, now).is_some());
-        let rows = live.map(|entry| Row {
+        let rows = live.map(|entry| StateRow {
             key: EntryKey::Exact(Bits::from_words(self.key_width, self.table.key(entry))),
             fields: field_values(&self.layout, &self.value(entry)),
         });
-        let mut rows: Vec<Row> = rows.collect();
+        let mut rows: Vec<StateRow> = rows.collect();
         rows.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         rows
     }

@@ -9,11 +9,13 @@
 use wireloom_bits::Bits;
 
 use crate::kinds::no_table;
-use crate::registry::{Kind, METHOD, Method, ReplyType, StateUse, U32, U64, ValueType, param};
-use crate::{Config, Entry, EntryKey, Env, Instance, Refused, Row};
+use crate::registry::{
+    METHOD, Method, OffloadKind, ReplyType, StateUse, U32, U64, ValueType, param,
+};
+use crate::{Config, Entry, EntryKey, Env, Instance, Refused, StateRow};
 
 /// The interface of `hash`.
-pub const KIND: Kind = Kind {
+pub const KIND: OffloadKind = OffloadKind {
     name: "hash",
     has_key: true,
     has_value: false,
@@ -152,7 +154,7 @@ impl Instance for Hash {
         no_table("hash")
     }
 
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<StateRow> {
         Vec::new()
     }
 }

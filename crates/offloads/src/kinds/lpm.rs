@@ -8,12 +8,14 @@ use wireloom_bits::{Bits, Known};
 use crate::kinds::field_values;
 use crate::lpm::{Certain, Reader, Table};
 use crate::registry::{
-    Kind, METHOD, Method, ReplyType, TableForm, TableKey, ValueType, declared_value, param,
+    METHOD, Method, OffloadKind, ReplyType, TableForm, TableKey, ValueType, declared_value, param,
 };
-use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, Row, TableWriter};
+use crate::{
+    Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, StateRow, TableWriter,
+};
 
 /// The interface of `lpm`.
-pub const KIND: Kind = Kind {
+pub const KIND: OffloadKind = OffloadKind {
     name: "lpm",
     has_key: true,
     has_value: true,
@@ -213,18 +215,18 @@ impl Instance for Lpm {
     }
 
     /// Returns all prefixes, sorted by bits, then by length.
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<StateRow> {
         let mut rows = Vec::new();
         self.for_each_row(&mut |row| rows.push(row));
         rows.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         rows
     }
 
-    fn for_each_row(&self, visit: &mut dyn FnMut(Row)) {
+    fn for_each_row(&self, visit: &mut dyn FnMut(StateRow)) {
         self.with_table(|table| {
             table.for_each(&mut |bits, length, value| {
                 let fields = field_values(&self.layout, &value);
-                visit(Row { key: EntryKey::Prefix { bits, length }, fields });
+                visit(StateRow { key: EntryKey::Prefix { bits, length }, fields });
             });
         });
     }

@@ -10,16 +10,16 @@ use wireloom_bits::Bits;
 use crate::kinds::{check_value, field_values};
 use crate::lanes::pack;
 use crate::registry::{
-    Delay, Extent, Kind, METHOD, Method, ReplyType, TableForm, TableKey, U16, ValueType,
+    Delay, Extent, METHOD, Method, OffloadKind, ReplyType, TableForm, TableKey, U16, ValueType,
     declared_value,
 };
-use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, Row};
+use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, StateRow};
 
 use automaton::Tables;
 pub use automaton::Walk;
 
 /// The interface of `match`.
-pub const KIND: Kind = Kind {
+pub const KIND: OffloadKind = OffloadKind {
     name: "match",
     has_key: false,
     has_value: true,
@@ -169,8 +169,8 @@ impl Instance for Match {
     }
 
     /// Returns the patterns in table order.
-    fn rows(&self) -> Vec<Row> {
-        let rows = self.patterns.iter().map(|(bytes, value)| Row {
+    fn rows(&self) -> Vec<StateRow> {
+        let rows = self.patterns.iter().map(|(bytes, value)| StateRow {
             key: EntryKey::Pattern(bytes.clone()),
             fields: field_values(&self.layout, value),
         });

@@ -13,13 +13,13 @@ use crate::instance::packed;
 use crate::kinds::{check_value, index_of};
 use crate::memory::zeroed;
 use crate::registry::{
-    Kind, METHOD, Method, ReplyType, SIZE, StateUse, TableForm, TableKey, U32, U64, ValueType,
-    param,
+    METHOD, Method, OffloadKind, ReplyType, SIZE, StateUse, TableForm, TableKey, U32, U64,
+    ValueType, param,
 };
-use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, Row};
+use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, StateRow};
 
 /// The interface of `meter`.
-pub const KIND: Kind = Kind {
+pub const KIND: OffloadKind = OffloadKind {
     name: "meter",
     has_key: false,
     has_value: false,
@@ -350,13 +350,13 @@ impl Instance for Meter {
 
     /// Returns the entry for a row. It contains only the rates: the control plane does not write
     /// the content of buckets.
-    fn entry(&self, row: &Row) -> Entry {
+    fn entry(&self, row: &StateRow) -> Entry {
         Entry { key: row.key.clone(), value: packed(&row.fields[..RATE_NAMES.len()]) }
     }
 
     /// Returns the meters that were used or set: the rates, the tokens in the buckets after the
     /// last packet, and the time `last_ns` of that packet.
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<StateRow> {
         let mut rows = Vec::new();
         for (index, state) in self.state.chunks_exact(WORDS).enumerate() {
             let index = index as u64;
@@ -371,7 +371,7 @@ impl Instance for Meter {
             fields.push(("committed".into(), word(rates.cbs - state[0])));
             fields.push((other.into(), word(size - state[1])));
             fields.push(("last_ns".into(), word(state[2])));
-            rows.push(Row { key: EntryKey::Index(index), fields });
+            rows.push(StateRow { key: EntryKey::Index(index), fields });
         }
         rows
     }

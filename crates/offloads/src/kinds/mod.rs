@@ -17,12 +17,12 @@ pub mod random;
 
 use wireloom_bits::Bits;
 
-use crate::registry::{self, Kind};
+use crate::registry::{self, OffloadKind};
 use crate::{Config, EntryKey, Instance, Layout, Refused};
 
 /// All kinds, in the order of the reference. `engine` is not a kind: the interface of such an
 /// offload is the interface of the engine.
-pub static KINDS: &[Kind] = &[
+pub static KINDS: &[OffloadKind] = &[
     lpm::KIND,
     exact::KIND,
     bloom::KIND,

@@ -9,12 +9,12 @@ use wireloom_bits::Bits;
 use wireloom_net::PacketInHand;
 
 use crate::registry::{
-    AGE, Delay, Extent, Kind, METHOD, Method, ReplyType, SIZE, StateUse, U32, U64, ValueType,
+    AGE, Delay, Extent, METHOD, Method, OffloadKind, ReplyType, SIZE, StateUse, U32, U64, ValueType,
 };
-use crate::{Config, Entry, EntryKey, Env, Instance, Refused, Row};
+use crate::{Config, Entry, EntryKey, Env, Instance, Refused, StateRow};
 
 /// The interface of `park`.
-pub const KIND: Kind = Kind {
+pub const KIND: OffloadKind = OffloadKind {
     name: "park",
     has_key: true,
     has_value: false,
@@ -232,11 +232,11 @@ impl Instance for Park {
     }
 
     /// Returns the packets, oldest first.
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<StateRow> {
         let rows = self.packets.values().map(|kept| {
             let word = |width, value: u64| Bits::new(width, u128::from(value));
             let packet = &kept.packet;
-            Row {
+            StateRow {
                 key: EntryKey::Exact(kept.key.clone()),
                 fields: vec![
                     ("kept_ns".into(), word(64, kept.since_ns)),

@@ -3,11 +3,11 @@
 use wireloom_bits::Bits;
 
 use crate::kinds::no_table;
-use crate::registry::{Extent, Kind, METHOD, Method, ReplyType, StateUse, U16, ValueType};
-use crate::{Config, Entry, EntryKey, Env, Instance, Refused, Row};
+use crate::registry::{Extent, METHOD, Method, OffloadKind, ReplyType, StateUse, U16, ValueType};
+use crate::{Config, Entry, EntryKey, Env, Instance, Refused, StateRow};
 
 /// The interface of `payload`.
-pub const KIND: Kind = Kind {
+pub const KIND: OffloadKind = OffloadKind {
     name: "payload",
     has_key: false,
     has_value: true,
@@ -121,7 +121,7 @@ impl Instance for Payload {
         no_table("payload")
     }
 
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<StateRow> {
         Vec::new()
     }
 }

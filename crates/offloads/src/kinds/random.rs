@@ -9,11 +9,11 @@
 use wireloom_bits::Bits;
 
 use crate::kinds::no_table;
-use crate::registry::{Kind, METHOD, Method, ReplyType, StateUse, U32, U64, param};
-use crate::{Config, Entry, EntryKey, Env, Instance, Refused, Row};
+use crate::registry::{METHOD, Method, OffloadKind, ReplyType, StateUse, U32, U64, param};
+use crate::{Config, Entry, EntryKey, Env, Instance, Refused, StateRow};
 
 /// The interface of `random`.
-pub const KIND: Kind = Kind {
+pub const KIND: OffloadKind = OffloadKind {
     name: "random",
     has_key: false,
     has_value: false,
@@ -74,7 +74,7 @@ impl Instance for Random {
         no_table("random")
     }
 
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<StateRow> {
         Vec::new()
     }
 }

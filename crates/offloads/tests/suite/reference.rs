@@ -5,13 +5,13 @@
 use std::path::Path;
 
 use wireloom_offloads::registry::{
-    Delay, KINDS, Kind, Method, Param, ReplyType, StateUse, ValueType,
+    Delay, KINDS, Method, OffloadKind, Param, ReplyType, StateUse, ValueType,
 };
 
 const INDEX: &str = include_str!("../../../../docs/offloads.md");
 
 /// Returns the text of a kind's page.
-fn page(kind: &Kind) -> String {
+fn page(kind: &OffloadKind) -> String {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/offloads/{}.md", kind.name));
     std::fs::read_to_string(&path)
@@ -32,7 +32,7 @@ fn list(parts: &[(&str, ValueType)]) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-fn signature(kind: &Kind, method: &Method) -> String {
+fn signature(kind: &OffloadKind, method: &Method) -> String {
     let reply = match method.reply {
         ReplyType::None => String::new(),
         ReplyType::One(ty) => format!(" -> {}", type_name(ty)),
@@ -60,7 +60,7 @@ fn facts(method: &Method) -> String {
     format!("*{state}{packet}; {delay} delay*")
 }
 
-fn row(kind: &Kind, param: &Param) -> String {
+fn row(kind: &OffloadKind, param: &Param) -> String {
     let default = match (param.default, param.ty) {
         (None, _) => "must be given".into(),
         (Some(0), ValueType::Value) => "zero".into(),
@@ -72,7 +72,7 @@ fn row(kind: &Kind, param: &Param) -> String {
 }
 
 /// Returns the name of the kind with its types.
-fn title(kind: &Kind) -> String {
+fn title(kind: &OffloadKind) -> String {
     let types = match (kind.has_key, kind.has_value) {
         (true, true) => "<Key, Value>",
         (true, false) => "<Key>",

@@ -35,10 +35,10 @@ pub enum InterconnectSpec {
 
 /// A network of any kind.
 #[derive(Clone, Debug)]
-pub struct Interconnect<P>(Kind<P>);
+pub struct Interconnect<P>(AnyNetwork<P>);
 
 #[derive(Clone, Debug)]
-enum Kind<P> {
+enum AnyNetwork<P> {
     Channel(Channel<P>),
     Bus(Bus<P>),
     Crossbar(Crossbar<P>),
@@ -54,12 +54,14 @@ impl<P> Interconnect<P> {
     /// If the specification is invalid for this number of nodes.
     pub fn new(spec: &InterconnectSpec, nodes: u32, rng: Rng) -> Result<Self, SpecError> {
         Ok(Self(match spec {
-            InterconnectSpec::Channel(spec) => Kind::Channel(Channel::new(*spec, nodes, rng)?),
-            InterconnectSpec::Bus(spec) => Kind::Bus(spec.build(nodes)?),
-            InterconnectSpec::Crossbar(spec) => Kind::Crossbar(spec.build(nodes)?),
-            InterconnectSpec::Ring(spec) => Kind::Ring(spec.build(nodes)?),
-            InterconnectSpec::Mesh(spec) => Kind::Mesh(spec.build(nodes)?),
-            InterconnectSpec::Wormhole(spec) => Kind::Wormhole(spec.build(nodes)?),
+            InterconnectSpec::Channel(spec) => {
+                AnyNetwork::Channel(Channel::new(*spec, nodes, rng)?)
+            }
+            InterconnectSpec::Bus(spec) => AnyNetwork::Bus(spec.build(nodes)?),
+            InterconnectSpec::Crossbar(spec) => AnyNetwork::Crossbar(spec.build(nodes)?),
+            InterconnectSpec::Ring(spec) => AnyNetwork::Ring(spec.build(nodes)?),
+            InterconnectSpec::Mesh(spec) => AnyNetwork::Mesh(spec.build(nodes)?),
+            InterconnectSpec::Wormhole(spec) => AnyNetwork::Wormhole(spec.build(nodes)?),
         }))
     }
 
@@ -68,7 +70,7 @@ impl<P> Interconnect<P> {
     #[inline]
     pub fn run_ahead(&mut self) -> Option<&mut impl RunAhead<P>> {
         match &mut self.0 {
-            Kind::Channel(channel) if channel.knows_deliveries() => Some(channel),
+            AnyNetwork::Channel(channel) if channel.knows_deliveries() => Some(channel),
             _ => None,
         }
     }
@@ -78,12 +80,12 @@ impl<P> Interconnect<P> {
 macro_rules! each {
     ($self:expr, $network:ident => $answer:expr) => {
         match $self {
-            Kind::Channel($network) => $answer,
-            Kind::Bus($network) => $answer,
-            Kind::Crossbar($network) => $answer,
-            Kind::Ring($network) => $answer,
-            Kind::Mesh($network) => $answer,
-            Kind::Wormhole($network) => $answer,
+            AnyNetwork::Channel($network) => $answer,
+            AnyNetwork::Bus($network) => $answer,
+            AnyNetwork::Crossbar($network) => $answer,
+            AnyNetwork::Ring($network) => $answer,
+            AnyNetwork::Mesh($network) => $answer,
+            AnyNetwork::Wormhole($network) => $answer,
         }
     };
 }

@@ -3,7 +3,7 @@
 use wireloom_bits::Bits;
 use wireloom_ir::BinaryOp;
 
-use super::{Graph, Kind, Node};
+use super::{Graph, Node, NodeKind};
 
 impl Graph {
     /// Returns a binary operation with the semantics of [`BinaryOp`].
@@ -13,7 +13,7 @@ impl Graph {
             let (less, more) = if op == BinaryOp::Umin { (a, b) } else { (b, a) };
             return self.select(first_is_less, less, more);
         }
-        if let (Kind::Const(x), Kind::Const(y)) = (self.kind(a), self.kind(b)) {
+        if let (NodeKind::Const(x), NodeKind::Const(y)) = (self.kind(a), self.kind(b)) {
             let bits = op.apply(x, y);
             return self.constant(bits);
         }
@@ -25,7 +25,7 @@ impl Graph {
         let swap = op.commutes() && (is_constant(a), a) > (is_constant(b), b);
         let (a, b) = if swap { (b, a) } else { (a, b) };
         let width = if op.is_comparison() { 1 } else { self.width(a) };
-        self.intern(Kind::Binary(op, a, b), width)
+        self.intern(NodeKind::Binary(op, a, b), width)
     }
 
     fn simplified(&mut self, op: BinaryOp, a: Node, b: Node) -> Option<Node> {
@@ -66,7 +66,7 @@ impl Graph {
             BinaryOp::Add => {
                 let (x, c) = if self.as_constant(b).is_some() { (a, b) } else { (b, a) };
                 let outer = self.as_constant(c)?.clone();
-                let Kind::Binary(BinaryOp::Add, inner, d) = self.kind(x) else { return None };
+                let NodeKind::Binary(BinaryOp::Add, inner, d) = self.kind(x) else { return None };
                 let inner = *inner;
                 let sum = self.as_constant(*d)?.add(&outer);
                 let sum = self.constant(sum);
@@ -178,8 +178,8 @@ impl Graph {
     fn significant(&self, node: Node) -> (u32, u32) {
         let width = self.width(node);
         let low = match self.kind(node) {
-            Kind::Const(bits) => bits.significant(),
-            Kind::Concat(parts) => {
+            NodeKind::Const(bits) => bits.significant(),
+            NodeKind::Concat(parts) => {
                 let mut low = width;
                 for part in parts {
                     let (inner, above) = self.significant(*part);
@@ -190,8 +190,8 @@ impl Graph {
                 }
                 low
             }
-            Kind::Select(_, a, b) => self.significant(*a).0.max(self.significant(*b).0),
-            Kind::Mask(_, a) => self.significant(*a).0,
+            NodeKind::Select(_, a, b) => self.significant(*a).0.max(self.significant(*b).0),
+            NodeKind::Mask(_, a) => self.significant(*a).0,
             _ => width,
         };
         (low, width - low)

@@ -43,30 +43,30 @@ fn evaluate(graph: &Graph, node: Node, inputs: &[Bits; 2]) -> Bits {
     let value = |n: &Node| evaluate(graph, *n, inputs);
     let width = graph.width(node);
     let bits = match graph.kind(node) {
-        Kind::Input(Input::State) => inputs[0].clone(),
-        Kind::Input(_) => inputs[1].clone(),
-        Kind::Const(bits) => bits.clone(),
-        Kind::Unary(op, a) => op.apply(&value(a)),
-        Kind::Binary(op, a, b) => op.apply(&value(a), &value(b)),
-        Kind::Select(c, a, b) => {
+        NodeKind::Input(Input::State) => inputs[0].clone(),
+        NodeKind::Input(_) => inputs[1].clone(),
+        NodeKind::Const(bits) => bits.clone(),
+        NodeKind::Unary(op, a) => op.apply(&value(a)),
+        NodeKind::Binary(op, a, b) => op.apply(&value(a), &value(b)),
+        NodeKind::Select(c, a, b) => {
             if value(c).bit(0) {
                 value(a)
             } else {
                 value(b)
             }
         }
-        Kind::Mask(c, a) => {
+        NodeKind::Mask(c, a) => {
             if value(c).bit(0) {
                 value(a)
             } else {
                 Bits::zero(width)
             }
         }
-        Kind::Slice(a, low) => value(a).slice(*low, width),
-        Kind::Concat(parts) => {
+        NodeKind::Slice(a, low) => value(a).slice(*low, width),
+        NodeKind::Concat(parts) => {
             parts.iter().map(value).reduce(|high, low| high.concat(&low)).expect("it has parts")
         }
-        Kind::Parity(a, mask) => parity(&value(a).and(mask)),
+        NodeKind::Parity(a, mask) => parity(&value(a).and(mask)),
     };
     assert_eq!(bits.width(), width, "{:?}", graph.kind(node));
     bits

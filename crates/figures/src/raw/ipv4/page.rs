@@ -1,6 +1,6 @@
 //! Tables of the versions for pages.
 
-use super::{LOADS, Load, ROWS, Row};
+use super::{LOADS, Load, ROWS, RouterRow};
 use crate::table::Table;
 use crate::values::Values;
 use wireloom_machine::Result;
@@ -15,7 +15,7 @@ fn peak(values: &Values, row: &str, load: &Load) -> Result<f64> {
 }
 
 /// Returns the greatest load that is forwarded entirely, to within one percent.
-fn loss_free(values: &Values, row: &Row, load: &Load) -> Result<String> {
+fn loss_free(values: &Values, row: &RouterRow, load: &Load) -> Result<String> {
     let mut most = "-";
     for input in load.inputs {
         let Ok(offered) = input.parse::<f64>() else { continue };

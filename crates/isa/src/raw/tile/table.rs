@@ -61,7 +61,7 @@ pub enum Timing {
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct InstructionRow {
     pub op: Op,
     pub mnemonic: &'static str,
     /// The bits outside the operands.
@@ -76,7 +76,7 @@ pub struct Row {
     pub meaning: &'static str,
 }
 
-impl Row {
+impl InstructionRow {
     /// Returns the bits that distinguish the instruction from others.
     pub fn mask(&self) -> u32 {
         !self.slots.iter().fold(0, |mask, slot| mask | slot.mask())
@@ -94,8 +94,8 @@ macro_rules! table {
         }
 
         /// All instructions, by the numbers of their operations.
-        pub const TABLE: &[Row] = &[
-            $(Row { op: Op::$op, mnemonic: $mnemonic, code: $code, slots: &[$($slot),*],
+        pub const TABLE: &[InstructionRow] = &[
+            $(InstructionRow { op: Op::$op, mnemonic: $mnemonic, code: $code, slots: &[$($slot),*],
                     writes: $writes, timing: $timing, meaning: $meaning },)*
         ];
     };
@@ -103,7 +103,7 @@ macro_rules! table {
 
 impl Op {
     /// Returns the row of the operation.
-    pub fn row(self) -> &'static Row {
+    pub fn row(self) -> &'static InstructionRow {
         &TABLE[self as usize]
     }
 }

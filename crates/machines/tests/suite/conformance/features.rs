@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use wireloom_lang::{Options, check_source, render};
 use wireloom_machine::{Configured, Program, Refusal};
-use wireloom_offloads::Kind;
+use wireloom_offloads::OffloadKind;
 use wireloom_offloads::registry::{KINDS, Method, ReplyType, ValueType};
 
 /// A feature that a program can use, as a step of an engine.
@@ -55,7 +55,7 @@ fn features() -> Vec<Feature> {
 
 /// Returns the features that call the methods of one offload.
 fn calls(
-    kind: &Kind,
+    kind: &OffloadKind,
     variant: &str,
     key: u32,
     value: u32,

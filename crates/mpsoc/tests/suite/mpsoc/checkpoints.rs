@@ -2,7 +2,7 @@
 
 use wireloom_description::Description;
 use wireloom_mpsoc::synthetic::{PAPER, Synthetic};
-use wireloom_mpsoc::{Machine, NoObjects, Options, Spec};
+use wireloom_mpsoc::{Multiprocessor, NoObjects, Options, Spec};
 use wireloom_sim::stats::Value;
 use wireloom_sim::{Effort, Happened, Time};
 
@@ -27,7 +27,7 @@ const KEYS: [&str; 7] = [
 
 const END: Time = Time::nanoseconds(60_000);
 
-fn machine(keys: &str, effort: Effort) -> Machine<Synthetic, NoObjects> {
+fn machine(keys: &str, effort: Effort) -> Multiprocessor<Synthetic, NoObjects> {
     let text = format!("extends = \"mpsoc\"\nprocessors = 3\nthreads = 4\n{keys}");
     let description = Description::parse("own", &text).expect("TOML");
     let spec = Spec::build("own", description).unwrap_or_else(|error| panic!("{keys}: {error}"));
@@ -36,7 +36,7 @@ fn machine(keys: &str, effort: Effort) -> Machine<Synthetic, NoObjects> {
 
 /// The state that a machine reports, and the work of its kernel. A run in pieces has more turns
 /// than an uninterrupted run, because a processor runs ahead only up to the end of a piece.
-fn state(machine: &Machine<Synthetic, NoObjects>) -> (String, Option<Value>) {
+fn state(machine: &Multiprocessor<Synthetic, NoObjects>) -> (String, Option<Value>) {
     let record = machine.record();
     let value = |key: &str| serde_json::to_string(record.value(key).expect(key)).expect("JSON");
     let state = ["time", "instructions", "use", "kernel_events", "platform"].map(value).concat();
@@ -44,7 +44,7 @@ fn state(machine: &Machine<Synthetic, NoObjects>) -> (String, Option<Value>) {
 }
 
 /// The state at the end of a run.
-fn at_end(mut machine: Machine<Synthetic, NoObjects>) -> (String, Option<Value>) {
+fn at_end(mut machine: Multiprocessor<Synthetic, NoObjects>) -> (String, Option<Value>) {
     machine.run(END).expect("it runs");
     state(&machine)
 }

@@ -8,7 +8,7 @@ use wireloom_isa::{Arm, Compiled, Program, Riscv};
 use wireloom_mpsoc::element::ObjectSpec;
 use wireloom_mpsoc::spec::Multithreading;
 use wireloom_mpsoc::{
-    Code, Delivered, Machine, Objects, Options, Reason, RunError, Spec, Verdict, View,
+    Code, Delivered, Multiprocessor, Objects, Options, Reason, RunError, Spec, Verdict, View,
 };
 use wireloom_net::Packet;
 use wireloom_sim::parts::interconnect::InterconnectSpec;
@@ -47,7 +47,7 @@ fn machine<S: Compiled>(
     program: &str,
     packets: Vec<Packet>,
     effort: Effort,
-) -> Machine<Code<S>, Sums> {
+) -> Multiprocessor<Code<S>, Sums> {
     with_options(spec, program, packets, Options { seed: 3, effort, ..Options::default() })
 }
 
@@ -56,11 +56,11 @@ fn with_options<S: Compiled>(
     program: &str,
     packets: Vec<Packet>,
     options: Options,
-) -> Machine<Code<S>, Sums> {
+) -> Multiprocessor<Code<S>, Sums> {
     let objects = Sums::new();
     let code = Code::<S>::new(&compile::<S>(program), spec, objects.interfaces())
         .expect("a program for the machine");
-    let mut machine = Machine::new(spec, code, objects, options).expect("a machine");
+    let mut machine = Multiprocessor::new(spec, code, objects, options).expect("a machine");
     machine.offer(packets);
     machine
 }

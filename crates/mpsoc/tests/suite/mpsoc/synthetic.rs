@@ -4,7 +4,7 @@ use wireloom_mpsoc::broker::Policy;
 use wireloom_mpsoc::spec::Multithreading;
 use wireloom_mpsoc::synthetic::{PAPER, Synthetic};
 use wireloom_mpsoc::{
-    Issued, Machine, NoObjects, Options, Order, Outcome, Port, RunError, Spec, Workload,
+    Issued, Multiprocessor, NoObjects, Options, Order, Outcome, Port, RunError, Spec, Workload,
 };
 use wireloom_sim::parts::interconnect::InterconnectSpec;
 use wireloom_sim::stats::Value;
@@ -167,7 +167,7 @@ fn machines() -> Vec<Spec> {
 }
 
 /// All statistics except the kernel's work, and the number of events.
-fn record<W: Workload>(machine: &Machine<W, NoObjects>) -> String {
+fn record<W: Workload>(machine: &Multiprocessor<W, NoObjects>) -> String {
     let record = machine.record();
     let keys = ["time", "cycles", "instructions", "use", "kernel_events", "platform"];
     let values =

@@ -2,7 +2,7 @@
 
 use wireloom_description::Description;
 use wireloom_ir::{Execute, Golden, Output, Program, print, store};
-use wireloom_mpsoc::engine::Engine;
+use wireloom_mpsoc::engine::MpsocEngine;
 use wireloom_mpsoc::spec::Set;
 use wireloom_mpsoc::{Options, Spec};
 use wireloom_net::Packet;
@@ -23,7 +23,7 @@ pub fn agree_in_time(
     program: &Program,
     packets: &[Packet],
     load: &dyn Fn(&mut Store),
-) -> Engine {
+) -> MpsocEngine {
     let loaded = || {
         let mut store = store(program).expect("offloads of a verified program");
         load(&mut store);
@@ -32,7 +32,8 @@ pub fn agree_in_time(
     let mut expected = Vec::new();
     Golden::new(program.clone(), loaded())
         .execute(packets, &mut |output| keep(&mut expected, output));
-    let mut engine = Engine::new(spec, program, loaded(), Options::default()).expect("an engine");
+    let mut engine =
+        MpsocEngine::new(spec, program, loaded(), Options::default()).expect("an engine");
     let mut got = Vec::new();
     let (first, second) = packets.split_at(packets.len() / 3);
     let mut settled = engine.execute(first, &mut |output| keep(&mut got, output)).expect("it runs");
@@ -72,8 +73,8 @@ pub fn agree_on_both_kernels(
     golden.execute(packets, &mut |output| keep(&mut expected, output));
     let run = |effort| -> Result<_, String> {
         let options = Options { effort, ..Options::default() };
-        let mut engine =
-            Engine::new(spec, program, loaded(), options).map_err(|error| error.to_string())?;
+        let mut engine = MpsocEngine::new(spec, program, loaded(), options)
+            .map_err(|error| error.to_string())?;
         let mut got: Vec<Sent> = Vec::new();
         engine.offer(packets.to_vec());
         engine.finish(&mut |output| keep(&mut got, output)).expect("it runs");

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 use wireloom_compile::lower;
 use wireloom_ir::{Execute, Golden, Output, Program, Verdict, print, store};
-use wireloom_isa::program::Machine;
+use wireloom_isa::program::Architecture;
 use wireloom_isa::{Arm, Compiled, Riscv};
 use wireloom_mpsoc::BuildError;
 use wireloom_mpsoc::program::{BuildOptions, Elements, Functional, Partition, build};
 use wireloom_net::tables::TableFile;
 use wireloom_net::{Packet, traffic};
-use wireloom_offloads::{Content, Row, Store, load_tables};
+use wireloom_offloads::{Content, StateRow, Store, load_tables};
 
 /// A file of the folder `programs`.
 pub fn programs(name: &str) -> PathBuf {
@@ -65,7 +65,7 @@ fn outputs(machine: &mut dyn Execute, packets: &[Packet]) -> Vec<Sent> {
     sent
 }
 
-pub fn rows(store: &Store) -> Vec<(String, Vec<Row>)> {
+pub fn rows(store: &Store) -> Vec<(String, Vec<StateRow>)> {
     let of = |path: String| {
         let Content::Kind { instance, .. } =
             &store.find(&path).expect("a path of the store").content
@@ -85,12 +85,12 @@ pub fn agree(
     partition: &Partition,
     elements: &Elements,
     packets: &[Packet],
-    machine: Machine,
+    machine: Architecture,
     load: &dyn Fn(&mut Store),
 ) -> Result<(), String> {
     match machine {
-        Machine::Arm => agree_on::<Arm>(program, partition, elements, packets, load),
-        Machine::Riscv => agree_on::<Riscv>(program, partition, elements, packets, load),
+        Architecture::Arm => agree_on::<Arm>(program, partition, elements, packets, load),
+        Architecture::Riscv => agree_on::<Riscv>(program, partition, elements, packets, load),
     }
 }
 

@@ -16,7 +16,7 @@ use wireloom_ir::{
 use wireloom_native::{BuildOptions, Library, Native};
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::kinds::meter::Rates;
-use wireloom_offloads::{Content, Entry, EntryKey, Row, Store};
+use wireloom_offloads::{Content, Entry, EntryKey, StateRow, Store};
 
 use self::random::Random;
 
@@ -74,7 +74,7 @@ pub fn outputs_of(machine: &mut dyn Execute, frames: &[Frame<'_>]) -> Vec<Sent> 
 }
 
 /// Returns the state of every offload, by path.
-pub fn rows(store: &Store) -> Vec<(String, Vec<Row>)> {
+pub fn rows(store: &Store) -> Vec<(String, Vec<StateRow>)> {
     store
         .paths()
         .into_iter()

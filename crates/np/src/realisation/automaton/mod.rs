@@ -8,7 +8,7 @@ use wireloom_bits::Bits;
 use wireloom_codegen_hardware::core::{MAX_LENGTH, OffloadPort};
 use wireloom_codegen_hardware::sv::short::{clocked, int};
 use wireloom_codegen_hardware::sv::{Expr, Item};
-use wireloom_offloads::{EntryKey, Row, Store, Update};
+use wireloom_offloads::{EntryKey, StateRow, Store, Update};
 
 pub use patterns::{PatternWrite, Patterns};
 
@@ -189,7 +189,7 @@ impl Plan {
     /// # Errors
     /// If the patterns do not fit the machine's automaton. The error is a sentence without a full
     /// stop.
-    pub fn patterns(&self, offload: &str, rows: &[Row]) -> Option<Result<Patterns, String>> {
+    pub fn patterns(&self, offload: &str, rows: &[StateRow]) -> Option<Result<Patterns, String>> {
         automaton(self, offload).map(|service| Patterns::new(service, rows))
     }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use aho_corasick::automaton::{Automaton as _, StateID};
 use aho_corasick::{Anchored, MatchKind, StartKind, dfa};
 use wireloom_bits::Bits;
-use wireloom_offloads::{EntryKey, Row};
+use wireloom_offloads::{EntryKey, StateRow};
 
 use crate::description::Rule;
 use crate::processor::Service;
@@ -163,8 +163,8 @@ fn beginnings(patterns: &[(Vec<u8>, Bits)]) -> usize {
 /// Patterns with their values, in the order of the table.
 pub(super) type Table = Vec<(Vec<u8>, Bits)>;
 
-pub(super) fn table(service: &Service, rows: &[Row]) -> Table {
-    let entry = |row: &Row| {
+pub(super) fn table(service: &Service, rows: &[StateRow]) -> Table {
+    let entry = |row: &StateRow| {
         let EntryKey::Pattern(pattern) = &row.key else {
             unreachable!("rows of `match` have patterns")
         };
@@ -195,7 +195,7 @@ impl Patterns {
     /// # Errors
     /// If the patterns do not fit the machine's automaton. The error is a sentence without a full
     /// stop.
-    pub(super) fn new(service: &Service, rows: &[Row]) -> Result<Self, String> {
+    pub(super) fn new(service: &Service, rows: &[StateRow]) -> Result<Self, String> {
         let table = table(service, rows);
         let first = Automaton::new(&table, &service.rule)?;
         Ok(Self { rule: service.rule, table, automata: [first, Automaton::default()], live: 0 })

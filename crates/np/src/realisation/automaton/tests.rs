@@ -2,10 +2,10 @@ use aho_corasick::AhoCorasick;
 use proptest::prelude::*;
 
 use super::*;
-use crate::description::Machine;
+use crate::description::NpSpec;
 
 fn rule(states: usize, classes: usize) -> Rule {
-    let np = Machine::find("np").expect("a machine");
+    let np = NpSpec::find("np").expect("a machine");
     let rule = np.rule("urls", "match").expect("it says how `match` is realised");
     assert_eq!(rule.realisation.name(), "automaton");
     Rule { states, classes, ..rule }

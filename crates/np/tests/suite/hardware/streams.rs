@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use wireloom_install::tools;
-use wireloom_np::description::Machine;
+use wireloom_np::description::NpSpec;
 use wireloom_np::processor::{self, NOT_ESTIMATED};
 
 use super::{hardware, machines, outcome, repository};
@@ -112,7 +112,7 @@ const REGISTERS: &str = "-$dff,$dffe,$sdff,$sdffe,$sdffce";
 fn build(name: &str, machine: &str) -> PathBuf {
     let checked = wireloom_lang::check_source("demo.loom", PROGRAM, &Default::default());
     let mut program = wireloom_compile::lower(&checked.program.expect("a program without errors"));
-    let machine = Machine::parse(name, machine).unwrap_or_else(|error| panic!("{error}"));
+    let machine = NpSpec::parse(name, machine).unwrap_or_else(|error| panic!("{error}"));
     wireloom_compile::pipeline::optimise(&mut program, &machine.pass_options());
     let processor =
         processor::assemble(&program, &machine).unwrap_or_else(|error| panic!("{error}"));

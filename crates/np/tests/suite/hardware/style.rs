@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use wireloom_np::description::{Machine, Reset};
+use wireloom_np::description::{NpSpec, Reset};
 use wireloom_np::processor;
 
 use super::{hardware, machines, repository};
@@ -37,7 +37,7 @@ fn written() -> Vec<(String, String)> {
 }
 
 /// Returns name and text of each SystemVerilog file of a machine with this program.
-fn generated(machine: &Machine, program: &str) -> Vec<(String, String)> {
+fn generated(machine: &NpSpec, program: &str) -> Vec<(String, String)> {
     let path = repository().join("programs").join(program);
     let source = std::fs::read_to_string(&path).expect("a program");
     let name = path.display().to_string();
@@ -55,7 +55,7 @@ fn generated(machine: &Machine, program: &str) -> Vec<(String, String)> {
 fn all_generated() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for name in machines() {
-        let machine = Machine::find(&name).unwrap_or_else(|error| panic!("{error}"));
+        let machine = NpSpec::find(&name).unwrap_or_else(|error| panic!("{error}"));
         let program = if name.contains("pipeline") { "figure2.loom" } else { "router.loom" };
         files.extend(generated(&machine, program));
     }
@@ -150,7 +150,7 @@ fn only_registers_with_a_reset_of_their_own_look_at_it() {
 fn the_reset_is_a_parameter_of_the_build() {
     let machine = |reset: &str| {
         let text = format!("extends = \"np\"\nclusters = 1\nengines = 1\nreset = \"{reset}\"\n");
-        Machine::parse("mine", &text).unwrap_or_else(|error| panic!("{error}"))
+        NpSpec::parse("mine", &text).unwrap_or_else(|error| panic!("{error}"))
     };
     let [synchronous, asynchronous] = ["synchronous", "asynchronous"].map(machine);
     assert_eq!(synchronous.reset, Reset::Synchronous);
@@ -162,6 +162,6 @@ fn the_reset_is_a_parameter_of_the_build() {
         assert!(plain.ends_with(synchronous), "{name} differs by more than the reset");
     }
     assert!(other.iter().filter(|(_, text)| text.contains("posedge rst_i")).count() > 20);
-    let refused = Machine::parse("mine", "extends = \"np\"\nreset = \"none\"\n").unwrap_err();
+    let refused = NpSpec::parse("mine", "extends = \"np\"\nreset = \"none\"\n").unwrap_err();
     assert!(refused.to_string().contains("reset"), "{refused}");
 }

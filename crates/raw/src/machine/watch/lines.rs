@@ -1,7 +1,7 @@
 //! Adds the source lines of the units to errors of a chip.
 
 use wireloom_machine::Error;
-use wireloom_sim::wait_graph::Report;
+use wireloom_sim::wait_graph::WaitAnalysis;
 
 use super::{Programs, THREADS};
 use crate::Chip;
@@ -28,7 +28,7 @@ pub fn located(chip: &Chip, programs: &Programs, error: chip::Error) -> Error {
 }
 
 /// Returns a report in which each waiting processor and switch has its source line.
-fn with_lines(chip: &Chip, programs: &Programs, mut report: Report) -> Report {
+fn with_lines(chip: &Chip, programs: &Programs, mut report: WaitAnalysis) -> WaitAnalysis {
     let progress = super::progress(chip);
     let name = |thread: usize| match thread % THREADS {
         0 => chip.layout.processor(thread / THREADS),
