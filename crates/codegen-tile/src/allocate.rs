@@ -32,12 +32,12 @@ enum Place {
     /// The number of a spill slot in the frame.
     Slot(u32),
     /// The offset of the context word from which the value was loaded, which does not change.
-    Home(i32),
+    Context(i32),
 }
 
 /// Returns the numbers of loads and stores that spilled values add to frequently executed lines.
 pub fn moves(code: &Code) -> (u64, u64) {
-    let (places, _) = places(&intervals(code), &homes(code), &taken(code));
+    let (places, _) = places(&intervals(code), &context_words(code), &taken(code));
     let is_away = |register: &Register| matches!(register, Register::Value(value) if !matches!(places[value], Place::Register(_)));
     let (mut loads, mut stores) = (0, 0);
     for (line, is_apart) in &code.lines {
@@ -52,7 +52,7 @@ pub fn moves(code: &Code) -> (u64, u64) {
 /// first slot in the frame.
 pub fn write(code: &Code, spills: u32) -> (String, u32) {
     let intervals = intervals(code);
-    let (places, slots) = places(&intervals, &homes(code), &taken(code));
+    let (places, slots) = places(&intervals, &context_words(code), &taken(code));
     let (mut main, mut apart) = (String::new(), String::new());
     for (line, is_apart) in &code.lines {
         let text = if *is_apart { &mut apart } else { &mut main };
@@ -93,7 +93,7 @@ fn intervals(code: &Code) -> Vec<Interval> {
 
 /// Returns the values that a single line loads from a context word that no line changes, with the
 /// offset of that word. If they are spilled, they need no slot.
-fn homes(code: &Code) -> HashMap<u32, i32> {
+fn context_words(code: &Code) -> HashMap<u32, i32> {
     let (mut loads, mut changes) = (HashMap::new(), HashSet::new());
     // A called engine changes words of the frame, such as its reply.
     if code.calls.iter().any(|call| call.leaves == Leaves::None) {
@@ -114,7 +114,7 @@ fn homes(code: &Code) -> HashMap<u32, i32> {
             }
         }
     }
-    loads.retain(|value, home| !twice.contains(value) && !changes.contains(home));
+    loads.retain(|value, offset| !twice.contains(value) && !changes.contains(offset));
     loads
 }
 
@@ -150,7 +150,7 @@ fn taken(code: &Code) -> HashMap<u32, HashSet<u8>> {
 
 fn places(
     intervals: &[Interval],
-    homes: &HashMap<u32, i32>,
+    context_words: &HashMap<u32, i32>,
     taken_of: &HashMap<u32, HashSet<u8>>,
 ) -> (HashMap<u32, Place>, u32) {
     let mut places = HashMap::new();
@@ -191,8 +191,8 @@ fn places(
     // The last line of the interval that uses each slot.
     let mut taken: Vec<usize> = Vec::new();
     for interval in in_memory {
-        if let Some(home) = homes.get(&interval.value) {
-            places.insert(interval.value, Place::Home(*home));
+        if let Some(offset) = context_words.get(&interval.value) {
+            places.insert(interval.value, Place::Context(*offset));
             continue;
         }
         let slot = taken.iter().position(|last| *last < interval.first).unwrap_or_else(|| {
@@ -216,7 +216,7 @@ fn write_one(
         Register::Value(value) => places[&value],
     };
     if let Some(register) = instruction.written()
-        && let Place::Home(_) = place(register)
+        && let Place::Context(_) = place(register)
     {
         return;
     }
@@ -229,7 +229,7 @@ fn write_one(
         let offset = match place(register) {
             Place::Register(_) => continue,
             Place::Slot(slot) => (spills + 4 * slot) as i32,
-            Place::Home(home) => home,
+            Place::Context(offset) => offset,
         };
         let scratch = Register::Machine(scratch);
         if read.contains(&Some(register)) {
@@ -328,7 +328,7 @@ mod tests {
             let mut random = RandomCode::new(seed, 80, false);
             random.code.clean();
             let code = &random.code;
-            let (places, _) = places(&intervals(code), &homes(code), &taken(code));
+            let (places, _) = places(&intervals(code), &context_words(code), &taken(code));
             let (loads, stores) = moves(code);
             let mut wanted = (loads + stores) as i64;
             let main = code.lines.iter().filter_map(|line| match line {
@@ -342,7 +342,7 @@ mod tests {
                 let is_read = instruction.read().contains(&Some(Register::Value(value)));
                 match places[&value] {
                     // The line that loads such a value is not written, nor is a store.
-                    Place::Home(_) => wanted -= 2,
+                    Place::Context(_) => wanted -= 2,
                     // The register of the result is loaded as well as that of the operand.
                     Place::Slot(_) if is_read && !is_conditional => wanted += 1,
                     _ => {}

@@ -12,7 +12,7 @@ use super::words::{self, Words};
 /// Writes a call; returns the reply.
 ///
 /// # Errors
-/// If tiles do not support the method, or if the home of the offload's state cannot be asked.
+/// If tiles do not support the method, or if the owner of the offload's state cannot be asked.
 pub fn call(
     lower: &mut Lower<'_>,
     offload: OffloadId,

@@ -2,10 +2,10 @@
 //! switches. Instructions of a tile are MIPS-like, and its networks are registers.
 //!
 //! A tile reads a packet from its first static network into a buffer in memory, executes the steps
-//! of an engine, and sends the packet over the same network (runtime.s). `placing` places tables
-//! in memory. `operations` writes the steps: `words` values of any width, `packet` fields of the
-//! packet, and `kinds` calls of offloads. `schedule` orders the instructions, and `allocate` assigns
-//! registers. The result is text for the assembler.
+//! of an engine, and sends the packet over the same network (runtime.s). `placing` places tables in
+//! memory. `operations` writes the steps: `words` values of any width, `packet` fields of the
+//! packet, and `kinds` calls of offloads. `schedule` orders the instructions, and `allocate`
+//! assigns registers. The result is text for the assembler.
 //!
 //! A message on a static network begins with the number of its words minus one. At least two words
 //! follow. A packet arrives as a first word, `port << 16 | length in bytes`, the words that the
@@ -26,7 +26,6 @@ mod exits;
 mod fast;
 mod frame;
 pub mod head;
-mod home;
 mod kinds;
 mod layout;
 mod lower;
@@ -42,6 +41,7 @@ mod requests;
 mod routines;
 mod schedule;
 mod stages;
+mod state_owner;
 mod switches;
 #[cfg(test)]
 mod testing;
@@ -61,7 +61,6 @@ use self::aligned::Aligned;
 use self::code::{Code, FRAME, RETURN, ZERO};
 pub use exits::{IDLE, LAST, RUNAWAY, STEPS, Way};
 pub use frame::{ALIGN, FRAME_BYTES};
-pub use home::{TURN, generate_home, room};
 pub use layout::{Layout, Place};
 use lower::Lower;
 pub use memory::Memories;
@@ -69,10 +68,11 @@ pub use needs::Needs;
 pub use placing::{place, read_back};
 pub use ports::{Ports, uses_general};
 pub use queue::{Link, QUEUED, Queue, Ready};
-pub use reach::{Home, Reach};
+pub use reach::{Reach, StateOwner};
 use routines::Passage;
 pub use schedule::{Latencies, ordered};
 pub use stages::Stages;
+pub use state_owner::{TURN, generate_state_owner, room};
 pub use switches::{RestWay, Switch, Turn, hand_on};
 pub use wireloom_codegen::refused::Refused;
 
@@ -145,7 +145,7 @@ pub fn generate(
                 tile,
                 instance,
                 stages: (number == 0).then_some(stages),
-                home: reach.home,
+                state_owner: reach.state_owner,
                 step,
                 number: at,
                 code: Code::new(&format!("{prefix}{number}_{at}")),
@@ -213,8 +213,8 @@ pub fn generate(
     let main = &instances[0];
     let needs =
         Needs { takes: layout.takes, rest: layout.has_rest, ..Needs::of(program, main.engine) };
-    // A home makes calls in the order of the packets' numbers.
-    let needs = Needs { sequence: needs.sequence || reach.home.is_some(), ..needs };
+    // A state owner makes calls in the order of the packets' numbers.
+    let needs = Needs { sequence: needs.sequence || reach.state_owner.is_some(), ..needs };
     // Packets arrive at the beginning of a word. They are still there if the steps of this stage
     // move them by whole words only.
     let own_steps = || (0..main.engine.steps.len()).filter(|step| stages.of[*step] == stage);

@@ -10,7 +10,7 @@ use wireloom_isa::raw::tile::Op as Do;
 use super::aligned::Aligned;
 use super::code::{Code, FRAME, NOTHING, Operand, Register, ZERO};
 use super::layout::{Instance, Layout};
-use super::reach::Home;
+use super::reach::StateOwner;
 use super::stages::Stages;
 use super::view::{Origin, View};
 use super::words::Words;
@@ -26,7 +26,7 @@ pub struct Lower<'a> {
     /// The stages, for the packet engine.
     pub stages: Option<&'a Stages>,
     /// The tile that makes the calls of offloads that packets change, if it is another tile.
-    pub home: Option<Home>,
+    pub state_owner: Option<StateOwner>,
     pub step: &'a Step,
     /// The index of the step.
     pub number: usize,

@@ -1,6 +1,7 @@
-//! The calls that the home of state makes for other tiles, and the requests for them ([`home`]).
+//! The calls that the state owner makes for other tiles, and the requests for them
+//! ([`state_owner`]).
 //!
-//! [`home`]: super::home
+//! [`state_owner`]: super::state owner
 
 use wireloom_codegen::refused::Refused;
 use wireloom_ir::{OffloadId, OffloadTarget, OpKind, Step, Value};
@@ -12,7 +13,7 @@ use super::kinds::{changes_shared_state, find};
 use super::layout::{Instance, Layout};
 use super::lower::Lower;
 use super::needs::Needs;
-use super::reach::Home;
+use super::reach::StateOwner;
 use super::words::{self, Words};
 
 /// The register of the general network.
@@ -20,8 +21,8 @@ const GENERAL: Register = Register::Machine(25);
 /// The maximum number of words of a request or a reply.
 const MOST_WORDS: usize = 30;
 
-/// A method of an offload that a home calls.
-pub struct HomeCall {
+/// A method of an offload that a state owner calls.
+pub struct OwnerCall {
     /// The index of the engine among the instances of the layout.
     pub instance: usize,
     pub offload: OffloadId,
@@ -44,21 +45,21 @@ fn is_changed(instance: &Instance<'_>, offload: OffloadId) -> bool {
     })
 }
 
-/// Returns the calls that a home makes. Their numbers begin with 1.
-pub fn all(layout: &Layout<'_>) -> Vec<HomeCall> {
-    let mut all: Vec<HomeCall> = Vec::new();
+/// Returns the calls that a state owner makes. Their numbers begin with 1.
+pub fn all(layout: &Layout<'_>) -> Vec<OwnerCall> {
+    let mut all: Vec<OwnerCall> = Vec::new();
     for (number, instance) in layout.instances.iter().enumerate() {
         for step in &instance.engine.steps {
             for op in step.ops() {
                 let OpKind::Call { offload, method, args } = &op.kind else { continue };
-                let is_same = |call: &HomeCall| {
+                let is_same = |call: &OwnerCall| {
                     (call.instance, call.offload, call.method) == (number, *offload, *method)
                 };
                 if !is_changed(instance, *offload) || all.iter().any(is_same) {
                     continue;
                 }
                 let width = |value: &Value| step.values[value.index()].width;
-                all.push(HomeCall {
+                all.push(OwnerCall {
                     instance: number,
                     offload: *offload,
                     method: *method,
@@ -72,10 +73,10 @@ pub fn all(layout: &Layout<'_>) -> Vec<HomeCall> {
 }
 
 impl Lower<'_> {
-    /// Sends a call to the home if the offload has its state there. Returns the reply.
+    /// Sends a call to the state owner if the offload has its state there. Returns the reply.
     ///
     /// # Errors
-    /// If the call does not fit a message, or if the kind refuses a home.
+    /// If the call does not fit a message, or if the kind refuses a owner.
     pub fn ask(
         &mut self,
         offload: OffloadId,
@@ -83,17 +84,17 @@ impl Lower<'_> {
         args: &[Value],
         width: u32,
     ) -> Result<Option<Option<Words>>, Refused> {
-        let Some(home) = self.home.filter(|_| is_changed(self.instance, offload)) else {
+        let Some(owner) = self.state_owner.filter(|_| is_changed(self.instance, offload)) else {
             return Ok(None);
         };
         let called = &self.instance.engine.offloads[offload.index()];
         if let OffloadTarget::Kind(config) = &called.target
-            && let Some(why) = find(config).and_then(|kind| kind.refuses_home())
+            && let Some(why) = find(config).and_then(|kind| kind.refuses_state_owner())
         {
             let message = format!("offload `{}` {why}", called.name);
             return Err(self.refuse(Some(&called.name.clone()), message));
         }
-        let is_it = |call: &HomeCall| {
+        let is_it = |call: &OwnerCall| {
             let instance = &self.layout.instances[call.instance];
             instance.label == self.instance.label
                 && (call.offload, call.method) == (offload, method)
@@ -105,13 +106,13 @@ impl Lower<'_> {
         if given.len().max(replies) > MOST_WORDS {
             let message = format!(
                 "a call of offload `{}` takes {} words and its reply {replies}, and a message to \
-                 the home of its state has {MOST_WORDS}",
+                 the owner of its state has {MOST_WORDS}",
                 called.name,
                 given.len()
             );
             return Err(self.refuse(Some(&called.name.clone()), message));
         }
-        self.send(home, &given);
+        self.send(owner, &given);
         for word in 0..=replies {
             let at = frame::WORK as i32 + 4 * word as i32;
             self.code.memory(Do::Sw, GENERAL, FRAME, at);
@@ -120,11 +121,11 @@ impl Lower<'_> {
         Ok(Some((width > 0).then(|| self.load(frame::WORK + 4, replies))))
     }
 
-    /// Tells the home that the packet makes no more calls, and waits for the packet's turn.
+    /// Tells the state owner that the packet makes no more calls, and waits for the packet's turn.
     pub fn over(&mut self) {
-        let Some(home) = self.home else { return };
+        let Some(owner) = self.state_owner else { return };
         let sequence = self.load(frame::SEQUENCE, 1)[0];
-        self.send(home, &[NOTHING, sequence]);
+        self.send(owner, &[NOTHING, sequence]);
         self.code.memory(Do::Sw, GENERAL, FRAME, frame::WORK as i32);
     }
 
@@ -137,8 +138,8 @@ impl Lower<'_> {
         [vec![Operand::Number(call), sequence], arrival].concat()
     }
 
-    fn send(&mut self, home: Home, words: &[Operand]) {
-        self.code.give(Operand::Number(home.header | (words.len() as u32) << 24));
+    fn send(&mut self, owner: StateOwner, words: &[Operand]) {
+        self.code.give(Operand::Number(owner.header | (words.len() as u32) << 24));
         words.iter().for_each(|word| self.code.give(*word));
     }
 }

@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn counters_and_energy_are_those_of_cycles_that_are_simulated() {
         let ipv4 = ("ipv4.loom", "tests/engines/four.tables");
-        // The state of `nat` has a home.
+        // The state of `nat` has an owner.
         let nat = ("nat.loom", "../../programs/tests/nat.tables");
         let at =
             |mpps, buffer| Options { rate: Some(Rate::Mpps(mpps)), buffer, ..Options::default() };

@@ -55,9 +55,9 @@ pub trait KindOnTiles: Sync {
         false
     }
 
-    /// Returns why the home of state cannot make the calls of other tiles, if it cannot. The reason
+    /// Returns why the state owner cannot make the calls of other tiles, if it cannot. The reason
     /// follows the name of the offload.
-    fn refuses_home(&self) -> Option<&'static str> {
+    fn refuses_state_owner(&self) -> Option<&'static str> {
         None
     }
 }

@@ -58,10 +58,10 @@ impl KindOnTiles for Park {
         method.writes_packet
     }
 
-    fn refuses_home(&self) -> Option<&'static str> {
+    fn refuses_state_owner(&self) -> Option<&'static str> {
         Some(
-            "parks packets, which have no place on a home: an engine with it has one chain, whose \
-             mapping has no `home`",
+            "parks packets, which have no place on a state owner: an engine with it has one chain, whose \
+             mapping has no `state_owner`",
         )
     }
 }

@@ -257,7 +257,7 @@ fn is_supported(config: &Config, method: &'static Method) -> bool {
         tile: 0,
         instance: &layout.instances[0],
         stages: None,
-        home: None,
+        state_owner: None,
         step: &step,
         number: 0,
         code: Code::new("l"),

@@ -36,11 +36,11 @@ impl Stages {
     /// Cuts the steps, in their order, into stages so that the largest number of instructions per
     /// tile is as small as possible. `sizes` are the instructions of each step, and `tiles` the
     /// number of tiles of each stage. There are fewer stages if there are not enough possible cuts.
-    /// With a home, any tile can call offloads that packets change.
-    pub fn cut(program: &Program, sizes: &[usize], tiles: &[usize], has_home: bool) -> Self {
+    /// With a state owner, any tile can call offloads that packets change.
+    pub fn cut(program: &Program, sizes: &[usize], tiles: &[usize], has_state_owner: bool) -> Self {
         let engine = &program.engines[program.main.index()];
         let steps = engine.steps.len();
-        let changed = if has_home { BTreeSet::new() } else { changed(program, engine) };
+        let changed = if has_state_owner { BTreeSet::new() } else { changed(program, engine) };
         // A cut before a step is possible if no jump goes back over it, and no array and no changed
         // offload is used on both sides.
         let is_possible = |at: &usize| {
@@ -91,13 +91,13 @@ impl Stages {
         Self { of, count: tiles.len(), tiles: tiles.to_vec() }
     }
 
-    /// Checks stages. With a home, any tile can call offloads that packets change.
+    /// Checks stages. With a state owner, any tile can call offloads that packets change.
     ///
     /// # Errors
     /// The refusals: state that cannot be on several tiles, and jumps back to an earlier tile.
-    pub fn check(&self, program: &Program, has_home: bool) -> Result<(), Vec<Refused>> {
+    pub fn check(&self, program: &Program, has_state_owner: bool) -> Result<(), Vec<Refused>> {
         let engine = &program.engines[program.main.index()];
-        let changed = if has_home { BTreeSet::new() } else { changed(program, engine) };
+        let changed = if has_state_owner { BTreeSet::new() } else { changed(program, engine) };
         let mut refused = Vec::new();
         for (number, step) in engine.steps.iter().enumerate() {
             let own = self.of[number];
@@ -163,7 +163,7 @@ impl Stages {
     }
 
     /// Returns an offload that the packet engine changes, and the first step that calls it. Such an
-    /// engine needs a single chain or a home.
+    /// engine needs a single chain or a state owner.
     pub fn changes(program: &Program) -> Option<(String, String)> {
         let engine = &program.engines[program.main.index()];
         let first = changed(program, engine).into_iter().next()?;

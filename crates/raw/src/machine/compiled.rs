@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use wireloom_codegen::expand::expanded;
 use wireloom_codegen_tile::{
-    self as tile, FRAME_BYTES, Home, Latencies, Layout, Link, Memories, Needs, Ports, Queue, Reach,
-    Refused, RestWay, STEPS, Stages, Style, Switch, Turn,
+    self as tile, FRAME_BYTES, Latencies, Layout, Link, Memories, Needs, Ports, Queue, Reach,
+    Refused, RestWay, STEPS, Stages, StateOwner, Style, Switch, Turn,
 };
 use wireloom_ir::Program;
 use wireloom_offloads::Store;
@@ -35,7 +35,7 @@ pub struct Compiled {
     /// Limit on the bytes of a packet that go to the tiles. The tail of a longer packet goes around
     /// them. None if tiles take whole packets.
     pub head: Option<u32>,
-    /// The address at which the home keeps the number of the packet whose turn it is.
+    /// The address at which the state owner keeps the number of the packet whose turn it is.
     pub turn: Option<u32>,
     /// The layout without the contents of memory. Code depends on nothing else of the tables.
     key: String,
@@ -84,15 +84,15 @@ pub fn compile_again(
     let spec = &spec.suited(program);
     let placement = spec.placement().map_err(whole)?;
     let chains = &placement.chains;
-    let home = spec.mapping.home;
+    let owner = spec.mapping.state_owner;
     if chains.len() > 1
-        && home.is_none()
+        && owner.is_none()
         && let Some((offload, step)) = Stages::changes(program)
     {
         let message = format!(
             "offload `{offload}` changes in step `{step}`, and caches of tiles are not coherent: \
              an engine with it has no place on {} chains, but on one, or with a tile for such \
-             state (`mapping.home`)",
+             state (`mapping.state_owner`)",
             chains.len()
         );
         return Err(vec![Refused { offload: Some(offload), step: Some(step), message }]);
@@ -113,7 +113,7 @@ pub fn compile_again(
     let table = tiles * FRAME_BYTES;
     let kept_from = (table + 4 * headers.len() as u32).next_multiple_of(LINE_BYTES);
     let waiting =
-        kept_from + home.map_or(0, |_| tile::room(spec.chip.rows).next_multiple_of(LINE_BYTES));
+        kept_from + owner.map_or(0, |_| tile::room(spec.chip.rows).next_multiple_of(LINE_BYTES));
     let all_queues = spec
         .mapping
         .queues
@@ -140,12 +140,12 @@ pub fn compile_again(
     let (places, mut images) = (layout.places(), layout.images);
     images.push((table, headers));
     let Code { text, image, needs, stages } = code;
-    let turn = home.map(|_| (tiles - 1) * FRAME_BYTES + tile::TURN);
+    let turn = owner.map(|_| (tiles - 1) * FRAME_BYTES + tile::TURN);
     Ok(Compiled { text, image, needs, places, images, stages, head, turn, key })
 }
 
 /// Generates, assembles and proves the code of all tiles and switches. The array has the number of
-/// tiles with a frame, and the addresses of the home's state and of the queues' memory.
+/// tiles with a frame, and the addresses of the state owner's state and of the queues' memory.
 fn new_code(
     spec: &MachineSpec,
     program: &Program,
@@ -153,12 +153,12 @@ fn new_code(
     placement: &Placement,
     [tiles, kept, waiting]: [u32; 3],
 ) -> Result<Code, Vec<Refused>> {
-    let of_home = spec
+    let of_state_owner = spec
         .mapping
-        .home
-        .map(|_| tile::generate_home(program, layout, tiles - 1, kept, latencies(spec)));
-    let of_home = of_home.transpose()?;
-    let rest = Rest { of_home, of_queues: queues(spec, layout, placement, waiting) };
+        .state_owner
+        .map(|_| tile::generate_state_owner(program, layout, tiles - 1, kept, latencies(spec)));
+    let of_state_owner = of_state_owner.transpose()?;
+    let rest = Rest { of_state_owner, of_queues: queues(spec, layout, placement, waiting) };
     let code = |has_fast_ways| {
         let style = Style { has_fast_ways, latencies: latencies(spec) };
         code(spec, program, layout, placement, &rest, style)
@@ -201,16 +201,16 @@ fn latencies(spec: &MachineSpec) -> Latencies {
     Latencies { load: tile.load_cycles, multiply: tile.multiply_cycles, divide: tile.divide_cycles }
 }
 
-/// Returns the number of tiles that have a frame. The home has the last frame.
+/// Returns the number of tiles that have a frame. The state owner has the last frame.
 fn frames(spec: &MachineSpec, chains: &[Chain]) -> u32 {
     let tiles: usize = chains.iter().map(|chain| chain.tiles.len()).sum();
-    (tiles + usize::from(spec.mapping.home.is_some())) as u32
+    (tiles + usize::from(spec.mapping.state_owner.is_some())) as u32
 }
 
 /// Programs of tiles that execute no steps.
 struct Rest {
-    /// The program of the home.
-    of_home: Option<String>,
+    /// The program of the state owner.
+    of_state_owner: Option<String>,
     /// The programs of queues, with their switches.
     of_queues: String,
 }
@@ -241,7 +241,11 @@ fn code(
         for ((place, (from, to)), (stage, turn)) in
             chain.tiles.iter().zip(&chain.sides).zip(turns(&stages))
         {
-            let reach = Reach { ports, home: home(spec, *place), hop: hop(spec, chain, *place) };
+            let reach = Reach {
+                ports,
+                state_owner: state_owner(spec, *place),
+                hop: hop(spec, chain, *place),
+            };
             let code = tile::generate(program, layout, tile, &stages, stage, style, reach)?;
             tile += 1;
             needs = code.needs;
@@ -277,8 +281,8 @@ fn code(
             let _ = write!(text, ".switch {x} {y}\n# Rests on their way to a memory.\n{schedule}");
         }
     }
-    if let (Some((x, y)), Some(of_home)) = (spec.mapping.home, &rest.of_home) {
-        let _ = write!(text, ".tile {x} {y}\n{of_home}");
+    if let (Some((x, y)), Some(of_state_owner)) = (spec.mapping.state_owner, &rest.of_state_owner) {
+        let _ = write!(text, ".tile {x} {y}\n{of_state_owner}");
     }
     text += &rest.of_queues;
     let image = asm::assemble("engine.rasm", &text).map_err(|refused| {
@@ -286,11 +290,11 @@ fn code(
     })?;
     prove(&spec.chip, &image, placement, &spec.mapping)
         .map_err(|why| whole(format!("the schedules of switches are wrong: {why}")))?;
-    if let Some(place) = spec.mapping.home {
+    if let Some(place) = spec.mapping.state_owner {
         let words = image.of(place).0.len();
         if words > room {
             return Err(whole(format!(
-                "the calls of state have no place in tile {place:?}, their home: they need {words} \
+                "the calls of state have no place in tile {place:?}, the state owner: they need {words} \
                  instructions, and there is room for {room}"
             )));
         }
@@ -363,10 +367,10 @@ fn hop(spec: &MachineSpec, chain: &Chain, origin: Place) -> Option<u32> {
     (spec.mapping.links == Link::General).then(|| header.word())
 }
 
-/// Returns the home of state as a tile addresses it.
-fn home(spec: &MachineSpec, origin: Place) -> Option<Home> {
+/// Returns the state owner as a tile addresses it.
+fn state_owner(spec: &MachineSpec, origin: Place) -> Option<StateOwner> {
     let header = |destination| Header { origin, destination, ..Header::default() }.word();
-    spec.mapping.home.map(|home| Home { header: header(home) })
+    spec.mapping.state_owner.map(|owner| StateOwner { header: header(owner) })
 }
 
 /// Returns the programs of queues, whose memory begins at an address.
@@ -431,7 +435,7 @@ fn stages_of(
     tiles: usize,
 ) -> Result<Stages, Vec<Refused>> {
     let engine = &program.engines[program.main.index()];
-    let (one, has_home) = (Stages::one(engine), spec.mapping.home.is_some());
+    let (one, has_state_owner) = (Stages::one(engine), spec.mapping.state_owner.is_some());
     let tiles = spec.mapping.stages(tiles);
     if tiles.len() > 1 && engine.steps.len() > STEPS {
         let steps = engine.steps.len();
@@ -448,11 +452,11 @@ fn stages_of(
             let style = Style { has_fast_ways: true, latencies: latencies(spec) };
             let code = tile::generate(program, layout, 0, &one, 0, style, Reach::default())?;
             let sizes: Vec<usize> = code.steps.iter().map(|(_, size)| *size).collect();
-            Stages::cut(program, &sizes, working, has_home)
+            Stages::cut(program, &sizes, working, has_state_owner)
         };
         // Tiles without steps pass packets on.
         let stages = Stages { of: stages.of, count: tiles.len(), tiles };
-        stages.check(program, has_home)?;
+        stages.check(program, has_state_owner)?;
         return Ok(stages);
     }
     let mut of = Vec::new();
@@ -477,7 +481,7 @@ fn stages_of(
         return Err(whole(format!("step `{name}` begins, so it must be on the first tile")));
     }
     let stages = Stages { of, count: tiles.len(), tiles };
-    stages.check(program, has_home)?;
+    stages.check(program, has_state_owner)?;
     Ok(stages)
 }
 

@@ -67,7 +67,7 @@ pub struct Mapping {
     /// The tile that owns the state which packets change, and calls its offloads for all other
     /// tiles. An engine without such state leaves the tile to its chain, if a chain names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub home: Option<Place>,
+    pub state_owner: Option<Place>,
     /// Queues at the egress ports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queues: Option<Queues>,
@@ -90,7 +90,7 @@ pub enum Outputs {
 
 impl Mapping {
     /// Returns the number of tiles of each stage of a chain of `tiles` tiles. A chain that gives up
-    /// a tile to the home has one tile less in its largest stage.
+    /// a tile to the state owner has one tile less in its largest stage.
     pub fn stages(&self, tiles: usize) -> Vec<usize> {
         let mut stages = self.replicas.clone();
         if stages.is_empty() {
@@ -113,8 +113,9 @@ impl Mapping {
             "last tiles send packets to ports over that network too: say `outputs = \"egress\"` as well"
         } else if self.replicas.iter().any(|tiles| *tiles > 1) {
             "switches keep the order of tiles that take packets in turn: leave out `mapping.replicas`"
-        } else if self.home.is_some() {
-            "tiles would take answers of the home from among packets: leave out `mapping.home`"
+        } else if self.state_owner.is_some() {
+            "tiles would take answers of the state owner from among packets: leave out \
+             `mapping.state_owner`"
         } else if self.rest.as_ref().is_some_and(RestSpec::is_switched) {
             "the switches of chains are what rests go by: say `network = \"memory\"` in `mapping.rest`"
         } else {
@@ -282,39 +283,40 @@ impl MachineSpec {
             }
         }
         spec.placement().map_err(|message| wrong(format!("`mapping.chains`: {message}")))?;
-        spec.check_home().map_err(|message| wrong(format!("`mapping.home`: {message}")))?;
+        spec.check_state_owner()
+            .map_err(|message| wrong(format!("`mapping.state_owner`: {message}")))?;
         Ok(spec)
     }
 
-    /// Checks that the chains can do without the tile of the home.
-    fn check_home(&self) -> Result<(), String> {
-        let Some(home) = self.mapping.home else { return Ok(()) };
-        let (x, y) = home;
+    /// Checks that the chains can do without the tile of the state owner.
+    fn check_state_owner(&self) -> Result<(), String> {
+        let Some(owner) = self.mapping.state_owner else { return Ok(()) };
+        let (x, y) = owner;
         let Spec { columns, rows, .. } = self.chip;
         if u32::from(x) >= columns || u32::from(y) >= rows {
             return Err(format!("there is no tile ({x},{y}) on a chip of {columns} x {rows}"));
         }
         let has_rest = self.mapping.replicas.iter().any(|tiles| *tiles > 1);
         let is_fixed = !self.mapping.steps.is_empty() || !self.mapping.replicas.is_empty();
-        if self.mapping.chains.iter().any(|chain| chain.contains(&home)) && is_fixed && !has_rest {
+        if self.mapping.chains.iter().any(|chain| chain.contains(&owner)) && is_fixed && !has_rest {
             return Err(format!(
                 "tile ({x},{y}) is of a chain whose stages have one tile each, so none can do \
                  without it: name a tile that no chain has"
             ));
         }
-        if self.mapping.queues.as_ref().is_some_and(|queues| queues.tiles.contains(&home)) {
+        if self.mapping.queues.as_ref().is_some_and(|queues| queues.tiles.contains(&owner)) {
             return Err(format!("tile ({x},{y}) is a queue; name another"));
         }
-        self.with_home(home).placement().map(|_| ()).map_err(|why| {
+        self.with_state_owner(owner).placement().map(|_| ()).map_err(|why| {
             format!("tile ({x},{y}) cannot leave its chain, whose ends alone can: {why}")
         })
     }
 
-    /// Returns the machine with the home taken out of its chain.
-    fn with_home(&self, home: Place) -> Self {
+    /// Returns the machine with the tile of the state owner taken out of its chain.
+    fn with_state_owner(&self, owner: Place) -> Self {
         let mut spec = self.clone();
         let Mapping { chains, cards, .. } = &mut spec.mapping;
-        chains.iter_mut().for_each(|chain| chain.retain(|tile| *tile != home));
+        chains.iter_mut().for_each(|chain| chain.retain(|tile| *tile != owner));
         // Removing a chain renumbers the chains after it.
         let is_left: Vec<bool> = chains.iter().map(|chain| !chain.is_empty()).collect();
         cards.retain(|card| is_left[*card]);
@@ -324,14 +326,14 @@ impl MachineSpec {
         spec
     }
 
-    /// Returns the machine as a program uses it. The home is in no chain. If packets change no
-    /// offload of the program, there is no home.
+    /// Returns the machine as a program uses it. The state owner is in no chain. If packets change
+    /// no offload of the program, there is no state owner.
     pub fn suited(&self, program: &Program) -> Self {
-        match self.mapping.home {
-            Some(home) if Stages::changes(program).is_some() => self.with_home(home),
+        match self.mapping.state_owner {
+            Some(owner) if Stages::changes(program).is_some() => self.with_state_owner(owner),
             _ => {
                 let mut spec = self.clone();
-                spec.mapping.home = None;
+                spec.mapping.state_owner = None;
                 spec
             }
         }

@@ -12,7 +12,7 @@
 //! - Memories take all requests, and caches their lines.
 //!
 //! These units wait before they take the next word:
-//! - The home, until its reply to the previous request has gone.
+//! - The state owner, until its reply to the previous request has gone.
 //! - A tile of a chain whose messages go over this network, until it has sent the message that it
 //!   makes of them.
 //! - The tile of a packet queue, until its message to its port has gone. It waits for nothing else:
@@ -107,13 +107,13 @@ impl Waits {
         chain.tiles.iter().for_each(|tile| self.hands_on(layout, *tile));
     }
 
-    /// Adds the requests of tiles to the home, and its replies.
-    fn home(&mut self, layout: &Layout, home: Place, tiles: impl Iterator<Item = Place>) {
+    /// Adds the requests of tiles to the state owner, and its replies.
+    fn state_owner(&mut self, layout: &Layout, owner: Place, tiles: impl Iterator<Item = Place>) {
         for tile in tiles {
-            self.message(layout, tile, Header { destination: home, ..Header::default() });
-            self.message(layout, home, Header { destination: tile, ..Header::default() });
+            self.message(layout, tile, Header { destination: owner, ..Header::default() });
+            self.message(layout, owner, Header { destination: tile, ..Header::default() });
         }
-        self.hands_on(layout, home);
+        self.hands_on(layout, owner);
     }
 
     /// Adds the requests of devices to cards for packet tails, and the replies. A device that is
@@ -185,7 +185,7 @@ impl Waits {
     }
 }
 
-/// Proves the messages of chains to ports and queues, to the home of state, and between line cards.
+/// Proves the messages of chains to ports and queues, to the state owner, and between line cards.
 ///
 /// # Errors
 /// A sentence about a queue on a circle.
@@ -204,8 +204,12 @@ pub fn prove(layout: &Layout, placement: &Placement, mapping: &Mapping) -> Resul
     if mapping.queues.is_some() {
         waits.queues(layout, &senders, ports);
     }
-    if let Some(home) = mapping.home {
-        waits.home(layout, home, chains.iter().flat_map(|chain| chain.tiles.iter().copied()));
+    if let Some(owner) = mapping.state_owner {
+        waits.state_owner(
+            layout,
+            owner,
+            chains.iter().flat_map(|chain| chain.tiles.iter().copied()),
+        );
     }
     if mapping.rest.is_some() {
         let cards: Vec<Edge> = cards.iter().map(|card| card.port).collect();
@@ -267,22 +271,23 @@ mod tests {
     }
 
     #[test]
-    fn messages_to_any_home_and_to_all_ports_wait_in_no_circle() {
+    fn messages_to_any_state_owner_and_to_all_ports_wait_in_no_circle() {
         for (columns, rows) in [(1, 2), (2, 2), (4, 4), (5, 3), (3, 6)] {
             let layout = Layout::new(columns, rows);
-            for home in places(&layout) {
-                let chains = chains(&layout, &[home]);
+            for owner in places(&layout) {
+                let chains = chains(&layout, &[owner]);
                 for outputs in [Outputs::Chain, Outputs::Egress] {
-                    let mapping = Mapping { outputs, home: Some(home), ..Mapping::default() };
-                    assert_eq!(prove(&layout, &chains, &mapping), Ok(()), "{home:?}");
+                    let mapping =
+                        Mapping { outputs, state_owner: Some(owner), ..Mapping::default() };
+                    assert_eq!(prove(&layout, &chains, &mapping), Ok(()), "{owner:?}");
                 }
             }
         }
     }
 
     /// Returns the placement with a queue on each of these tiles.
-    fn queued(layout: &Layout, queues: &[Place], home: Option<Place>) -> Placement {
-        let without: Vec<Place> = queues.iter().copied().chain(home).collect();
+    fn queued(layout: &Layout, queues: &[Place], owner: Option<Place>) -> Placement {
+        let without: Vec<Place> = queues.iter().copied().chain(owner).collect();
         let ports = layout.ports.iter().map(|(tile, side)| (places(layout)[*tile], *side));
         let port = |queue: &Place| {
             let own = ports.clone().find(|(place, _)| place == queue);
@@ -300,14 +305,14 @@ mod tests {
             let column: Vec<Place> = (0..=end).map(|y| (last, y)).collect();
             let row: Vec<Place> = (0..=last).map(|x| (x, end)).collect();
             for queues in [column, row, vec![(0, 0), (last, end)]] {
-                for home in std::iter::once(None).chain(places(&layout).into_iter().map(Some)) {
-                    if home.is_some_and(|home| queues.contains(&home)) {
+                for owner in std::iter::once(None).chain(places(&layout).into_iter().map(Some)) {
+                    if owner.is_some_and(|owner| queues.contains(&owner)) {
                         continue;
                     }
-                    let placement = queued(&layout, &queues, home);
+                    let placement = queued(&layout, &queues, owner);
                     let mapping = Mapping {
                         outputs: Outputs::Egress,
-                        home,
+                        state_owner: owner,
                         queues: Some(Queues {
                             tiles: queues.clone(),
                             memory: QueueMemory::Tile,
@@ -318,7 +323,11 @@ mod tests {
                         }),
                         ..Mapping::default()
                     };
-                    assert_eq!(prove(&layout, &placement, &mapping), Ok(()), "{queues:?} {home:?}");
+                    assert_eq!(
+                        prove(&layout, &placement, &mapping),
+                        Ok(()),
+                        "{queues:?} {owner:?}"
+                    );
                 }
             }
         }
@@ -326,7 +335,7 @@ mod tests {
 
     /// Returns a mapping whose packets leave at the port of their egress, and whose cards keep
     /// tails.
-    fn resting(home: Option<Place>, queues: &[Place]) -> Mapping {
+    fn resting(owner: Option<Place>, queues: &[Place]) -> Mapping {
         let queues = (!queues.is_empty()).then(|| Queues {
             tiles: queues.to_vec(),
             memory: QueueMemory::Tile,
@@ -336,23 +345,23 @@ mod tests {
             line_mbps: None,
         });
         let rest = Some(RestSpec::in_cards());
-        Mapping { outputs: Outputs::Egress, home, queues, rest, ..Mapping::default() }
+        Mapping { outputs: Outputs::Egress, state_owner: owner, queues, rest, ..Mapping::default() }
     }
 
     #[test]
     fn rests_of_packets_between_all_ports_wait_in_no_circle() {
         for (columns, rows) in [(1, 2), (2, 2), (4, 4), (5, 3), (3, 6)] {
             let layout = Layout::new(columns, rows);
-            for home in std::iter::once(None).chain(places(&layout).into_iter().map(Some)) {
-                let chains = chains(&layout, home.as_slice());
-                assert_eq!(prove(&layout, &chains, &resting(home, &[])), Ok(()), "{home:?}");
+            for owner in std::iter::once(None).chain(places(&layout).into_iter().map(Some)) {
+                let chains = chains(&layout, owner.as_slice());
+                assert_eq!(prove(&layout, &chains, &resting(owner, &[])), Ok(()), "{owner:?}");
                 let end: Vec<Place> = (0..columns as u8).map(|x| (x, rows as u8 - 1)).collect();
-                if home.is_none_or(|home| !end.contains(&home)) {
-                    let placement = queued(&layout, &end, home);
+                if owner.is_none_or(|owner| !end.contains(&owner)) {
+                    let placement = queued(&layout, &end, owner);
                     assert_eq!(
-                        prove(&layout, &placement, &resting(home, &end)),
+                        prove(&layout, &placement, &resting(owner, &end)),
                         Ok(()),
-                        "{home:?}"
+                        "{owner:?}"
                     );
                 }
             }
@@ -407,14 +416,14 @@ mod tests {
     }
 
     #[test]
-    fn two_homes_would_wait_for_each_other() {
-        // The replies of one home and the requests to the other share the same wires.
+    fn two_state_owners_would_wait_for_each_other() {
+        // The replies of one state owner and the requests to the other share the same wires.
         let layout = Layout::new(4, 4);
         let two = |one, other| {
             let mut waits = Waits::default();
-            for home in [one, other] {
+            for owner in [one, other] {
                 let tiles = places(&layout).into_iter().filter(|tile| ![one, other].contains(tile));
-                waits.home(&layout, home, tiles);
+                waits.state_owner(&layout, owner, tiles);
             }
             waits.circle()
         };

@@ -574,10 +574,10 @@ impl Machine for Raw {
             });
         }
         record.lines.extend(self.rests());
-        if let Some((x, y)) = self.spec.mapping.home {
+        if let Some((x, y)) = self.spec.mapping.state_owner {
             let words = self.compiled.image.of((x, y)).0.len();
-            let home = format!("({x},{y}) for all tiles ({words} instructions)");
-            record.lines.push(Line::new("state that packets change", home));
+            let owner = format!("({x},{y}) for all tiles ({words} instructions)");
+            record.lines.push(Line::new("state that packets change", owner));
         }
         if self.spec.mapping.outputs == Outputs::Egress {
             let each = |counts: &[u64]| {

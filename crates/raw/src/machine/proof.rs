@@ -11,8 +11,9 @@
 //!   waits only for its neighbours, so none waits for itself through others;
 //! - the switches of chains that share a line card take its messages in their order ([`order`]);
 //! - only certain processors use the general network. If packets leave at the port of their egress,
-//!   queues and the last tiles of chains write to it, and queues read it. With a home of state, the
-//!   home and the tiles of chains do both. Tiles of chains also do if chains go over that network;
+//!   queues and the last tiles of chains write to it, and queues read it. With a state owner, the
+//!   state owner and the tiles of chains do both. Tiles of chains also do if chains go over that
+//!   network;
 //! - the messages of these tiles do not wait for each other in a circle ([`messages`]).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,7 +70,8 @@ pub fn prove(
     mapping: &Mapping,
 ) -> Result<(), String> {
     let Placement { chains, ports, .. } = placement;
-    let (home, queues) = (mapping.home, mapping.queues.as_ref().map(|queues| &queues.tiles));
+    let (owner, queues) =
+        (mapping.state_owner, mapping.queues.as_ref().map(|queues| &queues.tiles));
     let layout = Layout::new(spec.columns as usize, spec.rows as usize);
     let number = |(x, y): Place| usize::from(y) * layout.columns + usize::from(x);
     let mut uses = BTreeMap::new();
@@ -83,13 +85,14 @@ pub fn prove(
         let sends = is_last && mapping.outputs == Outputs::Egress;
         let is_queue = queues.is_some_and(|queues| queues.contains(&place));
         let is_linked = mapping.links == Link::General && is_in_chain();
-        let may = is_queue || is_linked || home.is_some_and(|home| home == place || is_in_chain());
+        let may =
+            is_queue || is_linked || owner.is_some_and(|owner| owner == place || is_in_chain());
         if !may && (reads || writes && !sends) {
             let does = if reads { "takes words of" } else { "writes words to" };
             let (x, y) = place;
             return Err(format!(
                 "tile ({x},{y}) {does} the general network, on which only last tiles of chains send \
-                 packets to ports or queues, and tiles of chains ask the home of state"
+                 packets to ports or queues, and tiles of chains ask the state owner"
             ));
         }
     }

@@ -24,7 +24,7 @@ pub type Way = Vec<(Place, Side, Side)>;
 pub fn of(layout: &Layout, placement: &Placement, mapping: &Mapping) -> Result<Vec<Way>, String> {
     let mut used: BTreeSet<Place> =
         placement.chains.iter().flat_map(|chain| chain.tiles.clone()).collect();
-    used.extend(mapping.home);
+    used.extend(mapping.state_owner);
     // The switch of a queue is free if neither packets nor the ready word go through it.
     if let Some(queues) = &mapping.queues
         && (queues.network == Link::Static || queues.ready == Ready::Polling)

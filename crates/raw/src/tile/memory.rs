@@ -69,7 +69,7 @@ impl Tile {
             self.cache.hits += 1;
             return Ok(Some(tile::loaded(op, word, address)));
         }
-        let header = home(address, regions)?;
+        let header = memory_of(address, regions)?;
         if let Some(line) = self.cache.evict(address) {
             self.write_back(line, regions)?;
         }
@@ -86,7 +86,7 @@ impl Tile {
         (address, words): (u32, [u32; LINE_WORDS]),
         regions: &[Region],
     ) -> Result<(), String> {
-        let header = home(address, regions)?;
+        let header = memory_of(address, regions)?;
         let length = 1 + LINE_WORDS as u8;
         self.written_back += 1;
         self.to_send.push_back(Header { length, user: kind::WRITE_LINE, ..header }.word());
@@ -130,7 +130,7 @@ impl Tile {
     }
 }
 
-fn home(address: u32, regions: &[Region]) -> Result<Header, String> {
+fn memory_of(address: u32, regions: &[Region]) -> Result<Header, String> {
     let is_in = |region: &&Region| address.wrapping_sub(region.base) < region.bytes;
     let region = regions.iter().find(is_in);
     region.map(|region| region.header).ok_or_else(|| {

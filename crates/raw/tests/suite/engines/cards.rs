@@ -37,8 +37,8 @@ fn packets_of_a_card_leave_chains_in_their_order_whatever_cards_there_are() {
         let columns = mapped(&format!("cards = {cards}\n{COLUMNS}{QUEUES}"));
         agree(&columns, &compiled("cut.loom"), &all);
     }
-    // Packets that leave at the ports of the cards, without queues; chains of two tiles; and a home
-    // that serves all tiles.
+    // Packets that leave at the ports of the cards, without queues; chains of two tiles; and a
+    // state owner that serves all tiles.
     for (mapping, program) in [
         (format!("cards = [2, 0]\n{ROWS}"), "plain.loom"),
         (format!("cards = [1]\n{ROWS}"), "hot.loom"),
@@ -47,7 +47,7 @@ fn packets_of_a_card_leave_chains_in_their_order_whatever_cards_there_are() {
                 .into(),
             "cut.loom",
         ),
-        (format!("cards = [0]\nhome = [3, 3]\n{ROWS}"), "nested.loom"),
+        (format!("cards = [0]\nstate_owner = [3, 3]\n{ROWS}"), "nested.loom"),
     ] {
         agree(&mapped(&mapping), &compiled(program), &all);
     }

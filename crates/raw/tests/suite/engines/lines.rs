@@ -99,7 +99,7 @@ fn a_card_with_a_buffer_loses_what_finds_no_room_and_the_rest_is_as_on_golden() 
     let (rules, _) = load_store(&nat.optimised, &tables, &|_| ()).expect("its tables");
     let spec = Spec { count: Some(200), ports: 4, ..Spec::default() };
     let others: Vec<Packet> = Generator::new(&spec).expect("it can be generated").collect();
-    // The state of `nat` on `raw-rows` has a home, which takes packets in the order of their
+    // The state of `nat` on `raw-rows` has an owner, which takes packets in the order of their
     // numbers.
     for (on, of, packets) in
         [("raw-1", (&ipv4, &routes), &packets), ("raw-rows", (&nat, &rules), &others)]

@@ -61,7 +61,7 @@ fn what_needs_switches_is_refused_by_key() {
     for (mapping, why) in [
         (ROW.replace("egress", "chain"), "say `outputs = \"egress\"` as well"),
         (format!("{ROW}replicas = [2, 1]"), "leave out `mapping.replicas`"),
-        (format!("{ROW}home = [3, 3]"), "leave out `mapping.home`"),
+        (format!("{ROW}state_owner = [3, 3]"), "leave out `mapping.state_owner`"),
         (format!("{ROW}{rest}"), "say `network = \"memory\"` in `mapping.rest`"),
         (ROW.replace("general", "memory"), "unknown variant `memory`"),
     ] {

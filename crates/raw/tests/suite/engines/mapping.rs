@@ -149,47 +149,55 @@ fn chains_share_what_packets_do_not_change() {
 }
 
 #[test]
-fn state_with_a_home_changes_as_on_golden_whatever_tiles_ask_for_it() {
+fn state_with_an_owner_changes_as_on_golden_whatever_tiles_ask_for_it() {
     let rows = "[[[0, 0], [1, 0], [2, 0], [3, 0]], [[0, 1], [1, 1], [2, 1], [3, 1]], \
                 [[0, 2], [1, 2], [2, 2], [3, 2]], [[0, 3], [1, 3], [2, 3], [3, 3]]]";
     for (mapping, name) in [
-        // Tiles in turn, one of which is the home, and one tile that sends to ports.
-        (format!("chains = {rows}\nreplicas = [4]\nhome = [0, 3]"), "turns"),
+        // Tiles in turn, one of which is the state owner, and one tile that sends to ports.
+        (format!("chains = {rows}\nreplicas = [4]\nstate_owner = [0, 3]"), "turns"),
         (
-            format!("chains = {rows}\nreplicas = [3, 1]\noutputs = \"egress\"\nhome = [0, 3]"),
+            format!(
+                "chains = {rows}\nreplicas = [3, 1]\noutputs = \"egress\"\nstate_owner = [0, 3]"
+            ),
             "egress",
         ),
         // The compiler cuts stages for chains of different lengths.
-        (format!("chains = {rows}\nhome = [3, 3]"), "stages"),
-        ("chains = [[[0, 0]], [[3, 0]], [[0, 3]]]\nhome = [2, 2]".to_owned(), "corners"),
-        ("chains = [[[0, 0], [1, 0], [2, 0]]]\nreplicas = [3]\nhome = [1, 1]".to_owned(), "one"),
+        (format!("chains = {rows}\nstate_owner = [3, 3]"), "stages"),
+        ("chains = [[[0, 0]], [[3, 0]], [[0, 3]]]\nstate_owner = [2, 2]".to_owned(), "corners"),
+        (
+            "chains = [[[0, 0], [1, 0], [2, 0]]]\nreplicas = [3]\nstate_owner = [1, 1]".to_owned(),
+            "one",
+        ),
     ] {
         let machine = machine(&format!("[mapping]\n{mapping}\n"));
         let machine = machine.unwrap_or_else(|error| panic!("{name}: {error}"));
-        for program in ["homed.loom", "stages.loom", "nested.loom"] {
+        for program in ["owned.loom", "stages.loom", "nested.loom"] {
             agrees(&machine, &compiled(program));
         }
-        // Without such state the home is a tile of its chain.
+        // Without such state the state owner is a tile of its chain.
         agrees(&machine, &compiled("counted.loom"));
     }
 }
 
 #[test]
-fn homes_that_cannot_be_are_refused() {
+fn state_owners_that_cannot_be_are_refused() {
     let chains = "[mapping]\nchains = [[[0, 0], [1, 0], [2, 0]], [[0, 3], [1, 3], [2, 3]]]\n";
-    for (home, why) in [
-        ("home = [4, 0]", "`mapping.home`: there is no tile (4,0) on a chip of 4 x 4"),
-        ("home = [1, 0]", "tile (1,0) cannot leave its chain, whose ends alone can"),
-        ("home = [0, 0]\nreplicas = [1, 1, 1]", "whose stages have one tile each"),
+    for (owner, why) in [
+        (
+            "state_owner = [4, 0]",
+            "`mapping.state_owner`: there is no tile (4,0) on a chip of 4 x 4",
+        ),
+        ("state_owner = [1, 0]", "tile (1,0) cannot leave its chain, whose ends alone can"),
+        ("state_owner = [0, 0]\nreplicas = [1, 1, 1]", "whose stages have one tile each"),
     ] {
-        let error = machine(&format!("{chains}{home}\n")).unwrap_err();
+        let error = machine(&format!("{chains}{owner}\n")).unwrap_err();
         assert!(error.contains(why), "{error}");
     }
     // Parked packets stay on a tile.
-    let homed = machine(&format!("{chains}home = [3, 3]\n")).expect("a machine");
-    let refused = homed.refusals(&compiled("keyed.loom"));
+    let owned = machine(&format!("{chains}state_owner = [3, 3]\n")).expect("a machine");
+    let refused = owned.refusals(&compiled("keyed.loom"));
     assert_eq!(refused[0].offload.as_deref(), Some("waiting"), "{refused:?}");
-    assert!(refused[0].message.contains("have no place on a home"), "{refused:?}");
+    assert!(refused[0].message.contains("have no place on a state owner"), "{refused:?}");
 }
 
 #[test]

@@ -64,10 +64,10 @@ fn packets_of_all_lengths_leave_whole_wherever_they_leave() {
             agree(&rests(mapping, 16, 16), &compiled(program), &all);
         }
     }
-    // State with a home, which serves packets in order, while each card has room for one tail.
-    let homed = "chains = [[[0, 0], [1, 0]], [[0, 3], [1, 3]]]\nhome = [3, 1]\n";
+    // State with an owner, which serves packets in order, while each card has room for one tail.
+    let owned = "chains = [[[0, 0], [1, 0]], [[0, 3], [1, 3]]]\nstate_owner = [3, 1]\n";
     for replicas in ["replicas = [2]", "replicas = [1, 1]"] {
-        agree(&rests(&format!("{homed}{replicas}"), 1, 1), &compiled("homed.loom"), &all);
+        agree(&rests(&format!("{owned}{replicas}"), 1, 1), &compiled("owned.loom"), &all);
     }
     for mapping in [
         format!("{ROWS}replicas = [3, 1]"),
@@ -91,11 +91,11 @@ fn packets_whose_rest_is_in_a_memory_leave_whole() {
             "[[0, 1]]",
             ["lengths.loom", "cut.loom"],
         ),
-        // Four cards and two memories, and state with a home.
+        // Four cards and two memories, and state with an owner.
         (
-            "chains = [[[0, 0], [0, 1]], [[1, 0], [2, 0]], [[3, 0], [3, 1]], [[3, 3], [3, 2]]]\nhome = [1, 1]",
+            "chains = [[[0, 0], [0, 1]], [[1, 0], [2, 0]], [[3, 0], [3, 1]], [[3, 3], [3, 2]]]\nstate_owner = [1, 1]",
             "[[0, 3], [2, 3]]",
-            ["homed.loom", "plain.loom"],
+            ["owned.loom", "plain.loom"],
         ),
     ] {
         for program in programs {

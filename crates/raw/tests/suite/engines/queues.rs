@@ -109,9 +109,9 @@ fn a_longer_queue_loses_less_and_a_faster_line_too() {
 }
 
 #[test]
-fn the_installed_machine_has_queues_and_a_home() {
+fn the_installed_machine_has_queues_and_a_state_owner() {
     let machine = super::programs::machine("raw-queues");
-    for program in ["homed.loom", "counted.loom"] {
+    for program in ["owned.loom", "counted.loom"] {
         let (left, lost, _) = ran(&machine, &compiled(program), &packets());
         assert!(left > 100 && lost == 0, "{program}: {left} left, {lost} lost");
     }
@@ -182,9 +182,9 @@ fn queues_that_cannot_be_are_refused_by_key() {
             "tile (1,1) has no free port of the chip, so its queue has no line",
         ),
         (
-            format!("{ROWS}home = [3, 2]"),
+            format!("{ROWS}state_owner = [3, 2]"),
             changed("", ""),
-            "`mapping.home`: tile (3,2) is a queue; name another",
+            "`mapping.state_owner`: tile (3,2) is a queue; name another",
         ),
         (ROWS.to_owned(), changed("\"polling\"", "\"polling\"\nline_mbps = 0"), "line_mbps` is 0"),
     ] {
@@ -199,20 +199,20 @@ fn queues_that_cannot_be_are_refused_by_key() {
 }
 
 #[test]
-fn queues_go_with_other_numbers_of_chains_and_with_homes_and_parked_packets() {
+fn queues_go_with_other_numbers_of_chains_and_with_state_owners_and_parked_packets() {
     let two = "tiles = [[3, 0], [0, 3]]\nmemory = \"tile\"\nbytes = 8192\nready = \"interrupts\"";
     let row = "outputs = \"egress\"\nchains = [[[0, 0], [1, 0], [2, 0]]]";
     for (mapping, queues, program) in [
         // One chain and two queues, with one tile for each stage.
         (format!("{row}\nreplicas = [1, 1, 1]"), two.to_owned(), "stages.loom"),
         (format!("{row}\nreplicas = [1, 1, 1]"), two.to_owned(), "keyed.loom"),
-        // Chains of one tile, three queues, a home in the middle.
+        // Chains of one tile, three queues, a state owner in the middle.
         (
             "outputs = \"egress\"\nchains = [[[0, 0]], [[1, 0]], [[2, 0]], [[0, 1]], [[0, 2]]]\n\
-             home = [1, 1]"
+             state_owner = [1, 1]"
                 .to_owned(),
             two.replace("[[3, 0], ", "[[3, 0], [3, 2], "),
-            "homed.loom",
+            "owned.loom",
         ),
         // The last tile has steps too, as in the paper.
         (

@@ -73,8 +73,8 @@ fn random_programs_do_over_the_general_network_what_they_do_on_golden() {
 
 #[test]
 fn random_programs_do_on_chains_that_share_a_line_card_what_they_do_on_golden() {
-    // State has a home. Programs that park a packet, or continue after sending one, are refused.
-    let mapping = "[mapping]\noutputs = \"egress\"\ncards = [0]\nhome = [3, 3]\nchains = [[[0, 0], [1, 0], [2, 0]], \
+    // State has an owner. Programs that park a packet, or continue after sending one, are refused.
+    let mapping = "[mapping]\noutputs = \"egress\"\ncards = [0]\nstate_owner = [3, 3]\nchains = [[[0, 0], [1, 0], [2, 0]], \
                    [[0, 1], [1, 1], [2, 1]], [[0, 2], [1, 2], [2, 2]]]\n";
     let machine = super::mapping::machine(mapping).unwrap_or_else(|error| panic!("{error}"));
     all_agree_on(&machine, 304..310, 2);

@@ -67,8 +67,8 @@ fn rests_go_to_memories_by_every_protocol_on_every_network() {
     // Paths off the chain from each of its tiles, and chains of one tile.
     let more = "network = \"static\"\nprotocol = \"stream\"";
     for (mapping, tiles) in [
-        ("chains = [[[1, 0], [1, 1], [1, 2], [1, 3]]]\nhome = [2, 3]", "[[3, 1]]"),
-        ("chains = [[[1, 0]], [[1, 3]]]\nhome = [1, 1]", "[[0, 1], [3, 2]]"),
+        ("chains = [[[1, 0], [1, 1], [1, 2], [1, 3]]]\nstate_owner = [2, 3]", "[[3, 1]]"),
+        ("chains = [[[1, 0]], [[1, 3]]]\nstate_owner = [1, 1]", "[[0, 1], [3, 2]]"),
     ] {
         agree(&rested(mapping, tiles, more), &compiled("counted.loom"), &packets(lengths(), 5));
     }

@@ -1,12 +1,12 @@
-//! The home of state that packets change. This tile makes the calls of offloads with such state for
-//! all other tiles, in packet order.
+//! The owner of state that packets change. This tile makes the calls of offloads with such state
+//! for all other tiles, in packet order.
 //!
 //! The caches of tiles are not coherent, so a single tile makes the calls of such an offload.
 //! Another tile sends a request over the general network: the number of the call, the number of the
 //! packet, its arrival time if the program needs it, and the arguments. The tile then waits for the
-//! reply. Each packet ends with call 0. The home makes all calls of a packet before those of the
-//! next packet, in the order of the packets' numbers, and keeps early requests. So state changes as
-//! on golden (home.s).
+//! reply. Each packet ends with call 0. The state owner makes all calls of a packet before those of
+//! the next packet, in the order of the packets' numbers, and keeps early requests. So state
+//! changes as on golden (state_owner.s).
 //!
 //! The protocol is free of deadlocks. A tile has one request in flight and takes each reply at
 //! once, and the machine proves that its mapping has no cycle of messages that wait for each other.
@@ -28,7 +28,7 @@ use super::frame::{self, FRAME_BYTES};
 use super::layout::Layout;
 use super::lower::Lower;
 use super::needs::Needs;
-use super::requests::{self, HomeCall};
+use super::requests::{self, OwnerCall};
 use super::routines;
 use super::schedule::{Latencies, schedule};
 use super::words::{self, Words};
@@ -37,23 +37,23 @@ use super::words::{self, Words};
 const LISTS: u32 = 64;
 /// The bytes of a kept request.
 const SLOT: u32 = 128;
-/// The offset in the frame of a home of the number of the packet whose turn it is.
+/// The offset, in a state owner's frame, of the number of the packet whose turn it is.
 pub const TURN: u32 = frame::SEQUENCE;
 /// Offsets in a kept request: of the header, and of the words after the packet's number.
 const HEADER: i32 = 4;
 const ARGUMENTS: i32 = 16;
 
-/// Returns the bytes that a home needs for requests on a chip with `rows` rows.
+/// Returns the bytes that a state owner needs for requests on a chip with `rows` rows.
 pub fn room(rows: u32) -> u32 {
     4 * LISTS + SLOT * 32 * rows
 }
 
-/// Returns the program of a home. `tile` is its number among the tiles with frames, and `kept` the
-/// address of the memory for requests ([`room`]), which is 0 at the start.
+/// Returns the program of a state owner. `tile` is its number among the tiles with frames, and
+/// `kept` the address of the memory for requests ([`room`]), which is 0 at the start.
 ///
 /// # Errors
 /// The refusals, if calls do not fit.
-pub fn generate_home(
+pub fn generate_state_owner(
     program: &Program,
     layout: &Layout<'_>,
     tile: u32,
@@ -62,15 +62,15 @@ pub fn generate_home(
 ) -> Result<String, Vec<Refused>> {
     let base = tile * FRAME_BYTES;
     let mut text = format!(
-        "# The home of state, written by Wireloom from the step IR.\n        li $sp, {base}\n{}",
-        include_str!("home.s")
-            .replace("HOME_SLOTS", &(kept + 4 * LISTS).to_string())
-            .replace("HOME_LISTS", &kept.to_string())
-            .replace("HOME_TURN", &TURN.to_string())
+        "# The state owner, written by Wireloom from the step IR.\n        li $sp, {base}\n{}",
+        include_str!("state_owner.s")
+            .replace("OWNER_SLOTS", &(kept + 4 * LISTS).to_string())
+            .replace("OWNER_LISTS", &kept.to_string())
+            .replace("OWNER_TURN", &TURN.to_string())
     );
     let calls = requests::all(layout);
     for number in 1..=calls.len() {
-        let _ = writeln!(text, "        j home_call{number}");
+        let _ = writeln!(text, "        j owner_call{number}");
     }
     let main = &program.engines[program.main.index()];
     let has_arrival = Needs::of(program, main).arrival;
@@ -88,13 +88,13 @@ pub fn generate_home(
     if refused.is_empty() { Ok(text) } else { Err(refused) }
 }
 
-/// Returns the code that makes a call on a home, and the routines that the code needs.
+/// Returns the code that makes a call on a state owner, and the routines that the code needs.
 fn answer(
     program: &Program,
     layout: &Layout<'_>,
     tile: u32,
     number: usize,
-    call: &HomeCall,
+    call: &OwnerCall,
     (has_arrival, latencies): (bool, Latencies),
 ) -> Result<(String, Vec<&'static str>), Refused> {
     let instance = layout.instances[call.instance].of_tile(tile);
@@ -110,7 +110,7 @@ fn answer(
         tile,
         instance: &instance,
         stages: None,
-        home: None,
+        state_owner: None,
         step: &step,
         number: 0,
         code: Code::new(&format!("h{number}")),
@@ -129,7 +129,7 @@ fn answer(
         views: 0,
     };
     lower.code.comment(&format!("offload `{name}` of `{}`", engine.name));
-    lower.code.place(&format!("home_call{number}"));
+    lower.code.place(&format!("owner_call{number}"));
     let mut at = ARGUMENTS;
     let mut take = |lower: &mut Lower<'_>, count: usize| -> Words {
         let first = at;
@@ -154,13 +154,14 @@ fn answer(
     let header = code.two(Do::Or, origin, Operand::Number((reply.len() as u32) << 24));
     code.give(header);
     reply.iter().for_each(|word| code.give(*word));
-    code.jump("home_begin");
+    code.jump("owner_begin");
     code.clean();
     schedule(code, "", &latencies);
     let spills = lower.base + lower.views;
     let (text, slots) = allocate::write(&lower.code, spills);
     if spills + 4 * slots > frame::MOST {
-        let message = format!("the values of a call of `{name}` have no place in its home's frame");
+        let message =
+            format!("the values of a call of `{name}` have no place in its state owner's frame");
         return Err(lower.refuse(Some(name), message));
     }
     Ok((text, lower.code.routines))
