@@ -19,7 +19,7 @@ pub trait Methods: KindOnMicroengines {
     ///
     /// # Errors
     /// If the kind does not have the method ([`Call::unsupported`]), or if something that it needs
-    /// has no place.
+    /// does not fit.
     fn call(&self, call: &mut Call<'_, '_>) -> Result<Option<Words>, Refused>;
 }
 
@@ -60,7 +60,7 @@ fn unsupported(offload: &str, method: &str, kind: &str) -> String {
 /// Writes a call. Returns the reply, unless there is none or it has gone to the frame.
 ///
 /// # Errors
-/// If the kind does not have the method on microengines, or something that it needs has no place.
+/// If the kind does not have the method on microengines, or something that it needs does not fit.
 pub fn call(
     lower: &mut Lower<'_>,
     op: &Op,

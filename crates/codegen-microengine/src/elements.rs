@@ -99,7 +99,7 @@ impl Lower<'_> {
         index: &Words,
     ) -> Result<(), Refused> {
         let Some(table) = self.layout.table(elements) else {
-            return Err(self.refuse(None, "a constant array has no place: SRAM is full".into()));
+            return Err(self.refuse(None, "a constant array does not fit: SRAM is full".into()));
         };
         let outside = self.code.label();
         let offset = table.offset(self.code, index, outside);

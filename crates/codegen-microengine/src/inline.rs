@@ -138,8 +138,8 @@ impl<'a> Inliner<'a> {
     fn refuse(&self, offload: usize, why: String) -> Vec<Refused> {
         let offload = self.from.offloads.get(offload).map(|offload| offload.name.clone());
         let message = match &offload {
-            Some(name) => format!("offload `{name}` has no place: {why}"),
-            None => format!("engine `{}` has no place: {why}", self.from.name),
+            Some(name) => format!("offload `{name}` does not fit: {why}"),
+            None => format!("engine `{}` does not fit: {why}", self.from.name),
         };
         vec![Refused { offload, step: None, message }]
     }

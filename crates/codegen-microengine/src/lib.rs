@@ -173,8 +173,8 @@ impl Target {
     }
 }
 
-/// Places the offloads of a program in these memories, with their contents. Its engine must not call
-/// engines.
+/// Places the offloads of a program in these memories, with their contents. Its engine must not
+/// call engines.
 ///
 /// # Errors
 /// The offloads that do not fit or are not supported.
@@ -210,7 +210,7 @@ pub fn generate<'a>(
     let (steps, words) = steps::steps(inlined, layout, kept, local, &mut reasons)?;
     let whole = |message: String| vec![Refused { offload: None, step: None, message }];
     if reasons.len() > MOST_REASONS {
-        return Err(whole(format!("more than {MOST_REASONS} reasons have no place")));
+        return Err(whole(format!("more than {MOST_REASONS} reasons are not supported")));
     }
     let engine = &program.engines[program.main.index()];
     let multipliers = layout.multipliers();
@@ -251,7 +251,7 @@ impl Microcode<'_> {
             offload: None,
             step: Some(self.engine.steps[step].name.clone()),
             message: format!(
-                "the step needs {} words of a control store, where it has no place",
+                "the step does not fit a control store: it needs {} words",
                 self.steps[step].words
             ),
         })

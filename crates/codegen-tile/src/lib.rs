@@ -191,10 +191,7 @@ pub fn generate(
                 if spills + 4 * slots > frame::MOST {
                     refused.push(lower.refuse(
                         None,
-                        format!(
-                            "the values of step `{}` have no place in a tile's frame",
-                            step.name
-                        ),
+                        format!("the values of step `{}` do not fit a tile's frame", step.name),
                     ));
                 }
                 // Most packets take the first way.
@@ -251,7 +248,7 @@ pub fn generate(
     let before = routines::before_count(&passage);
     if reach.hop.is_some() && before > MESSAGE_WORDS {
         let message = format!(
-            "packets have no place on their way to stage {stage}: they have {before} words of state, and a message of the \
+            "packets do not fit a message to stage {stage}: they have {before} words of state, and a message of the \
              general network has {MESSAGE_WORDS}: cut the steps elsewhere, or let chains go over the static network"
         );
         return Err(vec![Refused { offload: None, step: None, message }]);

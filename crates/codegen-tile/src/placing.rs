@@ -1,5 +1,5 @@
-//! Places the offloads, arrays and context of a program in a tile's memory, and takes the state back
-//! from there.
+//! Places the offloads, arrays and context of a program in a tile's memory, and takes the state
+//! back from there.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub fn place<'a>(
             offload: None,
             step: None,
             message: format!(
-                "the context of engine {} has no place: it needs {} bytes of a frame of {}",
+                "the context of engine {} does not fit: it needs {} bytes of a frame of {}",
                 program.engines[program.main.index()].name,
                 placing.layout.end,
                 frame::MOST
@@ -110,7 +110,7 @@ impl<'a, 'b> Placing<'a, 'b> {
             let apart = (u64::from(stride) * u64::from(array.count)).next_multiple_of(LINE.into());
             let base = self.memory.take(apart * u64::from(self.memory.tiles));
             let base = base.unwrap_or_else(|why| {
-                let message = format!("array `{}` of the context has no place: {why}", array.name);
+                let message = format!("array `{}` of the context does not fit: {why}", array.name);
                 self.refused.push(Refused { offload: None, step: None, message });
                 0
             });
@@ -151,7 +151,7 @@ impl<'a, 'b> Placing<'a, 'b> {
         match self.memory.elements(stride, elements.len(), elements.iter().enumerate()) {
             Ok(base) => self.layout.tables.push((elements.clone(), base, stride)),
             Err(why) => {
-                let message = format!("a constant array has no place: {why}");
+                let message = format!("a constant array does not fit: {why}");
                 self.refused.push(Refused { offload: None, step: None, message });
             }
         }
@@ -180,7 +180,7 @@ impl<'a, 'b> Placing<'a, 'b> {
         kind.place(config, instance, &mut self.memory).map_err(|why| {
             let step =
                 step.as_ref().map_or(String::new(), |step| format!(", which step `{step}` calls,"));
-            refused(format!("offload `{path}`{step} has no place: {why}"))
+            refused(format!("offload `{path}`{step} does not fit: {why}"))
         })
     }
 }
@@ -257,11 +257,11 @@ main search
     }
 
     #[test]
-    fn offloads_without_a_place_are_refused_with_their_step() {
+    fn offloads_that_do_not_fit_are_refused_with_their_step() {
         let program = program(32);
         let store = wireloom_ir::store(&program).expect("a store");
         let memories = Memories { end: MEMORIES.first, ..MEMORIES };
-        let message = "offload `routes`, which step `look` calls, has no place: 4 bytes are more \
+        let message = "offload `routes`, which step `look` calls, does not fit: 4 bytes are more \
                        than the 0 of memory that are left";
         is_refused(&program, &store, memories, message);
         assert!(place(&program, &store, MEMORIES).is_ok());

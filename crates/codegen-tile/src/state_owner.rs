@@ -161,7 +161,7 @@ fn answer(
     let (text, slots) = allocate::write(&lower.code, spills);
     if spills + 4 * slots > frame::MOST {
         let message =
-            format!("the values of a call of `{name}` have no place in its state owner's frame");
+            format!("the values of a call of `{name}` do not fit its state owner's frame");
         return Err(lower.refuse(Some(name), message));
     }
     Ok((text, lower.code.routines))

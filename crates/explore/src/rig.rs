@@ -67,7 +67,7 @@ impl Loaded {
     /// Assembles the processor for the program.
     ///
     /// # Errors
-    /// If the machine has no place for something in the program.
+    /// If something in the program does not fit the machine.
     pub fn processor(&self, machine: &NpSpec) -> Result<Processor> {
         machine::processor(machine, &self.program, Form::Alone)
     }
@@ -135,7 +135,7 @@ impl Rig {
     /// Assembles the machine. Nothing is translated before it is needed.
     ///
     /// # Errors
-    /// If the machine has no place for the program or the tables.
+    /// If the program or the tables do not fit the machine.
     pub fn new(machine: &NpSpec, loaded: &Loaded) -> Result<Self> {
         let processor = loaded.processor(machine)?;
         let images = processor.plan.images(&loaded.store).map_err(Error::new)?;

@@ -196,7 +196,8 @@ impl Refusal {
     /// Returns the first refusal of a generator as an error.
     pub fn first(refused: Vec<Refused>) -> Error {
         let message = refused.into_iter().next().map(|first| first.message).unwrap_or_default();
-        Error::new(message)
-            .with_help("check --on with this machine names everything that has no place")
+        Error::new(message).with_help(
+            "check --on with this machine lists everything that does not fit or is not supported",
+        )
     }
 }

@@ -201,10 +201,12 @@ impl Builder {
                 self.error(number, "U0206", format!("`{name}` is declared twice in this scope"));
             }
             Undeclared::NoneLeft => {
-                let message = format!("no place is left for `{name}`");
+                let message = format!(
+                    "`{name}` does not fit: all registers or signals of its kind are in use"
+                );
                 let error = self.program.lines[number].error_here(full, message);
-                let help =
-                    "`.begin` and `.end` limit where names hold; their places are used again";
+                let help = "`.begin` and `.end` limit where names hold; later names use \
+                     their registers and signals again";
                 self.errors.push(error.help(help));
             }
             Undeclared::Malformed => {

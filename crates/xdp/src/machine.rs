@@ -44,7 +44,7 @@ fn try_out(program: &Program, progress: &dyn Fn(&str)) -> Result {
 fn generate(program: &Program) -> Result<Files> {
     let refused = |all: Vec<bpf::Refused>| {
         Error::new(all.into_iter().next().map(|refused| refused.message).unwrap_or_default())
-            .with_help("check --on xdp names everything that has no place in the kernel")
+            .with_help("check --on xdp lists everything that the kernel does not support")
     };
     let written = bpf::generate(&program.optimised).map_err(refused)?;
     let runtime = RUNTIME.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));

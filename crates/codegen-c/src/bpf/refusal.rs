@@ -86,7 +86,7 @@ fn refusal(engine: &Engine, step: &Step, op: &Op) -> Option<(Option<String>, Str
             let offload = &engine.offloads[offload.index()];
             let why = match &offload.target {
                 OffloadTarget::Engine(_) => {
-                    "calls of engines have no place in the kernel yet: make a function of it"
+                    "calls of engines are not supported in the kernel: make a function of it"
                         .to_owned()
                 }
                 OffloadTarget::Kind(config) => call_refusal(config, *method, &op.kind)?,
@@ -102,7 +102,8 @@ fn call_refusal(config: &Config, method: usize, op: &OpKind) -> Option<String> {
     let methods = registry::kind(&config.kind).expect("a verified program").methods;
     let (kind, method) = (kinds::in_kernel(config), &methods[method]);
     if matches!(op, OpKind::Evaluate { .. }) {
-        return (!kind.evaluates).then(|| format!("`{}` has no place in the kernel", config.kind));
+        return (!kind.evaluates)
+            .then(|| format!("`{}` is not supported in the kernel", config.kind));
     }
     if (kind.calls)(method) {
         return (kind.refusal)(config, method);
@@ -112,5 +113,5 @@ fn call_refusal(config: &Config, method: usize, op: &OpKind) -> Option<String> {
         true => format!("{}.{}", config.kind, method.name),
         false => config.kind.clone(),
     };
-    Some(format!("`{called}` has no place in the kernel: use --on native"))
+    Some(format!("`{called}` is not supported in the kernel: use --on native"))
 }

@@ -45,7 +45,7 @@ fn only_jumps_back_make_a_loop() {
 }
 
 #[test]
-fn what_has_no_place_is_named() {
+fn what_is_not_supported_is_named() {
     let refused = |body: &str| {
         let source =
             format!("enum R : u8 {{ A }};\nengine e() {{\n{body}\nstep last {{ drop(A); }} }}\n");
@@ -76,13 +76,14 @@ fn calls_without_a_place_are_refused_in_the_words_of_their_kind() {
         assert_eq!(place, "engine `e`, step `s`, offload `o`");
         why.to_owned()
     };
-    let other = |called: &str| format!("`{called}` has no place in the kernel: use --on native");
+    let other =
+        |called: &str| format!("`{called}` is not supported in the kernel: use --on native");
     assert_eq!(
         why("meter<size = 4, cir = 1, cbs = 1, ebs = 1>", "x = o.color(0, 9);"),
         other("meter")
     );
     assert_eq!(why("payload<u64>", "x = o.read(0);"), other("payload.read"));
-    assert_eq!(why("hash<u64>", "x = o.hash48(x);"), "`hash` has no place in the kernel");
+    assert_eq!(why("hash<u64>", "x = o.hash48(x);"), "`hash` is not supported in the kernel");
     assert_eq!(
         why("lpm<u256, u64>", "u256 key = x; x = o.search(key);"),
         "prefixes of 256 bits: tables in the kernel have keys of at most 128"

@@ -15,12 +15,10 @@ impl Check {
     /// routine shares.
     ///
     /// # Errors
-    /// If its table has no place.
+    /// If its table does not fit.
     pub fn compute(self, lower: &mut Lower<'_>, bytes: u32) -> Result<Register, Refused> {
         let Some(table) = lower.layout.checks[self as usize] else {
-            return Err(
-                lower.refuse(None, "the tables of checks have no place: SRAM is full".into())
-            );
+            return Err(lower.refuse(None, "the tables of checks do not fit: SRAM is full".into()));
         };
         let routine = Crc::of(lower.code);
         lower.code.set(routine.table, Operand::Number(table));

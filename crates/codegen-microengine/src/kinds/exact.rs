@@ -349,6 +349,6 @@ mod tests {
         let config = config("exact", Some(32), Some(129), &[("size", 11)]);
         let mut instance = instantiate(&config).expect("a valid declaration");
         let refused = Exact.wanted(&config, instance.as_mut(), 1 << 20).err();
-        assert_eq!(refused.as_deref(), Some("values of at most 128 bits have a place"));
+        assert_eq!(refused.as_deref(), Some("values of more than 128 bits are not supported"));
     }
 }

@@ -158,6 +158,6 @@ mod tests {
         let config = config("match", None, Some(129), &[]);
         let mut instance = instantiate(&config).expect("a valid declaration");
         let refused = Match.wanted(&config, instance.as_mut(), 1 << 20).err();
-        assert_eq!(refused.as_deref(), Some("values of at most 128 bits have a place"));
+        assert_eq!(refused.as_deref(), Some("values of more than 128 bits are not supported"));
     }
 }

@@ -139,7 +139,7 @@ pub fn place(
     let frames = u64::from(memories.threads) * u64::from(memories.frame + between);
     if frames > memories.sram.into() {
         let message = format!(
-            "the context and its values have no place: {} threads take {} words of SRAM each, and it has \
+            "the context and its values do not fit: {} threads take {} words of SRAM each, and it has \
              {}",
             memories.threads, memories.frame, memories.sram
         );
@@ -255,10 +255,10 @@ fn constant(elements: &Arc<[Bits]>, room: &mut Room, layout: &mut Layout) {
     layout.fixed.push(Image { unit, first, words: image });
 }
 
-/// Refuses an offload that has no place, with the first step that uses it.
+/// Refuses an offload that does not fit, with the first step that uses it.
 fn refuse(engine: &Engine, offload: usize, why: &str) -> Refused {
     let name = &engine.offloads[offload].name;
-    refusal(engine, offload, format!("offload `{name}` has no place: {why}"))
+    refusal(engine, offload, format!("offload `{name}` does not fit: {why}"))
 }
 
 /// Refuses an offload of a kind that microengines do not have.

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use wireloom_codegen_microengine::{
-    self as microengine, KEPT, Local, Memories, Refused, Target, layout,
-};
+use wireloom_codegen_microengine::{self as microengine, KEPT, Local, Memories, Refused, Target};
 use wireloom_compile::passes::PassOptions;
 use wireloom_compile::pipeline::optimise;
 use wireloom_ir::Program;
@@ -33,7 +31,7 @@ fn steps(program: &Program, target: Target) -> Result<String, Vec<Refused>> {
         threads: ENGINES * target.contexts(),
         frame: microengine::FRAME,
     };
-    let layout = layout::place(&inlined.program, &mut store, memories)?;
+    let layout = microengine::place(&inlined.program, &mut store, memories)?;
     let local = match target {
         Target::One { .. } => Local::of_scratchpad(layout.near),
         Target::Two { .. } => Local::of(target.local()),

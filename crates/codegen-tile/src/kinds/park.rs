@@ -60,8 +60,8 @@ impl KindOnTiles for Park {
 
     fn refuses_state_owner(&self) -> Option<&'static str> {
         Some(
-            "parks packets, which have no place on a state owner: an engine with it has one chain, whose \
-             mapping has no `state_owner`",
+            "parks packets, and a state owner does not support them: an engine with it needs one \
+             chain, whose mapping has no `state_owner`",
         )
     }
 }

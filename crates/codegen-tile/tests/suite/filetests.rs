@@ -4,7 +4,7 @@ use std::path::Path;
 
 use wireloom_codegen::expand::expanded;
 use wireloom_codegen_tile::{
-    self as tile, FRAME_BYTES, Latencies, Memories, Reach, Refused, Stages, Style, layout,
+    self as tile, FRAME_BYTES, Latencies, Memories, Reach, Refused, Stages, Style,
 };
 use wireloom_compile::passes::PassOptions;
 use wireloom_compile::pipeline::optimise;
@@ -16,7 +16,7 @@ fn steps(program: &Program) -> Result<String, Vec<Refused>> {
     let program = &*expanded(program);
     let store = wireloom_ir::store(program).expect("offloads of a verified program");
     let memories = Memories { first: FRAME_BYTES, end: 64 << 20, tiles: 1, has_rest: false };
-    let layout = layout::place(program, &store, memories)?;
+    let layout = tile::place(program, &store, memories)?;
     let stages = Stages::one(&program.engines[program.main.index()]);
     let latencies = Latencies { load: 3, multiply: 2, divide: 42 };
     let style = Style { has_fast_ways: true, latencies };

@@ -24,7 +24,7 @@ impl Evaluator<'_> {
     /// Joins processors: each on the first lane of the chip with enough room.
     ///
     /// # Errors
-    /// If a program or a table is refused, or a machine has no place for something.
+    /// If a program or a table is refused, or something does not fit a machine.
     pub fn joined(&self, processors: &[Lane]) -> Result<Joined> {
         let _working = Working::on("joining processors");
         let rates: Vec<f64> = processors.iter().map(|lane| lane.mpps).collect();

@@ -130,11 +130,11 @@ fn what_does_not_fit_says_how_much_it_needs() {
     );
     let (step, message) = refused(6, 512).expect("its steps are longer");
     assert!(step.is_some(), "{message}");
-    assert!(message.contains("words of a control store"), "{message}");
+    assert!(message.contains("the step does not fit a control store"), "{message}");
 }
 
 #[test]
-fn what_has_no_place_is_refused_by_name() {
+fn what_does_not_fit_is_refused_by_name() {
     let text = "engine parked() {
         offload waiting : park<u8, size = 5000>;
         step begin { if (waiting.keep(0)) done; finish; }

@@ -20,7 +20,7 @@ fn engines_are_refused_with_step_and_offload() {
     let (store, _) = load_store(&program.optimised, &[], &|_| ()).expect("a store");
     let error = machine.start(&program, store, &Options::default(), &|_| ()).err();
     let message = error.expect("it is refused").message;
-    assert!(message.contains("has no place"), "{message}");
+    assert!(message.contains("does not fit"), "{message}");
     for name in ["ixp1200", "ixp2400", "ixp2800"] {
         let spec = Spec::installed(name).expect("a machine");
         assert_eq!(spec.refusals(&program), [], "{name}");

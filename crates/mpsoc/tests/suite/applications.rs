@@ -487,7 +487,7 @@ fn what_a_thread_may_not_do_ends_the_run_with_its_place() {
 }
 
 #[test]
-fn what_cannot_be_compiled_or_has_no_place_is_refused() {
+fn what_cannot_be_compiled_or_does_not_fit_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("a.c");
     let refused = |c: &str| -> ApplicationError {

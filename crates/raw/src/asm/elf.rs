@@ -37,7 +37,9 @@ pub fn add_elf(program: &mut Program, place: Place, bytes: &[u8]) -> Result<(), 
         }
         let (address, size) = (section.address(), section.size());
         let Some(address) = u32::try_from(address).ok().filter(|_| size <= MOST) else {
-            return Err(format!("a section of {size} bytes at {address:#x} has no place"));
+            return Err(format!(
+                "a section of {size} bytes at {address:#x} does not fit the memory"
+            ));
         };
         if !address.is_multiple_of(4) {
             return Err(format!("a section at {address:#x}: align it to 4"));

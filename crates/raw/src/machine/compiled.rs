@@ -91,8 +91,8 @@ pub fn compile_again(
     {
         let message = format!(
             "offload `{offload}` changes in step `{step}`, and caches of tiles are not coherent: \
-             an engine with it has no place on {} chains, but on one, or with a tile for such \
-             state (`mapping.state_owner`)",
+             an engine with it is not supported on {} chains: use one chain, or a tile that owns \
+             such state (`mapping.state_owner`)",
             chains.len()
         );
         return Err(vec![Refused { offload: Some(offload), step: Some(step), message }]);
@@ -122,7 +122,7 @@ pub fn compile_again(
     let first = u32::try_from(u64::from(waiting) + all_queues).ok().filter(|first| *first < end);
     let first = first.ok_or_else(|| {
         whole(format!(
-            "the queues have no place in the memory of {} MB: make `mapping.queues.bytes` smaller",
+            "the queues do not fit the memory of {} MB: make `mapping.queues.bytes` smaller",
             spec.memory.megabytes
         ))
     })?;
@@ -286,7 +286,7 @@ fn code(
     }
     text += &rest.of_queues;
     let image = asm::assemble("engine.rasm", &text).map_err(|refused| {
-        whole(format!("engine {} has no place in a tile: {}", engine.name, refused.render()))
+        whole(format!("engine {} does not fit a tile: {}", engine.name, refused.render()))
     })?;
     prove(&spec.chip, &image, placement, &spec.mapping)
         .map_err(|why| whole(format!("the schedules of switches are wrong: {why}")))?;
@@ -294,7 +294,7 @@ fn code(
         let words = image.of(place).0.len();
         if words > room {
             return Err(whole(format!(
-                "the calls of state have no place in tile {place:?}, the state owner: they need {words} \
+                "the calls of state do not fit tile {place:?}, the state owner: they need {words} \
                  instructions, and there is room for {room}"
             )));
         }
@@ -303,7 +303,7 @@ fn code(
         let words = image.of(*place).0.len();
         if words > room {
             return Err(whole(format!(
-                "a queue has no place in tile {place:?}: it needs {words} instructions, and there is \
+                "a queue does not fit tile {place:?}: it needs {words} instructions, and there is \
                  room for {room}"
             )));
         }
@@ -316,7 +316,7 @@ fn code(
                 let first = steps.filter(|(_, of)| **of == stage).map(|(step, _)| step).next();
                 let step = first.map(|step| step.name.clone());
                 let message = format!(
-                    "the steps from `{}` on have no place in tile {place:?}: they need {words} \
+                    "the steps from `{}` on do not fit tile {place:?}: they need {words} \
                      instructions, and there is room for {room}; put them on more tiles",
                     step.as_deref().unwrap_or_default()
                 );
@@ -439,7 +439,9 @@ fn stages_of(
     let tiles = spec.mapping.stages(tiles);
     if tiles.len() > 1 && engine.steps.len() > STEPS {
         let steps = engine.steps.len();
-        return Err(whole(format!("{steps} steps have no place on several tiles, but {STEPS}")));
+        return Err(whole(format!(
+            "{steps} steps are not supported on several tiles: the limit is {STEPS}"
+        )));
     }
     let given = &spec.mapping.steps;
     if given.is_empty() {
@@ -469,7 +471,7 @@ fn stages_of(
                 offload: None,
                 step: Some(step.name.clone()),
                 message: format!(
-                    "step `{}` has no place: `mapping.steps` of {} does not name it",
+                    "step `{}` is not mapped to a tile: `mapping.steps` of {} does not name it",
                     step.name, spec.name
                 ),
             }]

@@ -88,7 +88,7 @@ impl Queues {
         if self.memory == QueueMemory::Tile && self.memory(chip) > cache {
             return Err(format!(
                 "`mapping.queues.bytes` is {bytes}, and with {senders} bytes for the state of senders \
-                 that has no place in a tile's cache of {cache} bytes: make it {} at most, or say \
+                 that does not fit a tile's cache of {cache} bytes: make it {} at most, or say \
                  `memory = \"dram\"`",
                 cache.saturating_sub(senders)
             ));

@@ -97,7 +97,7 @@ fn counts_in_the_kernel_are_those_of_golden() {
         assert_eq!(counts, expected, "{}", case.text);
         counted += 1;
     }
-    assert!(counted > 3, "{counted} programs have a place");
+    assert!(counted > 3, "{counted} programs are supported");
 }
 
 #[test]

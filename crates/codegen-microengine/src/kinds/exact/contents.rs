@@ -20,7 +20,7 @@ const WIDEST: u32 = 128;
 /// If the values are too wide.
 pub fn wanted(config: &Config) -> Result<u64, String> {
     if value_width(config) > WIDEST {
-        return Err(format!("values of at most {WIDEST} bits have a place"));
+        return Err(format!("values of more than {WIDEST} bits are not supported"));
     }
     let Shape { size, buckets, stride } = Shape::of(config);
     Ok(u64::from(HEADER) + buckets + size * stride)

@@ -20,7 +20,7 @@ pub fn automaton(
 ) -> Result<Vec<u32>, String> {
     let width = value_width(config);
     if width > 128 {
-        return Err("values of at most 128 bits have a place".into());
+        return Err("values of more than 128 bits are not supported".into());
     }
     let any: &mut dyn Any = instance;
     let patterns = any.downcast_mut::<Match>().ok_or("it has no patterns")?;

@@ -416,7 +416,7 @@ fn spans_of_a_thread_on_the_timeline_do_not_overlap() {
 }
 
 #[test]
-fn programs_that_the_machine_has_no_place_for_are_refused() {
+fn programs_that_do_not_fit_the_machine_are_refused() {
     let program = compile::<Arm>("call");
     let refused = Code::<Riscv>::new(&program, &spec(), &[]).unwrap_err();
     assert!(refused.contains("compiled for ARM"), "{refused}");

@@ -72,7 +72,7 @@ fn what_needs_switches_is_refused_by_key() {
     let machine = machine(&format!("[mapping]\n{ROW}")).unwrap_or_else(|why| panic!("{why}"));
     let refused = machine.refusals(&compiled("wide.loom"));
     assert!(
-        refused[0].message.contains("no place on their way to stage 1: they have"),
+        refused[0].message.contains("do not fit a message to stage 1: they have"),
         "{refused:?}"
     );
 }

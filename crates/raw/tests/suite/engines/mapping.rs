@@ -145,7 +145,7 @@ fn chains_share_what_packets_do_not_change() {
     let refused = chains.refusals(&program());
     assert_eq!(refused[0].offload.as_deref(), Some("seen"), "{refused:?}");
     assert_eq!(refused[0].step.as_deref(), Some("classify"), "{refused:?}");
-    assert!(refused[0].message.contains("no place on 3 chains"), "{refused:?}");
+    assert!(refused[0].message.contains("not supported on 3 chains"), "{refused:?}");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn state_owners_that_cannot_be_are_refused() {
     let owned = machine(&format!("{chains}state_owner = [3, 3]\n")).expect("a machine");
     let refused = owned.refusals(&compiled("keyed.loom"));
     assert_eq!(refused[0].offload.as_deref(), Some("waiting"), "{refused:?}");
-    assert!(refused[0].message.contains("have no place on a state owner"), "{refused:?}");
+    assert!(refused[0].message.contains("a state owner does not support them"), "{refused:?}");
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn what_cannot_be_spread_is_refused_with_its_step() {
     let why = "step `grow` of stage 1 goes back to step `copy` of stage 0";
     assert!(refused[0].message.contains(why), "{refused:?}");
     let missing = refusals("steps = [[\"classify\"], [\"grow\"], [\"rest\"]]", &program);
-    assert!(missing[0].message.contains("step `copy` has no place"), "{missing:?}");
+    assert!(missing[0].message.contains("step `copy` is not mapped to a tile"), "{missing:?}");
     let shared = refusals("steps = [[\"first\"], [\"second\"], []]", &compiled("shared.loom"));
     assert_eq!(shared[0].offload.as_deref(), Some("seen"), "{shared:?}");
     assert!(shared[0].message.contains("steps `first` and `second` call it on two tiles"));

@@ -195,7 +195,7 @@ fn queues_that_cannot_be_are_refused_by_key() {
     let large = changed("\"tile\"", "\"dram\"").replace("16384", "33554432");
     let machine = queued(ROWS, &large).expect("a machine");
     let refused = machine.refusals(&compiled("hot.loom"));
-    assert!(refused[0].message.contains("queues have no place in the memory of"), "{refused:?}");
+    assert!(refused[0].message.contains("queues do not fit the memory of"), "{refused:?}");
 }
 
 #[test]
