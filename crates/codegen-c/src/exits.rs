@@ -25,16 +25,20 @@ pub fn arrange(ops: &[&Op], definitions: &Definitions<'_>) -> Vec<Op> {
         ops.iter().position(|op| matches!(op.kind, OpKind::Exit(_))).unwrap_or(ops.len());
     let Some(conditions) = Conditions::of(&ops) else { return ops };
     let known = |value: &&Value| conditions.known.contains(value);
-    // Values are in the order of their definition, so that the first equal one is defined before
-    // its uses.
-    let values: Vec<Value> = ops.iter().flat_map(|op| &op.results).filter(known).copied().collect();
+    // The first equal value before the guard's operation takes its place. A guard may be computed
+    // outside `ops`, and then equal values may follow.
+    let values = ops.iter().enumerate();
+    let values = values.flat_map(|(at, op)| op.results.iter().map(move |value| (at, *value)));
+    let values: Vec<(usize, Value)> = values.filter(|(_, value)| known(&value)).collect();
     let mut same: HashMap<Value, Value> = HashMap::new();
-    for op in &mut ops {
+    for (at, op) in ops.iter_mut().enumerate() {
         let Some(guard) = op.guard else { continue };
         op.guard = Some(*same.entry(guard).or_insert_with(|| {
             let [one, zero] = [true, false].map(|bit| Holds::new(definitions, [(guard, bit)]));
-            let is_equal = |value: &&Value| one.must(**value, true) && zero.must(**value, false);
-            values.iter().find(is_equal).copied().unwrap_or(guard)
+            let is_equal = |value: Value| one.must(value, true) && zero.must(value, false);
+            let earlier = values.iter().take_while(|(defined, _)| *defined < at);
+            let mut equal = earlier.map(|(_, value)| *value).filter(|value| is_equal(*value));
+            equal.next().unwrap_or(guard)
         }));
     }
 
@@ -306,5 +310,42 @@ main example
         assert_eq!(parts("context.write seen, %0"), None);
         assert_eq!(parts("context.write seen, %0 when %8\ncontext.write seen, %1 when %2"), None);
         assert_eq!(parts(""), None);
+    }
+
+    #[test]
+    fn a_guard_is_replaced_only_by_a_value_that_is_there_before_it() {
+        let text = "loom_ir 1
+engine example {
+  context seen : u16
+  step only {
+    request {
+    }
+    edit {
+      %0:u16 = meta.read length
+      %1:u16 = const 34
+      %2:u1 = ult %0, %1
+      context.write seen, %0 when %2
+      %3:u1 = not %2
+      %4:u1 = not %3
+    }
+    jump {
+      done when %4
+      finish when %3
+    }
+  }
+}
+main example
+";
+        let program = wireloom_ir::parse(text).expect("step IR");
+        let step = &program.engines[program.main.index()].steps[0];
+        let guards = |ops: &[&Op]| -> Vec<Option<u32>> {
+            let arranged = arrange(ops, &Definitions::of(step));
+            let effects = arranged.iter().filter(|op| op.kind.has_effect());
+            effects.map(|op| op.guard.map(|guard| guard.0)).collect()
+        };
+        let all: Vec<&Op> = step.ops().collect();
+        assert_eq!(guards(&all), [Some(2), Some(2), None]);
+        // The guard of the write is computed elsewhere. Of the equal values, one follows.
+        assert_eq!(guards(&all[3..]), [Some(2), Some(3), None]);
     }
 }
