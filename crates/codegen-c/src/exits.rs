@@ -30,15 +30,14 @@ pub fn arrange(ops: &[&Op], definitions: &Definitions<'_>) -> Vec<Op> {
     let values = ops.iter().enumerate();
     let values = values.flat_map(|(at, op)| op.results.iter().map(move |value| (at, *value)));
     let values: Vec<(usize, Value)> = values.filter(|(_, value)| known(&value)).collect();
+    let facts = Holds::new(definitions, []);
     let mut same: HashMap<Value, Value> = HashMap::new();
     for (at, op) in ops.iter_mut().enumerate() {
         let Some(guard) = op.guard else { continue };
         op.guard = Some(*same.entry(guard).or_insert_with(|| {
-            let [one, zero] = [true, false].map(|bit| Holds::new(definitions, [(guard, bit)]));
-            let is_equal = |value: Value| one.must(value, true) && zero.must(value, false);
-            let earlier = values.iter().take_while(|(defined, _)| *defined < at);
-            let mut equal = earlier.map(|(_, value)| *value).filter(|value| is_equal(*value));
-            equal.next().unwrap_or(guard)
+            let cases = Cases::of(&facts, guard);
+            let mut earlier = values.iter().take_while(|(defined, _)| *defined < at);
+            earlier.find(|(_, value)| cases.are_equal(*value)).map_or(guard, |(_, value)| *value)
         }));
     }
 
@@ -152,6 +151,34 @@ pub fn is_comparable<'a>(ops: impl Iterator<Item = &'a Op>) -> bool {
         all += 1;
     });
     guards * guards * all <= MOST_COMPARED
+}
+
+/// The facts if a condition is 1, and if it is 0.
+pub(super) struct Cases<'a> {
+    one: Holds<'a>,
+    zero: Holds<'a>,
+}
+
+impl<'a> Cases<'a> {
+    /// Adds both cases of a condition to what is known.
+    pub fn of(facts: &Holds<'a>, condition: Value) -> Self {
+        let [one, zero] = [true, false].map(|bit| {
+            let mut facts = facts.clone();
+            facts.extend([(condition, bit)]);
+            facts
+        });
+        Self { one, zero }
+    }
+
+    /// Returns whether the condition is certainly 1.
+    pub fn always_holds(&self) -> bool {
+        self.zero.is_contradictory()
+    }
+
+    /// Returns whether another condition certainly equals this one.
+    pub fn are_equal(&self, other: Value) -> bool {
+        self.one.must(other, true) && self.zero.must(other, false)
+    }
 }
 
 /// How the guards of exits cover the cases.

@@ -9,10 +9,10 @@ use wireloom_compile::analysis::Definitions;
 use wireloom_compile::analysis::conditions::Holds;
 use wireloom_ir::{Op, OpKind, Step, Value};
 
-use super::exits::Conditions;
+use super::exits::{Cases, Conditions};
 
-/// Returns the operations of a step in sequence, with short guards. Those of a very large step stay
-/// as they are.
+/// Returns the operations of a step in sequence, with short guards. The guards of a very large step
+/// are not shortened.
 pub fn shortened(step: &Step) -> Vec<Op> {
     let mut ops: Vec<Op> = step.ops().cloned().collect();
     let Some(conditions) = Conditions::of(&ops) else { return ops };
@@ -42,18 +42,13 @@ impl Guards<'_> {
     /// Returns the cheapest value before an operation that equals its guard in all cases that are
     /// still possible. Returns `None` if the guard holds in all of them.
     fn shortest(&self, guard: Value, at: usize, facts: &Holds<'_>) -> Option<Value> {
-        let [one, zero] = [true, false].map(|bit| {
-            let mut facts = facts.clone();
-            facts.extend([(guard, bit)]);
-            facts
-        });
-        if zero.is_contradictory() {
+        let cases = Cases::of(facts, guard);
+        if cases.always_holds() {
             return None;
         }
-        let is_equal = |value: &&Value| one.must(**value, true) && zero.must(**value, false);
-        let same = self.conditions.known.iter().filter(is_equal);
-        same.copied()
-            .filter(|value| self.places[value] < at)
+        let known = self.conditions.known.iter().copied();
+        known
+            .filter(|value| self.places[value] < at && cases.are_equal(*value))
             .min_by_key(|value| (self.is_connective(*value), self.places[value]))
             .or(Some(guard))
     }
