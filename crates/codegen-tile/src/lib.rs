@@ -48,7 +48,7 @@ mod testing;
 mod view;
 mod words;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 use wireloom_codegen::context;
@@ -139,29 +139,16 @@ pub fn generate(
             if number == 0 && stages.of[at] != stage {
                 continue;
             }
+            let code = |prefix: &str| Code::new(&format!("{prefix}{number}_{at}"));
             let lower = |prefix: &str, ops, facts| Lower {
-                program,
-                layout,
-                tile,
-                instance,
                 stages: (number == 0).then_some(stages),
                 state_owner: reach.state_owner,
-                step,
                 number: at,
-                code: Code::new(&format!("{prefix}{number}_{at}")),
-                values: HashMap::new(),
                 ops,
-                at: 0,
-                aligned: &aligned,
                 facts,
-                implied: HashSet::new(),
-                has_tests: false,
                 front: fronts[at],
-                view: None,
-                window: HashMap::new(),
-                leave: None,
                 base,
-                views: 0,
+                ..Lower::new(program, layout, tile, instance, step, &aligned, code(prefix))
             };
             let (label, all) = (instance.step(at), format!("{}_all", instance.step(at)));
             let facts = forwarded(step);

@@ -57,7 +57,44 @@ pub struct Lower<'a> {
     pub views: u32,
 }
 
-impl Lower<'_> {
+impl<'a> Lower<'a> {
+    /// Begins the translation of a step of an engine that is not cut into stages and makes all its
+    /// calls itself. Nothing is known yet, and there are no operations.
+    pub fn new(
+        program: &'a Program,
+        layout: &'a Layout<'a>,
+        tile: u32,
+        instance: &'a Instance<'a>,
+        step: &'a Step,
+        aligned: &'a Aligned,
+        code: Code,
+    ) -> Self {
+        Self {
+            program,
+            layout,
+            tile,
+            instance,
+            stages: None,
+            state_owner: None,
+            step,
+            number: 0,
+            code,
+            values: HashMap::new(),
+            ops: Vec::new(),
+            at: 0,
+            aligned,
+            facts: HashMap::new(),
+            implied: HashSet::new(),
+            has_tests: false,
+            front: None,
+            view: None,
+            window: HashMap::new(),
+            leave: None,
+            base: layout.end,
+            views: 0,
+        }
+    }
+
     /// Returns a refusal that names this step.
     pub fn refuse(&self, offload: Option<&str>, message: String) -> Refused {
         Refused { offload: offload.map(str::to_owned), step: Some(self.step.name.clone()), message }

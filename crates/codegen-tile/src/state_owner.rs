@@ -104,30 +104,8 @@ fn answer(
     step.name = first_user(engine, call.offload.index()).unwrap_or_else(|| step.name.clone());
     step.values = call.args.iter().map(|width| ValueInfo { width: *width, name: None }).collect();
     let aligned = Aligned::of(engine, |_| true);
-    let mut lower = Lower {
-        program,
-        layout,
-        tile,
-        instance: &instance,
-        stages: None,
-        state_owner: None,
-        step: &step,
-        number: 0,
-        code: Code::new(&format!("h{number}")),
-        values: HashMap::new(),
-        ops: Vec::new(),
-        at: 0,
-        aligned: &aligned,
-        facts: HashMap::new(),
-        implied: HashSet::new(),
-        has_tests: false,
-        front: None,
-        view: None,
-        window: HashMap::new(),
-        leave: None,
-        base: layout.end,
-        views: 0,
-    };
+    let code = Code::new(&format!("h{number}"));
+    let mut lower = Lower::new(program, layout, tile, &instance, &step, &aligned, code);
     lower.code.comment(&format!("offload `{name}` of `{}`", engine.name));
     lower.code.place(&format!("owner_call{number}"));
     let mut at = ARGUMENTS;

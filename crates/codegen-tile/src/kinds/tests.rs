@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -251,30 +251,9 @@ fn is_supported(config: &Config, method: &'static Method) -> bool {
     step.values = widths.map(|width| ValueInfo { width, name: None }).collect();
     let aligned = Aligned::of(&program.engines[0], |_| true);
     let args: Vec<Value> = (0..step.values.len() as u32).map(Value).collect();
-    let mut lower = Lower {
-        program: &program,
-        layout: &layout,
-        tile: 0,
-        instance: &layout.instances[0],
-        stages: None,
-        state_owner: None,
-        step: &step,
-        number: 0,
-        code: Code::new("l"),
-        values: HashMap::new(),
-        ops: Vec::new(),
-        at: 0,
-        aligned: &aligned,
-        facts: HashMap::new(),
-        implied: HashSet::new(),
-        has_tests: false,
-        front: None,
-        view: None,
-        window: HashMap::new(),
-        leave: None,
-        base: layout.end,
-        views: 0,
-    };
+    let instance = &layout.instances[0];
+    let code = Code::new("l");
+    let mut lower = Lower::new(&program, &layout, 0, instance, &step, &aligned, code);
     for (arg, info) in args.iter().zip(&step.values) {
         let count = words::count(info.width);
         let words = (0..count).map(|_| lower.code.register().into()).collect();
