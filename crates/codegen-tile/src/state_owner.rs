@@ -4,15 +4,14 @@
 //! The caches of tiles are not coherent, so a single tile makes the calls of such an offload.
 //! Another tile sends a request over the general network: the number of the call, the number of the
 //! packet, its arrival time if the program needs it, and the arguments. The tile then waits for the
-//! reply. Each packet ends with call 0. The state owner makes all calls of a packet before those of
-//! the next packet, in the order of the packets' numbers, and keeps early requests. So state
-//! changes as on golden (state_owner.s).
+//! reply. A request with call 0 ends a packet. The state owner serves packets in the order of their
+//! numbers: it makes all calls of one packet before any call of the next, and keeps requests that
+//! arrive early. So state changes as on golden (state_owner.s).
 //!
 //! The protocol is free of deadlocks. A tile has one request in flight and takes each reply at
 //! once, and the machine proves that its mapping has no cycle of messages that wait for each other.
 //! A packet whose turn it is depends on no later packet, since tiles pass on earlier packets.
 
-use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use wireloom_codegen::refused::Refused;

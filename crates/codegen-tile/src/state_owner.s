@@ -1,6 +1,6 @@
-# The program of a state owner. A request comes: it is kept in the slot of its tile, which sends no
-# other before the answer. A slot: the next request of its list, the header, the number of the call,
-# that of the packet, and what the call needs.
+# The program of a state owner. An arriving request is kept in the slot of its tile. The tile sends
+# no other request before it has the reply. A slot holds the next request of its list, the header,
+# the number of the call, the number of the packet, and what the call needs.
 owner_begin:
         move $v0, $cgni
         srl $a0, $v0, 24

@@ -77,7 +77,8 @@ pub fn evaluate(
     match model {
         Model::Bits64 => (kind.function)(config, method, args).expect("the method is a function"),
         Model::Bits32 => {
-            let by_thread = (kind.by_thread)(method).expect("a thread evaluates what is no call");
+            let by_thread =
+                (kind.by_thread)(method).expect("a method without a message has code for threads");
             by_thread(packet.clone(), args.iter().map(|arg| arg.c.clone()).collect())
         }
     }

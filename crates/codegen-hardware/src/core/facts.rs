@@ -3,8 +3,8 @@
 //! Exits of a step exclude each other, and so do many guards. A state bit that is written before
 //! one exit and dead after all others therefore needs no multiplexer.
 //!
-//! [`Holds`] propagates what is known. A core's graph adds selections, and comparisons of the same
-//! nodes.
+//! [`Holds`] propagates known bits. For a core's graph, [`Terms::decide`] also decides selections,
+//! and comparisons whose nodes were compared before.
 
 use wireloom_compile::analysis::conditions::{Form, Holds, Terms};
 use wireloom_ir::{BinaryOp, UnaryOp};

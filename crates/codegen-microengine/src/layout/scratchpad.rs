@@ -25,7 +25,7 @@ pub const RECEIVE_ELEMENTS: u32 = 16;
 /// The number of bytes of the scratchpad that programs need at least.
 pub const SCRATCHPAD: u32 = 4096;
 /// The first words of the scratchpad are for turns to send (`thread.uc`). Each thread of a chip has
-/// one packet in hand, so each has a word, and two words on version 1. Zero words follow. Then
+/// one packet in hand, so each has a word, and two words on version 1. Words of zeros follow. Then
 /// version 1 has a word for each element of the receive FIFO; version 2 has a word of mail for each
 /// thread, and a word that counts elements of TBUF. Order gates follow, then the words of threads
 /// of version 1, then offloads.

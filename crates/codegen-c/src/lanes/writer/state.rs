@@ -28,7 +28,7 @@ pub(super) struct StepState<'a, 'd> {
     /// The number of bytes from the beginning of the packet that the step reads at constant bases.
     pub(super) end: u32,
     pub(super) exit: Option<Value>,
-    /// What is known of every packet, and of the packets that take the exit.
+    /// The facts that hold for every packet, and for packets that take the exit.
     pub(super) any: Holds<'d>,
     pub(super) taken: Holds<'d>,
     /// The conditions of guards, if they can be compared.
