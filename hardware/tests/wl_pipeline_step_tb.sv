@@ -93,11 +93,13 @@ module step_case #(
     logic [32*C-1:0] replies;
     logic [31:0] sum;
     logic [8*Bytes-1:0] window;
+    logic [InfoBits-1:0] info;
     int unsigned at;
     in = record;
     out = record;
     window = in.window;
-    todo = in.info[InfoBits-1-:16];
+    info = in.info;
+    todo = info[InfoBits-1-:16];
     if (in.step == 3'(Step) && in.exit == wl_pkg::EXIT_NEXT) begin
       words = '0;
       for (int unsigned r = 0; r < ReadPorts; r++) begin
@@ -146,7 +148,9 @@ module step_case #(
   int unsigned cycle, count, left, here, in_window;
   function automatic logic [RecordBits-1:0] drawn();
     record_t fresh;
-    for (int unsigned b = 0; b < Bytes; b++) fresh.window[8*b+:8] = 8'($urandom());
+    logic [8*Bytes-1:0] window;
+    for (int unsigned b = 0; b < Bytes; b++) window[8*b+:8] = 8'($urandom());
+    fresh.window = window;
     fresh.info = InfoBits'({$urandom(), $urandom()});
     fresh.step = tb_pkg::chance(180) ? 3'(Step) : 3'($urandom());
     fresh.exit = tb_pkg::chance(230) ? wl_pkg::EXIT_NEXT : wl_pkg::EXIT_TO_CPU;
