@@ -24,8 +24,8 @@ impl LoadSummary {
 
 /// Loads a table file into the offloads that its sections name.
 ///
-/// Fields of keys and values that an entry does not give are zero, except for `meter`, where they
-/// have the declared values. An entry replaces an existing one with the same key.
+/// Fields of values that an entry does not give are zero, except for `meter`, where they have the
+/// declared values. An entry replaces an existing one with the same key.
 ///
 /// # Errors
 /// At the first entry that does not match its offload. The error names the file, the line, the
@@ -143,7 +143,16 @@ fn table(config: &Config) -> Result<TableForm, String> {
 
 fn whole_key(layout: &Layout, key: &Key) -> Result<Bits, String> {
     match key {
-        Key::Fields(fields) => pack(layout, Bits::zero(layout.width()), fields),
+        Key::Fields(fields) => {
+            let bits = pack(layout, Bits::zero(layout.width()), fields)?;
+            let is_given = |name: &str| fields.iter().any(|(given, _)| given == name);
+            match layout.fields.iter().find(|(name, _)| !is_given(name)) {
+                Some((name, _)) => {
+                    Err(format!("the key has no `{name}`; write `{name}=0` if it is zero"))
+                }
+                None => Ok(bits),
+            }
+        }
         Key::Scalar(literal) => match &layout.fields[..] {
             [(name, _)] => {
                 pack(layout, Bits::zero(layout.width()), &[(name.clone(), literal.clone())])

@@ -141,6 +141,10 @@ fn what_does_not_suit_is_said_with_file_and_line() {
             "2: the key has several fields; write src=... dst=... port=...",
         ),
         (
+            "table flows\nsrc=10.0.0.1 port=1 -> = 1\n",
+            "2: the key has no `dst`; write `dst=0` if it is zero",
+        ),
+        (
             "table hosts\n1/8 -> = 1\n",
             "2: a prefix where the table matches whole keys; write `1` without a length",
         ),
