@@ -10,6 +10,7 @@ use crate::captures::InputArgs;
 use crate::program::ProgramArgs;
 use crate::simulation::SimulationArgs;
 use wireloom_console::output::JsonTarget;
+use wireloom_testkit::notation::time;
 
 /// A program, its table files, and its input packets.
 #[derive(Args, Debug)]
@@ -23,6 +24,10 @@ pub struct JobArgs {
     /// The captures.
     #[command(flatten)]
     pub input: InputArgs,
+    /// After the last packet, let timers run until this time after the epoch (10s), or for this time
+    /// after the last packet (+10s; ms, us and ns are units too)
+    #[arg(long, value_name = "TIME", value_parser = Until::parse)]
+    pub until: Option<Until>,
     /// Write the report as JSON to a file, or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<JsonTarget>,
@@ -33,6 +38,32 @@ pub struct JobArgs {
     /// Options of simulated machines.
     #[command(flatten)]
     pub simulation: SimulationArgs,
+}
+
+/// The time up to which timers run after the last packet, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub enum Until {
+    /// After the epoch.
+    Time(u64),
+    /// After the last packet.
+    Later(u64),
+}
+
+impl Until {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.strip_prefix('+') {
+            Some(later) => time(later).map(Self::Later),
+            None => time(text).map(Self::Time),
+        }
+    }
+
+    /// Returns the time after the epoch, given the latest arrival.
+    pub fn after(self, last_ns: u64) -> u64 {
+        match self {
+            Self::Time(time_ns) => time_ns,
+            Self::Later(later_ns) => last_ns.saturating_add(later_ns),
+        }
+    }
 }
 
 impl JobArgs {

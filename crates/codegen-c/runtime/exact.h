@@ -15,10 +15,7 @@
 #include <emmintrin.h>
 #endif
 
-enum {
-    WL_EXACT_PLACES = 12,
-    WL_EXACT_HEAD = 2, /* words of an entry in front of its key: touched_ns, order */
-};
+enum { WL_EXACT_PLACES = 12 };
 
 #define WL_EXACT_NONE UINT32_MAX
 #define WL_EXACT_MOST (UINT32_C(1) << 28) /* entries */
@@ -42,19 +39,26 @@ struct wl_exact {
     uint64_t seeds[2];
     uint64_t touches;      /* the number of the next touch, where there is no list */
     uint64_t changes;      /* a reply of a lookup holds until the next one */
+    uint64_t next_ns;      /* no entry ends at a tick before */
     uint32_t used, mask;   /* buckets in use; mask of hashes for buckets that are not split yet */
     uint32_t oldest, newest; /* ends of the list in the order of touches */
     uint32_t is_linked;    /* whether there is a list; an entry's order is then older | newer << 32 */
     uint32_t (*insert)(struct wl_exact *table, uint64_t hash, const uint64_t *key, const uint64_t *value);
     void (*remove)(struct wl_exact *table, uint32_t entry);
     uint32_t (*expire)(struct wl_exact *table, uint64_t older_than_ns);
+    void (*end)(struct wl_exact *table);
+    void (*keep)(struct wl_exact *table, uint32_t entry, uint64_t duration_ns);
+    bool (*claim)(struct wl_exact *table, uint32_t entry);
 };
 
-/* The types of a table: words of a key and of a value, bits of a value, and the age in nanoseconds
- * after which entries expire, or 0. All are constants of the program. */
+/* The types of a table: words in front of the key of an entry (touched_ns and order; with ticks also
+ * the duration and the place in the wheel), words of a key and of a value, bits of a value; the age
+ * after which entries expire, or 0; the time from one tick to the next if entries end at ticks, or
+ * 0; and whether they stay until a step claims them. All are constants of the program. */
 struct wl_exact_type {
-    uint32_t key, value, width;
-    uint64_t age_ns;
+    uint32_t head, key, value, width;
+    uint64_t age_ns, tick_ns;
+    bool is_claimed;
 };
 
 /* A search that is prepared. */
@@ -67,7 +71,7 @@ WL_INLINE struct wl_exact *wl_exact_table(const struct wl_slot *slot) { return s
 
 WL_INLINE uint64_t *wl_exact_entry(const struct wl_exact *t, uint32_t entry, struct wl_exact_type type)
 {
-    return t->entries + (size_t)entry * (WL_EXACT_HEAD + type.key + type.value);
+    return t->entries + (size_t)entry * (type.head + type.key + type.value);
 }
 
 WL_INLINE uint64_t wl_exact_fold(uint64_t a, uint64_t b)
@@ -123,8 +127,8 @@ WL_INLINE void wl_exact_look(const struct wl_slot *slot, struct wl_exact_type ty
     walk->entry = hits ? bucket->entries[__builtin_ctz(hits)] : 0;
     const uint64_t *entry = wl_exact_entry(t, walk->entry, type);
     WL_PREFETCH(entry);
-    if (WL_EXACT_HEAD + type.key + type.value > 4)
-        WL_PREFETCH(entry + WL_EXACT_HEAD + type.key + type.value - 1);
+    if (type.head + type.key + type.value > 4)
+        WL_PREFETCH(entry + type.head + type.key + type.value - 1);
 }
 
 /* Reads the neighbours of that entry in the order of touches. These are loads: so many prefetches
@@ -150,13 +154,24 @@ WL_INLINE uint32_t wl_exact_find(const struct wl_exact *t, struct wl_exact_type 
         uint32_t next = bucket->state >> 4;
         for (uint32_t hits = wl_exact_hits(bucket, hash); hits; hits &= hits - 1) {
             uint32_t entry = bucket->entries[__builtin_ctz(hits)];
-            if (WL_LIKELY(wl_wide_eq(wl_exact_entry(t, entry, type) + WL_EXACT_HEAD, key, type.key)))
+            if (WL_LIKELY(wl_wide_eq(wl_exact_entry(t, entry, type) + type.head, key, type.key)))
                 return entry;
         }
         if (WL_LIKELY(!next))
             return WL_EXACT_NONE;
         bucket = &t->overflow[next - 1];
     }
+}
+
+/* Returns when an entry ends, in a table with ticks: at the first tick after its last touch that is
+ * not before the end of its duration. */
+WL_INLINE uint64_t wl_exact_deadline(const uint64_t *entry, struct wl_exact_type type)
+{
+    uint64_t touched = entry[0], end = touched + entry[2];
+    if (entry[1] == WL_EXACT_STATIC || end < touched || end == UINT64_MAX)
+        return UINT64_MAX;
+    uint64_t tick = end / type.tick_ns + (end % type.tick_ns != 0), next = touched / type.tick_ns + 1, deadline;
+    return __builtin_mul_overflow(tick > next ? tick : next, type.tick_ns, &deadline) ? UINT64_MAX : deadline;
 }
 
 /* Returns the entry with a key that has not expired, and its age; NULL if there is none. */
@@ -174,6 +189,10 @@ WL_INLINE const uint64_t *wl_exact_peek(struct wl_exact *t, struct wl_exact_type
         t->changes++;
         return NULL;
     }
+    if (type.tick_ns && !type.is_claimed && WL_UNLIKELY(now >= wl_exact_deadline(entry, type))) {
+        t->changes++;
+        return NULL;
+    }
     return entry;
 }
 
@@ -181,6 +200,8 @@ WL_INLINE const uint64_t *wl_exact_peek(struct wl_exact *t, struct wl_exact_type
 WL_INLINE void wl_exact_advance(struct wl_exact *t, struct wl_exact_type type, uint64_t now_ns)
 {
     t->time_ns = now_ns > t->time_ns ? now_ns : t->time_ns;
+    if (type.tick_ns && !type.is_claimed && WL_UNLIKELY(t->time_ns >= t->next_ns))
+        t->end(t);
     if (!type.age_ns || t->oldest == WL_EXACT_NONE)
         return;
     if (WL_UNLIKELY(t->time_ns - wl_exact_entry(t, t->oldest, type)[0] > type.age_ns))
@@ -216,7 +237,7 @@ WL_INLINE void wl_exact_touch_entry(struct wl_exact *t, struct wl_exact_type typ
 
 WL_INLINE uint64_t *wl_exact_value(uint64_t *entry, struct wl_exact_type type)
 {
-    return entry + WL_EXACT_HEAD + type.key;
+    return entry + type.head + type.key;
 }
 
 /* Writes a reply of rn words: the value, and above it one or two bits. No entry gives zeros. */
@@ -226,7 +247,7 @@ WL_INLINE void wl_exact_reply(const uint64_t *entry, struct wl_exact_type type, 
     memset(reply, 0, rn * sizeof *reply);
     if (!entry)
         return;
-    memcpy(reply, entry + WL_EXACT_HEAD + type.key, type.value * sizeof *reply);
+    memcpy(reply, entry + type.head + type.key, type.value * sizeof *reply);
     reply[type.width / 64] |= above << (type.width % 64);
     if (type.width % 64 == 63 && rn > type.width / 64 + 1)
         reply[type.width / 64 + 1] |= above >> 1;
@@ -317,6 +338,62 @@ WL_INLINE void wl_exact_remove(const struct wl_slot *slot, struct wl_exact_type 
     wl_exact_reply(found == WL_EXACT_NONE ? NULL : wl_exact_entry(t, found, type), type, 1, reply, rn);
     if (found != WL_EXACT_NONE)
         t->remove(t, found);
+}
+
+/* The reply is the value before, and above it `swapped` and `found`. */
+WL_INLINE void wl_exact_compare_swap(const struct wl_slot *slot, struct wl_exact_type type, uint64_t hash,
+                                     const uint64_t *key, uint64_t now_ns, const uint64_t *expected,
+                                     const uint64_t *value, uint64_t *reply, uint32_t rn)
+{
+    struct wl_exact *t = wl_exact_table(slot);
+    wl_exact_advance(t, type, now_ns);
+    uint32_t found = wl_exact_find(t, type, hash, key);
+    if (found == WL_EXACT_NONE) {
+        wl_exact_reply(NULL, type, 0, reply, rn);
+        return;
+    }
+    uint64_t *entry = wl_exact_entry(t, found, type), *own = wl_exact_value(entry, type);
+    bool is_equal = wl_wide_eq(own, expected, type.value);
+    wl_exact_reply(entry, type, is_equal ? 3 : 2, reply, rn);
+    if (is_equal) {
+        t->changes++;
+        memcpy(own, value, type.value * sizeof *value);
+    }
+    wl_exact_touch_entry(t, type, found);
+}
+
+WL_INLINE bool wl_exact_keep(const struct wl_slot *slot, struct wl_exact_type type, uint64_t hash,
+                             const uint64_t *key, uint64_t now_ns, uint64_t duration_ns)
+{
+    struct wl_exact *t = wl_exact_table(slot);
+    wl_exact_advance(t, type, now_ns);
+    uint32_t found = wl_exact_find(t, type, hash, key);
+    if (found == WL_EXACT_NONE)
+        return false;
+    wl_exact_touch_entry(t, type, found);
+    /* A reply of a lookup may hold for less long now. */
+    t->changes++;
+    t->keep(t, found, duration_ns);
+    return true;
+}
+
+/* Returns the entry with a key whose time is over, or WL_EXACT_NONE. */
+WL_INLINE uint32_t wl_exact_over(struct wl_exact *t, struct wl_exact_type type, uint64_t hash, const uint64_t *key,
+                                 uint64_t now_ns)
+{
+    wl_exact_advance(t, type, now_ns);
+    uint32_t found = wl_exact_find(t, type, hash, key);
+    return found != WL_EXACT_NONE && t->claim(t, found) ? found : WL_EXACT_NONE;
+}
+
+WL_INLINE void wl_exact_claim(const struct wl_slot *slot, struct wl_exact_type type, uint64_t hash,
+                              const uint64_t *key, uint64_t now_ns, uint64_t *reply, uint32_t rn)
+{
+    struct wl_exact *t = wl_exact_table(slot);
+    uint32_t over = wl_exact_over(t, type, hash, key, now_ns);
+    wl_exact_reply(over == WL_EXACT_NONE ? NULL : wl_exact_entry(t, over, type), type, 1, reply, rn);
+    if (over != WL_EXACT_NONE)
+        t->remove(t, over);
 }
 
 /* Returns the number of entries removed. */

@@ -1,6 +1,6 @@
 //! Refusals: parts of a program that a machine cannot run.
 
-use wireloom_ir::{Engine, Step};
+use wireloom_ir::{Engine, OffloadTarget, OpKind, Program, Step};
 
 /// Why a generator refuses a program, and the offload or step that is the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +25,28 @@ impl Refused {
             offload: None,
             message: format!("engine `{}`, step `{}`: {why}", engine.name, step.name),
         }
+    }
+
+    /// Refuses a program with an offload whose times end at ticks.
+    ///
+    /// # Errors
+    /// If there is such an offload: the reason, with the first step that calls it.
+    pub fn ticks(program: &Program) -> Result<(), Self> {
+        for engine in &program.engines {
+            for step in &engine.steps {
+                for op in step.ops() {
+                    let OpKind::Call { offload, .. } = &op.kind else { continue };
+                    let offload = &engine.offloads[offload.index()];
+                    if let OffloadTarget::Kind(config) = &offload.target
+                        && config.has_ticks()
+                    {
+                        let why = "times that end at ticks are not supported";
+                        return Err(Self::offload(engine, step, &offload.name, why));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Builds a reason that concerns an offload in a step.

@@ -9,14 +9,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use wireloom_ir::{Golden, Output, Verdict};
+use wireloom_ir::{Golden, Output, Program, Verdict};
 use wireloom_machine::trace::{Trace, trace};
 use wireloom_machine::{
     Counts, Machine, Outputs, Result, Settled, Sink, SinkOfPieces, Snapshot, UpdateError, Wanted,
     reason_name,
 };
 use wireloom_net::{Frame, Packet};
-use wireloom_offloads::{Store, Update};
+use wireloom_offloads::{Store, TIMER, Update};
 
 use crate::engine::RunningProgram;
 use crate::filter::Filter;
@@ -367,13 +367,25 @@ impl Tracing {
     }
 }
 
-/// Returns the point at which an output is captured, and its port.
-fn place(output: &Output<'_>) -> (Point, u16) {
-    match output.verdict {
+/// Offers an output of a program to a capture.
+fn catch(tap: &mut Tap, program: &Program, output: &Output<'_>) {
+    // What a timer makes comes from no port.
+    let ingress = if output.ingress == TIMER { 0 } else { output.ingress };
+    let (point, port) = match output.verdict {
         Verdict::Sent { port } => (Point::Out, port),
-        Verdict::ToCpu(_) => (Point::Cpu, output.ingress),
-        Verdict::Dropped(_) => (Point::Drop, output.ingress),
-    }
+        Verdict::ToCpu(_) => (Point::Cpu, ingress),
+        Verdict::Dropped(_) => (Point::Drop, ingress),
+    };
+    tap.offer(point, port, output.bytes, |bytes| Caught {
+        point,
+        port,
+        arrival_ns: output.arrival_ns,
+        reason: match output.verdict {
+            Verdict::Sent { .. } => None,
+            Verdict::ToCpu(reason) | Verdict::Dropped(reason) => Some(reason_name(program, reason)),
+        },
+        bytes,
+    });
 }
 
 impl Machine for Tapped {
@@ -402,21 +414,7 @@ impl Machine for Tapped {
         }
         let program = &engine.program.optimised;
         let mut tapped = |output: Output<'_>| {
-            for tap in taps.iter() {
-                let (point, port) = place(&output);
-                tap.offer(point, port, output.bytes, |bytes| Caught {
-                    point,
-                    port,
-                    arrival_ns: output.arrival_ns,
-                    reason: match output.verdict {
-                        Verdict::Sent { .. } => None,
-                        Verdict::ToCpu(reason) | Verdict::Dropped(reason) => {
-                            Some(reason_name(program, reason))
-                        }
-                    },
-                    bytes,
-                });
-            }
+            taps.iter_mut().for_each(|tap| catch(tap, program, &output));
             sink(output);
         };
         let matching = tracing.as_ref().filter(|tracing| tracing.passing.is_wanted());
@@ -427,6 +425,8 @@ impl Machine for Tapped {
             (Some(at), Some(tracing)) => {
                 let mut settled = machine.offer(&frames[..at], &mut tapped)?;
                 let frame = frames[at];
+                // The machine runs its own timers: golden takes over for one packet only.
+                settled.extend(&machine.advance_to(frame.arrival_ns, &mut tapped)?);
                 if tracing.exchange(machine.as_mut()) {
                     let (program, names) = (&engine.program.lowered, &engine.names);
                     let most = tracing.most_steps;
@@ -450,6 +450,19 @@ impl Machine for Tapped {
         };
         self.end_unwanted();
         Ok(settled)
+    }
+
+    fn advance_to(&mut self, time_ns: u64, sink: Sink<'_>) -> Result<Settled> {
+        let Self { machine, taps, engine, .. } = self;
+        let program = &engine.program.optimised;
+        machine.advance_to(time_ns, &mut |output| {
+            taps.iter_mut().for_each(|tap| catch(tap, program, &output));
+            sink(output);
+        })
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        self.machine.next_timer()
     }
 
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {

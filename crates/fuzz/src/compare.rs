@@ -4,6 +4,7 @@
 //! model on the optimised program, with native code of that program, and with the golden model on
 //! the program optimised for hardware with few header ports.
 
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,7 +12,7 @@ use wireloom_compile::analysis::ports::HeaderPorts;
 use wireloom_compile::analysis::ports::misfit;
 use wireloom_compile::passes::PassOptions;
 use wireloom_compile::{lower, pipeline};
-use wireloom_ir::{Execute, Golden, Output, Program, Verdict, store, verify};
+use wireloom_ir::{Execute, Golden, Output, Program, TIMERS, Verdict, store, verify};
 use wireloom_lang::{Options, Severity, check_source, render};
 use wireloom_native::{BuildOptions, Library, Native};
 use wireloom_offloads::{Content, StateRow, Store};
@@ -136,6 +137,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Returns the number of packets that timers sent, dropped or handed to the control processor.
+    pub fn of_timers(&self) -> usize {
+        self.sent.iter().filter(|(sequence, ..)| *sequence >= TIMERS).count()
+    }
+
     fn note(&mut self, o: Output<'_>) {
         self.sent.push((o.sequence, o.arrival_ns, o.ingress, o.verdict, o.bytes.to_vec()));
     }
@@ -150,10 +156,21 @@ impl Outcome {
     }
 }
 
-fn outcome<M: Execute>(mut machine: M, input: &Input, of: impl Fn(&M) -> &Store) -> Outcome {
-    let mut outcome = Outcome::default();
-    machine.execute(&input.packets, &mut |o| outcome.note(o));
-    outcome.end(of(&machine))
+fn outcome<M: Execute>(
+    mut machine: M,
+    input: &Input,
+    of: impl Fn(&M) -> &Store,
+    change: impl Fn(&mut M) -> &mut Store,
+) -> Outcome {
+    let outcome = RefCell::new(Outcome::default());
+    let note = |o: Output<'_>| outcome.borrow_mut().note(o);
+    input.replay(
+        &mut machine,
+        |machine, packets| machine.execute(packets, &mut { note }),
+        |machine, apply| apply(change(machine)),
+        |machine, time_ns| machine.advance_to(time_ns, &mut { note }),
+    );
+    outcome.into_inner().end(of(&machine))
 }
 
 fn loaded(program: &Program, input: &Input) -> Result<Store, Failure> {
@@ -165,7 +182,10 @@ fn loaded(program: &Program, input: &Input) -> Result<Store, Failure> {
 
 fn golden(program: &Program, input: &Input) -> Result<Outcome, Failure> {
     let store = loaded(program, input)?;
-    guarded("golden model", || outcome(Golden::new(program.clone(), store), input, Golden::store))
+    guarded("golden model", || {
+        let golden = Golden::new(program.clone(), store);
+        outcome(golden, input, Golden::store, Golden::store_mut)
+    })
 }
 
 /// Runs a program that is optimised for hardware, and checks what hardware relies on.
@@ -173,11 +193,19 @@ fn golden_of_hardware(program: &Program, input: &Input) -> Result<Outcome, Failu
     let store = loaded(program, input)?;
     let (outcome, twice) = guarded("golden model", || {
         let mut machine = Golden::new(program.clone(), store);
-        let (mut outcome, mut calls) = (Outcome::default(), Calls::new(program));
-        for packet in &input.packets {
-            machine.observe(packet.frame(), &mut calls, &mut |o| outcome.note(o));
-        }
-        (outcome.end(machine.store()), calls.twice)
+        let (outcome, mut calls) = (RefCell::new(Outcome::default()), Calls::new(program));
+        let note = |o: Output<'_>| outcome.borrow_mut().note(o);
+        input.replay(
+            &mut machine,
+            |machine, packets| {
+                for packet in packets {
+                    machine.observe(packet.frame(), &mut calls, &mut { note });
+                }
+            },
+            |machine, apply| apply(machine.store_mut()),
+            |machine, time_ns| machine.advance_to(time_ns, &mut { note }),
+        );
+        (outcome.into_inner().end(machine.store()), calls.twice)
     })?;
     let failed = |details| Failure::new(FailureKind::Malformed("calls"), details);
     twice.map_or(Ok(outcome), |details| Err(failed(details)))
@@ -247,7 +275,7 @@ pub fn run_batch(
             let expected = reference(compiled, input)?;
             let store = loaded(&compiled.optimised, input)?;
             let native = guarded("native runtime", || {
-                outcome(Native::new(library, store), input, Native::store)
+                outcome(Native::new(library, store), input, Native::store, Native::store_mut)
             })?;
             differ("native", &expected, &native)
         })

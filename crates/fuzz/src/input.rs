@@ -22,6 +22,37 @@ pub struct Input {
     pub entries: Vec<(String, Entry)>,
     /// The packets in order of arrival.
     pub packets: Vec<Packet>,
+    /// What happens between packets, in order: each with the number of the packet before which it
+    /// happens.
+    pub events: Vec<(usize, Event)>,
+}
+
+/// Something that happens between two packets.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The control plane writes an entry of the offload at a path.
+    Write(String, Entry),
+    /// The control plane removes an entry.
+    Remove(String, EntryKey),
+    /// Time advances, in nanoseconds.
+    Advance(u64),
+}
+
+impl Event {
+    /// Applies a change by the control plane. Every machine ignores changes that an offload refuses.
+    fn apply(&self, store: &mut Store) {
+        let (Self::Write(path, _) | Self::Remove(path, _)) = self else { return };
+        if let Some(slot) = store.find_mut(path)
+            && let Content::Kind { instance, .. } = &mut slot.content
+        {
+            // A refusal depends only on the entry and the state.
+            let _ = match self {
+                Self::Write(_, entry) => instance.load(entry.clone()),
+                Self::Remove(_, key) => instance.unload(key).map(|_| ()),
+                Self::Advance(_) => Ok(()),
+            };
+        }
+    }
 }
 
 impl Input {
@@ -39,7 +70,30 @@ impl Input {
                 }
             }
         }
-        Self { entries, packets: packets(&mut rng, seed) }
+        let packets = packets(&mut rng, seed);
+        let events = events(&mut rng, program, &packets);
+        Self { entries, packets, events }
+    }
+
+    /// Passes the log to a machine: packets, changes of its offloads, and times.
+    pub fn replay<M>(
+        &self,
+        machine: &mut M,
+        mut offer: impl FnMut(&mut M, &[Packet]),
+        mut change: impl FnMut(&mut M, &dyn Fn(&mut Store)),
+        mut advance: impl FnMut(&mut M, u64),
+    ) {
+        let mut done = 0;
+        for (at, event) in &self.events {
+            let at = (*at).clamp(done, self.packets.len());
+            offer(machine, &self.packets[done..at]);
+            done = at;
+            match event {
+                Event::Advance(time_ns) => advance(machine, *time_ns),
+                change_ => change(machine, &|store| change_.apply(store)),
+            }
+        }
+        offer(machine, &self.packets[done..]);
     }
 
     /// Loads the entries. Every machine ignores the entries that an offload refuses.
@@ -53,6 +107,47 @@ impl Input {
             }
         }
     }
+}
+
+/// Draws changes of tables and times between packets. The last event lets timers run.
+fn events(
+    rng: &mut ChaCha8Rng,
+    program: &wireloom_ir::Program,
+    packets: &[Packet],
+) -> Vec<(usize, Event)> {
+    let mut places: Vec<usize> =
+        (0..rng.random_range(0..12)).map(|_| rng.random_range(0..=packets.len())).collect();
+    places.sort_unstable();
+    let store = store(program).unwrap_or_default();
+    let paths = store.paths();
+    let mut out = Vec::new();
+    for at in places {
+        let now = at.checked_sub(1).map_or(0, |before| packets[before].arrival_ns);
+        if rng.random_bool(0.3) {
+            out.push((at, Event::Advance(now + rng.random_range(0..4_000_000))));
+            continue;
+        }
+        let Some(path) = paths.choose(rng) else { continue };
+        let Some(Content::Kind { config, .. }) = store.find(path).map(|slot| &slot.content) else {
+            continue;
+        };
+        let is_removed = rng.random_bool(0.5);
+        for Entry { key, value } in table(rng, config).into_iter().take(3) {
+            let event = match is_removed {
+                true => Event::Remove(path.clone(), key),
+                false => Event::Write(path.clone(), Entry { key, value }),
+            };
+            out.push((at, event));
+        }
+        if config.key.is_some() && registry::kind(&config.kind).is_some_and(|k| k.table.is_none()) {
+            let width = config.key.as_ref().map_or(1, |key| key.width());
+            let key = EntryKey::Exact(small_or_random(rng, width));
+            out.push((at, Event::Remove(path.clone(), key)));
+        }
+    }
+    let last = packets.last().map_or(0, |packet| packet.arrival_ns);
+    out.push((packets.len(), Event::Advance(last + rng.random_range(0..10_000_000))));
+    out
 }
 
 fn table(rng: &mut ChaCha8Rng, config: &Config) -> Vec<Entry> {

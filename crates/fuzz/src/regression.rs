@@ -8,8 +8,12 @@
 //! entry o7 index 2 = 16'0x1
 //! entry o8 pattern 0845 = 16'0x1
 //! packet 3 1000 020000000001...
+//! write o6.o2 exact 8'0x4 = 16'0x1
+//! remove o6.o2 exact 8'0x3
+//! advance 2000000
 //! ```
-//! A packet line gives the ingress port, the arrival time in nanoseconds and the bytes.
+//! A packet line gives the ingress port, the arrival time in nanoseconds and the bytes. The control
+//! plane makes changes between packets; `advance` is a time in nanoseconds without a packet.
 
 use std::fs;
 use std::io;
@@ -19,7 +23,7 @@ use wireloom_bits::Bits;
 use wireloom_net::Packet;
 use wireloom_offloads::{Entry, EntryKey};
 
-use crate::input::Input;
+use crate::input::{Event, Input};
 
 /// Writes a case under `dir`.
 ///
@@ -29,23 +33,24 @@ pub fn save(dir: &Path, name: &str, source: &str, input: &Input, why: &str) -> i
     fs::create_dir_all(dir)?;
     fs::write(dir.join(format!("{name}.loom")), source)?;
     let mut text: String = why.lines().map(|line| format!("# {line}\n")).collect();
+    let written = |entry: &Entry| format!("{} = {:?}", key_text(&entry.key), entry.value);
     for (path, entry) in &input.entries {
-        let key = match &entry.key {
-            EntryKey::Prefix { bits, length } => format!("prefix {bits:?}/{length}"),
-            EntryKey::Exact(bits) => format!("exact {bits:?}"),
-            EntryKey::Index(index) => format!("index {index}"),
-            EntryKey::Pattern(bytes) => format!("pattern {}", hex(bytes)),
-        };
-        text.push_str(&format!("entry {path} {key} = {:?}\n", entry.value));
+        text.push_str(&format!("entry {path} {}\n", written(entry)));
     }
-    for packet in &input.packets {
-        text.push_str(&format!(
-            "packet {} {} {}\n",
-            packet.ingress,
-            packet.arrival_ns,
-            hex(&packet.bytes)
-        ));
+    let events_at = |place: usize| {
+        let events = input.events.iter().filter(move |(before, _)| *before == place);
+        events.map(|(_, event)| match event {
+            Event::Write(path, entry) => format!("write {path} {}\n", written(entry)),
+            Event::Remove(path, key) => format!("remove {path} {}\n", key_text(key)),
+            Event::Advance(time_ns) => format!("advance {time_ns}\n"),
+        })
+    };
+    for (place, packet) in input.packets.iter().enumerate() {
+        text.extend(events_at(place));
+        let (ingress, arrival_ns) = (packet.ingress, packet.arrival_ns);
+        text.push_str(&format!("packet {ingress} {arrival_ns} {}\n", hex(&packet.bytes)));
     }
+    text.extend(events_at(input.packets.len()));
     fs::write(dir.join(format!("{name}.input")), text)
 }
 
@@ -78,21 +83,45 @@ fn parse_line(line: &str, input: &mut Input) -> Option<()> {
             bytes: unhex(bytes)?,
         }),
         ["entry", path, kind, key, "=", value] => {
-            let key = match kind {
-                "prefix" => {
-                    let (key, length) = key.split_once('/')?;
-                    EntryKey::Prefix { bits: bits(key)?, length: length.parse().ok()? }
-                }
-                "exact" => EntryKey::Exact(bits(key)?),
-                "index" => EntryKey::Index(key.parse().ok()?),
-                "pattern" => EntryKey::Pattern(unhex(key)?),
-                _ => return None,
-            };
-            input.entries.push((path.to_owned(), Entry { key, value: bits(value)? }));
+            let entry = Entry { key: parse_key(kind, key)?, value: bits(value)? };
+            input.entries.push((path.to_owned(), entry));
+        }
+        ["write", path, kind, key, "=", value] => {
+            let entry = Entry { key: parse_key(kind, key)?, value: bits(value)? };
+            input.events.push((input.packets.len(), Event::Write(path.to_owned(), entry)));
+        }
+        ["remove", path, kind, key] => {
+            let event = Event::Remove(path.to_owned(), parse_key(kind, key)?);
+            input.events.push((input.packets.len(), event));
+        }
+        ["advance", time_ns] => {
+            input.events.push((input.packets.len(), Event::Advance(time_ns.parse().ok()?)));
         }
         _ => return None,
     }
     Some(())
+}
+
+fn key_text(key: &EntryKey) -> String {
+    match key {
+        EntryKey::Prefix { bits, length } => format!("prefix {bits:?}/{length}"),
+        EntryKey::Exact(bits) => format!("exact {bits:?}"),
+        EntryKey::Index(index) => format!("index {index}"),
+        EntryKey::Pattern(bytes) => format!("pattern {}", hex(bytes)),
+    }
+}
+
+fn parse_key(kind: &str, key: &str) -> Option<EntryKey> {
+    Some(match kind {
+        "prefix" => {
+            let (key, length) = key.split_once('/')?;
+            EntryKey::Prefix { bits: bits(key)?, length: length.parse().ok()? }
+        }
+        "exact" => EntryKey::Exact(bits(key)?),
+        "index" => EntryKey::Index(key.parse().ok()?),
+        "pattern" => EntryKey::Pattern(unhex(key)?),
+        _ => return None,
+    })
 }
 
 /// Parses a number such as `16'0x800`, the debug format of `Bits`.
@@ -135,6 +164,12 @@ mod tests {
             packets: vec![
                 Packet { ingress: 3, arrival_ns: u64::MAX, bytes: vec![1, 0xab] },
                 Packet { ingress: 0, arrival_ns: 0, bytes: vec![] },
+            ],
+            events: vec![
+                (0, Event::Advance(7)),
+                (1, Event::Write("a".into(), entry(EntryKey::Exact(Bits::new(3, 1))))),
+                (1, Event::Remove("a.b".into(), EntryKey::Index(9))),
+                (2, Event::Advance(u64::MAX)),
             ],
         };
         let dir = std::env::temp_dir().join(format!("wireloom-regression-{}", std::process::id()));

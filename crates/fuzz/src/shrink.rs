@@ -61,8 +61,9 @@ impl<R: FnMut(&Case) -> Result<(), Failure>> Shrinker<R> {
     /// ones.
     fn lists(&mut self) -> bool {
         let mut progress = false;
-        for drop in [drop_packets, drop_entries] {
-            let mut size = self.case.input.packets.len().max(self.case.input.entries.len());
+        for drop in [drop_packets, drop_entries, drop_events] {
+            let input = &self.case.input;
+            let mut size = input.packets.len().max(input.entries.len()).max(input.events.len());
             while size > 0 {
                 let mut at = 0;
                 loop {
@@ -96,6 +97,18 @@ fn drop_packets(input: &mut Input, at: usize, count: usize) -> bool {
     let any = at < end;
     if any {
         input.packets.drain(at..end);
+        for (before, _) in &mut input.events {
+            *before = if *before >= end { *before - (end - at) } else { (*before).min(at) };
+        }
+    }
+    any
+}
+
+fn drop_events(input: &mut Input, at: usize, count: usize) -> bool {
+    let end = (at + count).min(input.events.len());
+    let any = at < end;
+    if any {
+        input.events.drain(at..end);
     }
     any
 }

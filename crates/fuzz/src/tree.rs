@@ -219,6 +219,8 @@ pub struct Function {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     pub name: String,
+    /// The offload for whose keys the step runs, and the names and types of its parameters.
+    pub trigger: Option<(String, Vec<(String, Ty)>)>,
     pub body: Vec<Stmt>,
 }
 
@@ -297,7 +299,10 @@ impl Program {
             function(out, f, 1);
         }
         for step in &engine.steps {
-            let _ = writeln!(out, "    step {} {{", step.name);
+            let trigger = step.trigger.as_ref().map_or(String::new(), |(offload, params)| {
+                format!("on {offload}({}) ", parameters(params))
+            });
+            let _ = writeln!(out, "    step {} {trigger}{{", step.name);
             block(out, &step.body, 2);
             out.push_str("    }\n");
         }

@@ -6,6 +6,7 @@
 //! docs/ir.md describes the textual form.
 
 pub mod builder;
+mod clock;
 mod golden;
 pub mod outcome;
 pub mod program;
@@ -14,6 +15,7 @@ mod text;
 mod verify;
 mod visit;
 
+pub use clock::{Clock, Due, TIMERS};
 pub use golden::{Golden, GoldenCalls, Moment, Observer, Origin};
 pub use outcome::{Execute, MAX_BACKWARD_JUMPS, Output, Reason, Verdict};
 pub use program::*;

@@ -3,6 +3,8 @@
 use wireloom_net::{Frame, Packet};
 
 use crate::ReasonSetId;
+#[cfg(doc)]
+use crate::TIMERS;
 
 /// The maximum number of backward jumps of a thread. A jump is backward if it leads to the current
 /// step or an earlier one in source order. A thread that exceeds the limit is stopped: its packet
@@ -32,7 +34,7 @@ pub enum Verdict {
 /// A packet that left a machine. One arriving packet causes no output (`done`), one, or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output<'a> {
-    /// Sequence number of the arriving packet.
+    /// Sequence number of the arriving packet, or of the timer that ran: [`TIMERS`] and more.
     pub sequence: u64,
     /// Arrival time of the packet in nanoseconds.
     pub arrival_ns: u64,
@@ -49,6 +51,17 @@ pub trait Execute {
     /// calls. Outputs are in arrival order of their packets; the outputs of one packet are in the
     /// order in which the thread sent them.
     fn offer(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>));
+
+    /// Runs the timers that are due by a time, in nanoseconds, as if a packet arrived then. A
+    /// machine without timers does nothing.
+    fn advance_to(&mut self, time_ns: u64, sink: &mut dyn FnMut(Output<'_>)) {
+        let _ = (time_ns, sink);
+    }
+
+    /// Returns a time before which no timer is due, in nanoseconds; `None` if no timer is set.
+    fn next_timer(&self) -> Option<u64> {
+        None
+    }
 
     /// Like [`offer`](Self::offer), but a packet may leave in two pieces: [`Output::bytes`], then
     /// the second argument of `sink`, which can be empty. With two pieces a machine need not copy

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use wireloom_fuzz::campaign::case;
+use wireloom_fuzz::campaign::case_for_all;
 use wireloom_ixp::Spec;
 use wireloom_machine::{Configured, Program};
 
@@ -20,7 +20,7 @@ fn main() {
         let folder = std::path::PathBuf::from(machines.remove(at));
         for seed in SEEDS {
             let file = folder.join(format!("{seed}.loom"));
-            std::fs::write(file, case(seed).0.program.text()).expect("the folder is there");
+            std::fs::write(file, case_for_all(seed).0.program.text()).expect("the folder is there");
         }
     }
     if machines.is_empty() {
@@ -30,7 +30,7 @@ fn main() {
         let machine = Spec::installed(&name).unwrap_or_else(|why| panic!("{why}"));
         let mut refused: BTreeMap<u64, Vec<String>> = BTreeMap::new();
         for seed in SEEDS {
-            let Ok(compiled) = case(seed).1 else { continue };
+            let Ok(compiled) = case_for_all(seed).1 else { continue };
             let program = Program { lowered: compiled.plain, optimised: compiled.optimised };
             let why = machine.refusals(&program);
             if !why.is_empty() {

@@ -128,9 +128,17 @@ pub(crate) enum OffloadTarget {
 #[derive(Clone, Debug)]
 pub(crate) struct StepDecl {
     pub(crate) name: Name,
+    pub(crate) trigger: Option<Trigger>,
     pub(crate) body: Vec<Stmt>,
     /// The closing brace, which locates the end of the step in diagnostics.
     pub(crate) end: Span,
+}
+
+/// `on OFFLOAD(TYPE key, TYPE value)`
+#[derive(Clone, Debug)]
+pub(crate) struct Trigger {
+    pub(crate) offload: Name,
+    pub(crate) params: Vec<(Name, TypeExpr)>,
 }
 
 #[derive(Clone, Debug)]

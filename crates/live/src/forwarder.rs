@@ -69,8 +69,10 @@ struct Core {
     barred: Arc<Barred>,
     tagged: Arc<Tagged>,
     police: Police,
-    /// The origin of the rate limiter's clock.
+    /// The origin of the core's clock, which never steps.
     begin: Instant,
+    /// The time of the origin, in nanoseconds after the epoch.
+    begin_ns: u64,
 }
 
 /// An engine that runs in the kernel at its ports.
@@ -467,6 +469,9 @@ impl Core {
             tagged: Arc::default(),
             police: Police::new(Limits::default()),
             begin: Instant::now(),
+            begin_ns: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |now| now.as_nanos() as u64),
         }
     }
 
@@ -490,7 +495,8 @@ impl Core {
             let receivers = self.receivers.iter().flatten();
             let ports = receivers.flat_map(|receiver| receiver.descriptors()).copied();
             let mut polled: Vec<_> = others.chain(ports).map(readable).collect();
-            if let Wait::Paused(paused) = wait(&mut polled, watched.patience)? {
+            let patience = self.patience(machine, watched.patience);
+            if let Wait::Paused(paused) = wait(&mut polled, patience)? {
                 return Ok(paused);
             }
             if polled[asked.len()].revents != 0 {
@@ -506,10 +512,14 @@ impl Core {
         observer: &mut (dyn Observer + Send),
     ) -> Result<bool> {
         let mut is_idle = true;
+        let clock = self.begin.elapsed().as_nanos() as u64;
+        let now_ns = self.begin_ns + clock;
+        if machine.next_timer().is_some_and(|next| next <= now_ns) {
+            self.run_timers(machine, observer, now_ns)?;
+        }
         for (port, receiver) in self.receivers.iter_mut().enumerate() {
             let Some(receiver) = receiver else { continue };
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let frames = receiver.receive(now.as_nanos() as u64)?;
+            let frames = receiver.receive(now_ns)?;
             if frames.is_empty() {
                 continue;
             }
@@ -522,7 +532,6 @@ impl Core {
             let (undelivered, without_port) = (&mut self.undelivered, &mut self.without_port);
             let (not_forwarded, barred) = (&mut self.not_forwarded, &self.barred);
             let police = &mut self.police;
-            let clock = self.begin.elapsed().as_nanos() as u64;
             let are_judged = barred.has_any(port);
             let is_barred = |frame: &Frame<'_>| are_judged && barred.has(port, frame.bytes);
             // All frames of a part are either barred or not.
@@ -555,6 +564,46 @@ impl Core {
             self.transmitters.iter_mut().for_each(|transmitter| transmitter.flush());
         }
         Ok(is_idle)
+    }
+
+    /// Runs the timers that are due. What they hand to the control processor came from no port: it
+    /// goes to the twin of the first.
+    fn run_timers(
+        &mut self,
+        machine: &mut dyn Machine,
+        observer: &mut (dyn Observer + Send),
+        now_ns: u64,
+    ) -> Result {
+        let clock = now_ns - self.begin_ns;
+        machine.advance_to(now_ns, &mut |output| {
+            observer.output(output.verdict, output.bytes.len());
+            match output.verdict {
+                Verdict::Sent { port } => match self.transmitters.get_mut(usize::from(port)) {
+                    Some(transmitter) => transmitter.take([output.bytes, &[]]),
+                    None => self.without_port += 1,
+                },
+                Verdict::ToCpu(reason) if self.police.admits(reason, clock) => {
+                    let twin = self.twins.first().and_then(|twin| twin.as_ref());
+                    if twin.is_none_or(|twin| twin.deliver([output.bytes, &[]]).is_err())
+                        && let Some(undelivered) = self.undelivered.first_mut()
+                    {
+                        *undelivered += 1;
+                    }
+                }
+                Verdict::ToCpu(_) | Verdict::Dropped(_) => {}
+            }
+        })?;
+        self.transmitters.iter_mut().for_each(|transmitter| transmitter.flush());
+        Ok(())
+    }
+
+    /// Returns the longest time to sleep, in milliseconds: at most `patience` (-1: any), and until
+    /// the next timer.
+    fn patience(&self, machine: &dyn Machine, patience: libc::c_int) -> libc::c_int {
+        let Some(next) = machine.next_timer() else { return patience };
+        let now_ns = self.begin_ns + self.begin.elapsed().as_nanos() as u64;
+        let until = next.saturating_sub(now_ns).div_ceil(1_000_000).min(1000) as libc::c_int;
+        if patience < 0 { until } else { until.min(patience) }
     }
 
     /// Adds this core's counts of a port to `counters`.

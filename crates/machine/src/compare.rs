@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use wireloom_ir as ir;
-use wireloom_ir::{Output, Reason, Verdict};
+use wireloom_ir::{Output, Reason, TIMERS, Verdict};
 use wireloom_net::{Frame, Packet, dissect};
 use wireloom_offloads::{Store, Update};
 
@@ -108,6 +108,32 @@ impl Contender {
         .map_err(failed)
     }
 
+    /// Runs the timers of both machines that are due by a time, in nanoseconds.
+    ///
+    /// # Errors
+    /// If a machine fails.
+    pub fn advance_to(
+        &mut self,
+        program: &ir::Program,
+        time_ns: u64,
+        heard: &mut dyn FnMut(Output<'_>),
+    ) -> Result {
+        self.left.clear();
+        let settled = self.machine.advance_to(time_ns, &mut |output| self.left.keep(output))?;
+        self.expect(&settled, heard)?;
+        let (expected, machine) = (&mut self.expected, &self.machine);
+        self.golden.advance_to(time_ns, &mut |output| {
+            heard(output);
+            expected.keep(machine.shown(output));
+        })?;
+        self.outputs += self.expected.len() as u64;
+        if self.difference.is_none() {
+            self.difference =
+                first_difference(program, self.machine.name(), &self.expected, &self.left);
+        }
+        Ok(())
+    }
+
     /// Lets the machine finish, and compares the remaining packets.
     ///
     /// # Errors
@@ -194,7 +220,9 @@ impl Contender {
         // The current packet, and the number of its next output.
         let mut next = (0, 0);
         self.golden.execute(&taken, &mut |output| {
-            let sequence = kept[(output.sequence - base) as usize];
+            let is_timer = output.sequence >= TIMERS;
+            let sequence =
+                if is_timer { output.sequence } else { kept[(output.sequence - base) as usize] };
             heard(output);
             let number = if next.0 == sequence { next.1 } else { 0 };
             next = (sequence, number + 1);

@@ -49,6 +49,21 @@ pub trait Machine {
         Ok(Settled::default())
     }
 
+    /// Runs the timers that are due by a time, in nanoseconds, as if a packet arrived then. Only
+    /// machines that take programs with timers need this.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    fn advance_to(&mut self, time_ns: u64, sink: Sink<'_>) -> Result<Settled> {
+        let _ = (time_ns, sink);
+        Ok(Settled::default())
+    }
+
+    /// Returns a time before which no timer is due, in nanoseconds; `None` if no timer is set.
+    fn next_timer(&self) -> Option<u64> {
+        None
+    }
+
     /// Continues without new frames until every offered packet has settled.
     ///
     /// # Errors

@@ -106,6 +106,14 @@ impl Running {
         self.timed(|machine| machine.offer_in_pieces(frames, sink))
     }
 
+    /// Runs the timers that are due by a time; see [`Machine::advance_to`].
+    ///
+    /// # Errors
+    /// As [`Machine::advance_to`].
+    pub fn advance_to(&mut self, time_ns: u64, sink: Sink<'_>) -> Result<Settled> {
+        self.timed(|machine| machine.advance_to(time_ns, sink))
+    }
+
     /// Finishes the run; see [`Machine::finish`].
     ///
     /// # Errors

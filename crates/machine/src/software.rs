@@ -163,6 +163,15 @@ impl<M: Software> Machine for InSoftware<M> {
         Ok(self.taken(frames))
     }
 
+    fn advance_to(&mut self, time_ns: u64, sink: Sink<'_>) -> Result<Settled> {
+        self.machine.advance_to(time_ns, sink);
+        Ok(Settled::default())
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        self.machine.next_timer()
+    }
+
     fn finish(&mut self, _: Sink<'_>) -> Result<Settled> {
         Ok(Settled::default())
     }

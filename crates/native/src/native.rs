@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use wireloom_compile::analysis::order;
 use wireloom_ir::{
-    Execute, OffloadId, OffloadTarget, Output, Program, Reason, ReasonSetId, Verdict,
+    Clock, Due, Execute, OffloadId, OffloadTarget, Output, Program, Reason, ReasonSetId, Verdict,
 };
 use wireloom_machine::Counts;
 use wireloom_net::Frame;
@@ -36,6 +36,8 @@ pub struct Native {
     /// The number of threads that began each step. The state holds the address.
     steps: Box<[u64]>,
     next_sequence: u64,
+    /// Engine time, if times of the program end at ticks.
+    clock: Option<Clock>,
     /// The first sequence number of the engine. Each core has its own range of numbers.
     numbers_from: u64,
     controlled: Controlled,
@@ -61,6 +63,7 @@ impl Native {
         let main = &program.engines[program.main.index()];
         let changed = order::changed(program, program.main);
         let mut steps = vec![0; main.steps.len()].into_boxed_slice();
+        let clock = Clock::of(program);
         let state = State::new(library, &mut steps);
         Self {
             store,
@@ -71,6 +74,7 @@ impl Native {
             changed,
             steps,
             next_sequence: 0,
+            clock,
             numbers_from: 0,
             controlled: Controlled::new(),
             is_store_lent: false,
@@ -172,8 +176,36 @@ impl Native {
 
 impl Execute for Native {
     fn offer(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>)) {
+        self.whole(sink, |native, sink| native.offer_to(frames, sink));
+    }
+
+    fn offer_in_pieces(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>, &[u8])) {
+        self.offer_to(frames, sink);
+    }
+
+    fn advance_to(&mut self, time_ns: u64, sink: &mut dyn FnMut(Output<'_>)) {
+        self.whole(sink, |native, sink| {
+            native.run_timers(time_ns, sink);
+            if let Some(clock) = &mut native.clock {
+                clock.arrive(time_ns);
+            }
+        });
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        self.clock.as_ref()?.next_timer(&self.store)
+    }
+}
+
+impl Native {
+    /// Works with a sink that takes packets in two pieces, and passes them on as one.
+    fn whole(
+        &mut self,
+        sink: &mut dyn FnMut(Output<'_>),
+        work: impl FnOnce(&mut Self, &mut dyn FnMut(Output<'_>, &[u8])),
+    ) {
         let mut whole = Vec::new();
-        self.offer_in_pieces(frames, &mut |output, rest| {
+        work(self, &mut |output, rest| {
             if rest.is_empty() {
                 return sink(output);
             }
@@ -184,15 +216,65 @@ impl Execute for Native {
         });
     }
 
-    fn offer_in_pieces(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>, &[u8])) {
-        self.offer_to(frames, sink);
-    }
-}
-
-impl Native {
     /// Like [`Execute::offer_in_pieces`], for callers that know the type of the machine. The `sink`
     /// becomes part of the loop, while the trait's method calls it for each packet.
     pub fn offer_to(&mut self, frames: &[Frame<'_>], mut sink: impl FnMut(Output<'_>, &[u8])) {
+        if self.clock.is_none() {
+            let first = self.next_sequence;
+            self.next_sequence += frames.len() as u64;
+            return self.execute_all(frames, first, sink);
+        }
+        let mut rest = frames;
+        while let Some(next) = rest.first() {
+            self.run_timers(next.arrival_ns, &mut sink);
+            let Some(clock) = &mut self.clock else { return };
+            clock.arrive(next.arrival_ns);
+            // Packets up to the next tick set no timer that runs before one of them.
+            let end_ns = clock.next_tick();
+            let later = rest.iter().position(|frame| frame.arrival_ns >= end_ns);
+            let (now, after) = rest.split_at(later.unwrap_or(rest.len()));
+            let sequence = self.next_sequence;
+            self.next_sequence += now.len() as u64;
+            let timely = |frame: &Frame<'_>| {
+                let arrival_ns = clock.arrive(frame.arrival_ns);
+                (arrival_ns != frame.arrival_ns).then_some(arrival_ns)
+            };
+            let late: Vec<Option<u64>> = now.iter().map(timely).collect();
+            if late.iter().all(Option::is_none) {
+                self.execute_all(now, sequence, &mut sink);
+            } else {
+                let in_time = now.iter().zip(&late).map(|(frame, arrival_ns)| Frame {
+                    arrival_ns: arrival_ns.unwrap_or(frame.arrival_ns),
+                    ..*frame
+                });
+                let in_time: Vec<Frame<'_>> = in_time.collect();
+                // A packet leaves with the time that it came with.
+                self.execute_all(&in_time, sequence, |output, rest| {
+                    let arrival_ns = now[(output.sequence - sequence) as usize].arrival_ns;
+                    sink(Output { arrival_ns, ..output }, rest);
+                });
+            }
+            rest = after;
+        }
+    }
+
+    /// Runs the timers that are due by a time.
+    fn run_timers(&mut self, time_ns: u64, mut sink: impl FnMut(Output<'_>, &[u8])) {
+        while let Some(clock) = &mut self.clock
+            && let Some(Due { packets, first }) = clock.due(&mut self.store, time_ns)
+        {
+            let frames: Vec<Frame<'_>> = packets.iter().map(|packet| packet.frame()).collect();
+            self.execute_all(&frames, first, &mut sink);
+        }
+    }
+
+    /// Executes packets whose sequence numbers begin with `first`.
+    fn execute_all(
+        &mut self,
+        frames: &[Frame<'_>],
+        mut first: u64,
+        mut sink: impl FnMut(Output<'_>, &[u8]),
+    ) {
         if std::mem::take(&mut self.is_store_lent) {
             let program = self.state.library.program();
             assert!(
@@ -220,11 +302,11 @@ impl Native {
                     known.as_ptr().cast(),
                     executed.len() as u32,
                     known.len() as u32,
-                    self.numbers_from + self.next_sequence,
+                    self.numbers_from + first,
                 );
-                hand_on(machine, executed, self.next_sequence, &mut sink);
+                hand_on(machine, executed, first, &mut sink);
             }
-            self.next_sequence += executed.len() as u64;
+            first += executed.len() as u64;
         }
         self.offloads.release(&mut self.store);
         for offload in &self.changed {

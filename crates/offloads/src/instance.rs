@@ -152,6 +152,20 @@ pub trait Instance: Any + Send + Duplicate {
         None
     }
 
+    /// Returns a time before which no key is due for the step of this offload, in nanoseconds.
+    /// `None` if no key ever is.
+    fn next_due(&self) -> Option<u64> {
+        None
+    }
+
+    /// Passes each key that is due at this time for the step of this offload to `visit`, in the
+    /// order of their bits. The time is at most the one of [`next_due`](Self::next_due). For each of
+    /// these keys, the machine must then call the method that
+    /// [claims](crate::OffloadKind::claim) it.
+    fn due(&mut self, now_ns: u64, visit: &mut dyn FnMut(&Bits)) {
+        let _ = (now_ns, visit);
+    }
+
     /// Reports that the machine no longer uses the view of [`Instance::raw`]. Machines must call
     /// this after each batch, and call `raw` again before the next: objects that a control plane in
     /// another thread replaces stay in memory until then.

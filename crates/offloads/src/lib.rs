@@ -14,6 +14,7 @@ pub mod raw;
 pub mod registry;
 pub mod sources;
 pub mod store;
+pub mod time;
 pub mod updates;
 
 pub use instance::{Duplicate, Entry, EntryKey, Env, Instance, Refused, StateRow, TableWriter};
@@ -25,4 +26,5 @@ pub use registry::{
     ValueType,
 };
 pub use store::{Content, Slot, Store};
+pub use time::TIMER;
 pub use updates::{Update, resolve_updates};

@@ -65,6 +65,18 @@ impl Config {
     }
 }
 
+impl Config {
+    /// Whether times of the offload end at ticks.
+    pub fn has_ticks(&self) -> bool {
+        self.params.get("tick").is_some_and(|tick| !tick.is_zero())
+    }
+
+    /// Whether a step of the engine runs when the time of a key is over.
+    pub fn has_step(&self) -> bool {
+        self.params.get("step").is_some_and(|step| !step.is_zero())
+    }
+}
+
 /// The type of an argument, a parameter or a part of a reply. It can refer to the types of the
 /// offload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -112,6 +124,8 @@ pub struct Param {
     pub range: (u64, u64),
     /// One sentence for the reference and for diagnostics.
     pub doc: &'static str,
+    /// Whether the compiler sets the parameter, not the declaration.
+    pub is_derived: bool,
 }
 
 /// The effect of a method on the state of its offload, which all packets share. An offload is
@@ -189,6 +203,8 @@ pub struct Method {
     pub extent: Extent,
     /// The delay of the reply.
     pub delay: Delay,
+    /// The parameter that an offload must give for calls of the method: one whose default is 0.
+    pub needs: Option<&'static str>,
     /// One or two sentences for the reference.
     pub doc: &'static str,
 }
@@ -216,6 +232,10 @@ pub struct OffloadKind {
     /// The parameter that makes entries expire, if the kind has one. Unless it is 0, every method
     /// depends on the arrival time of the packet.
     pub expiry: Option<&'static str>,
+    /// The method with which a step begins that runs when the time of a key is over, if the kind
+    /// has such times. It takes a key, ends its time if it is over, and returns whether it was,
+    /// perhaps with a value.
+    pub claim: Option<&'static str>,
     /// A paragraph for the reference.
     pub doc: &'static str,
     /// The form of table entries, or `None` if the control plane has nothing to load.
@@ -274,6 +294,7 @@ pub(crate) const METHOD: Method = Method {
     reads_sequence: false,
     extent: Extent::Nothing,
     delay: Delay::Constant,
+    needs: None,
     doc: "",
 };
 
@@ -288,7 +309,7 @@ pub(crate) const fn param(
     range: (u64, u64),
     doc: &'static str,
 ) -> Param {
-    Param { name, ty, default, range, doc }
+    Param { name, ty, default, range, doc, is_derived: false }
 }
 
 /// The maximum number of entries of an offload.
@@ -303,6 +324,12 @@ pub(crate) const AGE: Param = param(
     (0, u64::MAX),
     "Nanoseconds; an entry that was touched longer ago has expired. 0: entries never expire.",
 );
+
+/// Whether the engine has a step for the times of the offload.
+pub(crate) const STEP: Param = Param {
+    is_derived: true,
+    ..param("step", ValueType::Bits(1), Some(0), (0, 1), "Whether the engine has a step for it.")
+};
 
 pub use crate::kinds::KINDS;
 

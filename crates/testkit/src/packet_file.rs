@@ -39,6 +39,8 @@ pub struct Action {
 pub enum ActionKind {
     /// Sends a packet to the engine and checks the outputs.
     Send(Packet, Vec<Expected>),
+    /// Advances the time, in nanoseconds, and checks the outputs of the timers that run.
+    Advance(u64, Vec<Expected>),
     /// Checks that a table has an entry with these fields, or no entry if there are no fields.
     Table {
         /// The time in nanoseconds. Entries whose age has passed by then are absent.
@@ -67,7 +69,7 @@ impl TestFile {
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.actions.iter().filter_map(|action| match &action.kind {
             ActionKind::Send(packet, _) => Some(packet),
-            ActionKind::Table { .. } => None,
+            ActionKind::Advance(..) | ActionKind::Table { .. } => None,
         })
     }
 
@@ -93,7 +95,7 @@ impl TestFile {
     pub fn check(&self, store: &Store, reasons: &[ReasonSet]) -> Result<(), String> {
         for Action { line, kind, .. } in &self.actions {
             let checked = match kind {
-                ActionKind::Send(_, expected) => {
+                ActionKind::Send(_, expected) | ActionKind::Advance(_, expected) => {
                     expected.iter().try_for_each(|expected| check_reason(expected, reasons))
                 }
                 ActionKind::Table { now_ns, offload, key, fields } => {
@@ -183,7 +185,10 @@ impl<'a> Reading<'a> {
                 self.names.insert(name.trim().to_owned(), value.trim().to_owned());
             }
             "test" => (self.test, self.number) = (rest.clone(), self.number + 1),
-            "at" => self.now_ns = notation::time(rest)?,
+            "at" => {
+                self.now_ns = notation::time(rest)?;
+                self.act(line, ActionKind::Advance(self.now_ns, Vec::new()));
+            }
             "packet" => {
                 let (ingress, packet) = notation::port_and_packet(rest, self.headers)?;
                 let packet = Packet { ingress, arrival_ns: self.now_ns, bytes: packet.bytes };
@@ -194,10 +199,9 @@ impl<'a> Reading<'a> {
                 ("absent", rest) => self.act(line, absent(rest, self.now_ns)?),
                 _ => {
                     let expected = expectation(rest, self.headers)?;
-                    let Some(Action { kind: ActionKind::Send(_, all), .. }) =
-                        self.actions.last_mut()
-                    else {
-                        return Err("no packet stands before this".into());
+                    let last = self.actions.last_mut().map(|action| &mut action.kind);
+                    let Some(ActionKind::Send(_, all) | ActionKind::Advance(_, all)) = last else {
+                        return Err("no packet and no time stands before this".into());
                     };
                     all.push(expected);
                 }

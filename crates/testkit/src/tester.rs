@@ -1,8 +1,7 @@
 //! Packet tests on a machine.
 
 use wireloom_ir::{self as ir, Output, Reason, Verdict};
-use wireloom_machine::{Compared, Machine, Outputs, Wanted};
-use wireloom_net::Packet;
+use wireloom_machine::{Compared, Machine, Outputs, Settled, Sink, Wanted};
 
 use crate::mismatch::{Mismatch, packet_fields};
 use crate::packet_file::{Action, ActionKind, Expected, RUNAWAY, reason_is};
@@ -30,8 +29,13 @@ impl Tester {
     fn act(&mut self, action: &ActionKind) -> Result<(), Mismatch> {
         match action {
             ActionKind::Send(packet, expected) => {
-                let outputs = self.send(packet)?;
-                self.compare(expected, &outputs)
+                let outputs =
+                    self.outputs(|machine, sink| machine.offer(&[packet.frame()], sink))?;
+                self.compare(expected, &outputs, "of this packet")
+            }
+            ActionKind::Advance(time_ns, expected) => {
+                let outputs = self.outputs(|machine, sink| machine.advance_to(*time_ns, sink))?;
+                self.compare(expected, &outputs, "of timers up to this time")
             }
             ActionKind::Table { now_ns, offload, key, fields } => {
                 let read = self.machine.read_back(Wanted::All, &|_| ());
@@ -41,16 +45,25 @@ impl Tester {
         }
     }
 
-    fn send(&mut self, packet: &Packet) -> Result<Outputs, String> {
+    /// Lets the machine work and finish. Returns the outputs.
+    fn outputs(
+        &mut self,
+        work: impl FnOnce(&mut dyn Machine, Sink<'_>) -> wireloom_machine::Result<Settled>,
+    ) -> Result<Outputs, String> {
         let mut outputs = Outputs::default();
         let mut sink = |output: Output<'_>| outputs.keep(output);
-        let worked = self.machine.offer(&[packet.frame()], &mut sink);
+        let worked = work(self.machine.as_mut(), &mut sink);
         worked.and_then(|_| self.machine.finish(&mut sink)).map_err(|error| error.message)?;
         Ok(outputs)
     }
 
     /// Compares outputs with the expected ones in order. Reports the first difference.
-    fn compare(&self, expected: &[Expected], outputs: &Outputs) -> Result<(), Mismatch> {
+    fn compare(
+        &self,
+        expected: &[Expected],
+        outputs: &Outputs,
+        whose: &str,
+    ) -> Result<(), Mismatch> {
         let count = expected.len().max(outputs.len());
         let differs = |&index: &usize| match (expected.get(index), outputs.at(index)) {
             (Some(expected), Some(output)) => !self.is_met(expected, &output),
@@ -61,7 +74,7 @@ impl Tester {
             1 => String::new(),
             _ => {
                 let (number, expected, came) = (index + 1, expected.len(), outputs.len());
-                format!("output {number} of this packet ({expected} expected, {came} came)")
+                format!("output {number} {whose} ({expected} expected, {came} came)")
             }
         };
         let (expected, output) = (expected.get(index), outputs.at(index));

@@ -239,7 +239,9 @@ fn read_keys(
         let value = Bits::from_words(width, &element[HEAD..]);
         match element[1] {
             STATIC => state.fixed.push((key, value)),
-            touch => ageing.push((touch, Aged { key, value, touched_ns: element[0] })),
+            touch => {
+                ageing.push((touch, Aged { key, value, touched_ns: element[0], duration_ns: None }))
+            }
         }
     }
     state.fixed.sort_unstable();

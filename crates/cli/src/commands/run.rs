@@ -119,7 +119,7 @@ impl Run {
         let out = self.out.as_deref();
         let sink = out.map(|path| CaptureSink::create(path, program, self.drops)).transpose()?;
 
-        let mut arrived = Count::default();
+        let (mut arrived, mut last_ns) = (Count::default(), 0);
         let mut leaving = Leaving::new(sink, &machine);
         let bar = bar(job.input.packets);
         loop {
@@ -137,10 +137,16 @@ impl Run {
                     }
                 }
             }
+            batch.iter().for_each(|frame| {
+                arrived.count(frame.bytes.len());
+                last_ns = last_ns.max(frame.arrival_ns);
+            });
             if end {
+                if let Some(until) = job.until {
+                    machine.advance_to(until.after(last_ns), &mut keep)?;
+                }
                 machine.finish(&mut keep)?;
             }
-            batch.iter().for_each(|frame| arrived.count(frame.bytes.len()));
             let aside = leaving.settle()?;
             machine.work = machine.work.saturating_sub(aside);
             bar.set_position(arrived.packets);

@@ -152,7 +152,10 @@ fn run(
 
 fn names(file: &TestFile) -> Vec<Named> {
     let mut names: Vec<Named> = Vec::new();
-    for action in &file.actions {
+    // A time in front of all tests is not one.
+    let is_checked =
+        |kind: &ActionKind| !matches!(kind, ActionKind::Advance(_, none) if none.is_empty());
+    for action in file.actions.iter().filter(|action| is_checked(&action.kind)) {
         if names.last().is_none_or(|last| last.number != action.number) {
             let (number, line) = (action.number, action.line);
             names.push(Named { number, name: action.test.clone(), line });

@@ -7,7 +7,7 @@ use serde::Serialize;
 use wireloom_console::{Working, bar, counted, load_store, output, thousands};
 use wireloom_io::Source;
 use wireloom_ir as ir;
-use wireloom_ir::Output;
+use wireloom_ir::{Output, TIMERS};
 use wireloom_machine::{Contender, Difference, Record, Recordings, Running, described};
 use wireloom_report::{Page, Section, Table};
 
@@ -141,7 +141,7 @@ impl Verify {
         drop(store);
         let mut compared = Comparison { program, contenders, tally: Tally::default() };
 
-        let mut arrived = Count::default();
+        let (mut arrived, mut last_ns) = (Count::default(), 0);
         let bar = bar(job.input.packets);
         let mut end = false;
         while !end && compared.continues() {
@@ -159,10 +159,18 @@ impl Verify {
                         .map_err(|why| updates.failure(&update, why))?,
                 }
             }
+            batch.iter().for_each(|frame| {
+                arrived.count(frame.bytes.len());
+                last_ns = last_ns.max(frame.arrival_ns);
+            });
             if end {
+                if let Some(until) = job.until {
+                    compared.work(|contender, program, heard| {
+                        contender.advance_to(program, until.after(last_ns), heard)
+                    })?;
+                }
                 compared.work(Contender::finish)?;
             }
-            batch.iter().for_each(|frame| arrived.count(frame.bytes.len()));
             bar.set_position(arrived.packets);
         }
         bar.finish_and_clear();
@@ -225,6 +233,9 @@ impl Report {
                 }
                 _ => "no difference".to_owned(),
             },
+            Some(Difference { sequence: Some(timer @ TIMERS..), .. }) => {
+                format!("differs at timer {}", timer - TIMERS)
+            }
             Some(Difference { sequence: Some(sequence), .. }) => {
                 format!("differs at packet {sequence}")
             }
@@ -302,6 +313,9 @@ impl Report {
 /// Says where a difference is.
 fn place(difference: &Difference) -> String {
     match difference.sequence {
+        Some(timer @ TIMERS..) => {
+            format!("timer {} (of those that ran, counted from 0)", timer - TIMERS)
+        }
         Some(sequence) => format!("packet {sequence} (counted from 0)"),
         None => "contents of the offloads after the last packet".to_owned(),
     }

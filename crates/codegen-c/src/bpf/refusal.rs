@@ -23,7 +23,7 @@ const LARGEST_CONTEXT: u64 = 16 << 10;
 /// If a step is not in the form of regions, or the program does not verify.
 pub fn refusals(program: &Program) -> Vec<Refused> {
     let engine = &program.engines[program.main.index()];
-    let mut refused = Vec::new();
+    let mut refused: Vec<Refused> = Refused::ticks(program).err().into_iter().collect();
     let context: u64 = engine
         .arrays
         .iter()

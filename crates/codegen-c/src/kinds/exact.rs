@@ -30,7 +30,7 @@ pub const KIND: KindInC = KindInC {
             let (count, key) = (config.param("size").low_u64(), key_words(config));
             Some(Content::Keys { count, key, words: value_words(config) })
         },
-        calls: |_| true,
+        calls: |method| !["compare_swap", "keep", "claim"].contains(&method.name),
         refusal: |config, method| is_sum(method).then(|| crossing_field(config)).flatten(),
         call: call_in_kernel,
         ..InKernel::NONE
@@ -38,15 +38,17 @@ pub const KIND: KindInC = KindInC {
     ..KindInC::PLAIN
 };
 
-/// Words of an entry before its key.
-const HEAD: u32 = 2;
-
-/// Returns the number of words of an entry.
-fn words(config: &Config) -> u32 {
-    HEAD + key_words(config) + Model::Bits64.words(value_width(config))
+/// Returns the number of words of an entry before its key.
+fn head(config: &Config) -> u32 {
+    if config.has_ticks() { 4 } else { 2 }
 }
 
-fn key_words(config: &Config) -> u32 {
+/// Returns the number of words of an entry.
+pub(super) fn words(config: &Config) -> u32 {
+    head(config) + key_words(config) + Model::Bits64.words(value_width(config))
+}
+
+pub(super) fn key_words(config: &Config) -> u32 {
     Model::Bits64.words(config.key.as_ref().map_or(0, Layout::width))
 }
 
@@ -55,15 +57,20 @@ fn value_width(config: &Config) -> u32 {
 }
 
 /// Returns the table's `struct wl_exact_type`.
-fn table_type(config: &Config) -> Expr {
+pub(super) fn table_type(config: &Config) -> Expr {
     let width = value_width(config);
-    let numbers = [key_words(config), Model::Bits64.words(width), width].map(Expr::number);
-    let age = Model::Bits64.literal(config.param("age"));
-    let all = numbers.into_iter().chain([age]).collect();
+    let words = [head(config), key_words(config), Model::Bits64.words(width), width];
+    // With ticks, each entry has a time of its own.
+    let age = config.params.get("age").filter(|_| !config.has_ticks());
+    let age = age.map_or_else(|| Expr::number(0), |age| Model::Bits64.literal(age));
+    let tick = Model::Bits64.literal(config.param("tick"));
+    let is_claimed = Expr::number(u32::from(config.has_step()));
+    let all = words.map(Expr::number).into_iter().chain([age, tick, is_claimed]).collect();
     Expr::Object(Type::structure("wl_exact_type"), all)
 }
 
-struct Table;
+/// How calls of a table split.
+pub(super) struct Table;
 
 impl SplitPhase for Table {
     fn fetch(&self, access: &Access<'_>) -> Stmt {
@@ -102,7 +109,8 @@ impl Search for Table {
     /// A search pauses for the bucket. If a list links the entries, it also pauses for the entry;
     /// after that pause the entry's neighbours in the list are fetched.
     fn pauses(&self, config: &Config) -> usize {
-        if config.param("age").is_zero() { 1 } else { 2 }
+        let has_list = !config.has_ticks() && !config.param("age").is_zero();
+        if has_list { 2 } else { 1 }
     }
 
     fn advance(&self, access: &Access<'_>, pause: usize, state: &Expr) -> Option<Stmt> {
@@ -122,17 +130,8 @@ fn call(call: &Call<'_>) -> Vec<Stmt> {
     if call.method.name == "expire" {
         return call.scalar(Expr::call("wl_exact_expire", [slot, ty, now, call.arg(0)]));
     }
-    let key = as_words(&call.args[0]);
-    let hash = match &call.walk {
-        Some(walk) => walk.clone().member("hash"),
-        None => {
-            let table = Expr::call("wl_exact_table", [slot.clone()]);
-            Expr::call("wl_exact_hash", [table, key.clone(), Expr::number(key_words(call.config))])
-        }
-    };
     let value = || as_words(&call.args[1]);
-    let with =
-        |more: Vec<Expr>| [slot, ty, hash, key, now].into_iter().chain(more).collect::<Vec<Expr>>();
+    let with = |more: Vec<Expr>| arguments(call).into_iter().chain(more).collect::<Vec<Expr>>();
     let filled = |function: &str, arguments: Vec<Expr>| {
         let words = Expr::number(Model::Bits64.words(call.width));
         call.fill_before(function, arguments, vec![words])
@@ -150,9 +149,28 @@ fn call(call: &Call<'_>) -> Vec<Stmt> {
             filled("wl_exact_accumulate", with(added))
         }
         "remove" => filled("wl_exact_remove", with(vec![])),
+        "compare_swap" => {
+            let values = vec![value(), as_words(&call.args[2])];
+            filled("wl_exact_compare_swap", with(values))
+        }
+        "keep" => call.scalar(Expr::call("wl_exact_keep", with(vec![call.arg(1)]))),
+        "claim" => filled("wl_exact_claim", with(vec![])),
         "age" => call.fill("wl_exact_age", with(vec![])),
         _ => call.through_host(),
     }
+}
+
+/// Returns the arguments that the functions of the runtime begin with: slot, type, hash, key, time.
+pub(super) fn arguments(call: &Call<'_>) -> Vec<Expr> {
+    let (slot, key) = (call.slot_address(), as_words(&call.args[0]));
+    let hash = match &call.walk {
+        Some(walk) => walk.clone().member("hash"),
+        None => {
+            let table = Expr::call("wl_exact_table", [slot.clone()]);
+            Expr::call("wl_exact_hash", [table, key.clone(), Expr::number(key_words(call.config))])
+        }
+    };
+    vec![slot, table_type(call.config), hash, key, env().arrow("now_ns")]
 }
 
 fn is_sum(method: &Method) -> bool {

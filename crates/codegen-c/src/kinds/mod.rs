@@ -18,6 +18,7 @@ mod matching;
 mod meter;
 mod payload;
 mod random;
+mod timer;
 
 use wireloom_offloads::{Config, Method, registry};
 
@@ -41,6 +42,7 @@ pub const KINDS: &[&KindInC] = &[
     &meter::KIND,
     &payload::KIND,
     &random::KIND,
+    &timer::KIND,
 ];
 
 /// Returns the C implementation of an offload's kind, if there is one.

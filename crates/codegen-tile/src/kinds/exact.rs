@@ -108,7 +108,8 @@ impl Placed for Table {
         }
         for entry in keyed::by_age(self.base, word) {
             let (key, value) = pair(entry, word);
-            state.ageing.push(Aged { key, value, touched_ns: keyed::touched_ns(entry, word) });
+            let touched_ns = keyed::touched_ns(entry, word);
+            state.ageing.push(Aged { key, value, touched_ns, duration_ns: None });
         }
         // The table in memory has no more entries than the size, in the order of their times.
         let _ = table.set_state(&state);

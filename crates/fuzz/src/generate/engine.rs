@@ -72,7 +72,7 @@ impl Generator {
             self.declare(&variable, ty.clone(), true, false);
             context.push((variable, ty));
         }
-        let mut offloads = Vec::new();
+        let (mut offloads, mut timed) = (Vec::new(), Vec::new());
         for _ in 0..1 + self.below(4) {
             let declared = if self.chance(40) {
                 self.engine_offload()
@@ -82,6 +82,17 @@ impl Generator {
             if let Some(declared) = declared {
                 offloads.push(declared.line);
                 self.scope.methods.extend(declared.methods);
+                timed.extend(declared.timed);
+            }
+        }
+        let mut begin = Vec::new();
+        if has_packet && self.uses.in_software && self.chance(60) {
+            for _ in 0..1 + self.below(2) {
+                let (declared, set) = self.timed_offload();
+                offloads.push(declared.line);
+                self.scope.methods.extend(declared.methods);
+                timed.extend(declared.timed);
+                begin.extend(set);
             }
         }
         let views = if has_packet { self.views(&context) } else { vec![] };
@@ -96,6 +107,14 @@ impl Generator {
         let dump = if has_packet { Some(self.dump_step(&context)) } else { None };
         self.scope.dump = dump.as_ref().map(|step| step.name.clone());
         let mut steps = self.steps();
+        steps[0].body.splice(0..0, begin);
+        for (offload, types) in timed {
+            if self.chance(70) {
+                let at = self.below(steps.len() + 1);
+                let step = self.timed_step(offload, types);
+                steps.insert(at, step);
+            }
+        }
         steps.extend(dump);
         if let Some(reply) = &reply {
             let params = params.iter().map(|(_, ty)| ty.clone()).collect();
@@ -166,6 +185,7 @@ impl Generator {
         let push = Expr::new(Ty::Bool, ExprKind::Call("packet.push".to_owned(), vec![count]));
         Step {
             name: self.fresh("s"),
+            trigger: None,
             body: vec![Stmt::If(push, writes, vec![]), Stmt::End("finish")],
         }
     }
@@ -189,9 +209,34 @@ impl Generator {
                 body.push(self.end(true));
             }
             self.scope.variables.truncate(visible);
-            steps.push(Step { name: name.clone(), body });
+            steps.push(Step { name: name.clone(), trigger: None, body });
         }
         steps
+    }
+
+    /// Generates a step that runs for the keys of an offload. It often makes a packet, and ends the
+    /// thread or goes on at the step that shows the context.
+    fn timed_step(&mut self, offload: String, types: Vec<Ty>) -> Step {
+        let name = self.fresh("s");
+        let visible = self.scope.variables.len();
+        let mut params = Vec::new();
+        for ty in types {
+            let param = self.fresh("k");
+            self.declare(&param, ty.clone(), true, false);
+            params.push((param, ty));
+        }
+        (self.scope.forward, self.scope.backward) = (Vec::new(), Vec::new());
+        self.budget = 4;
+        let mut body = Vec::new();
+        if self.chance(70) {
+            let length = Expr::atom(Ty::Bits(16), format!("{}", self.rng.random_range(0..200)));
+            let made = ExprKind::Call("packet.reset".to_owned(), vec![length]);
+            body.push(Stmt::Expr(Expr::new(Ty::Bool, made)));
+        }
+        body.extend(self.body(2, 4));
+        body.push(self.end(true));
+        self.scope.variables.truncate(visible);
+        Step { name, trigger: Some((offload, params)), body }
     }
 
     /// `if (spent < FUEL && ...) { spent += 1; next STEP; }`

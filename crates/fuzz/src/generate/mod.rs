@@ -36,12 +36,15 @@ pub struct Uses {
     pub engines: bool,
     /// Whether programs use `emit`.
     pub copies: bool,
+    /// Whether programs use what only machines in software have: times that end at ticks, and
+    /// `exact.compare_swap`.
+    pub in_software: bool,
 }
 
 impl Default for Uses {
     fn default() -> Self {
         let kinds = registry::KINDS.iter().map(|kind| kind.name).collect();
-        Self { kinds, engines: true, copies: true }
+        Self { kinds, engines: true, copies: true, in_software: true }
     }
 }
 

@@ -10,6 +10,8 @@ pub(super) struct Method {
     /// The name as `offload.method`.
     name: String,
     args: Vec<Ty>,
+    /// Whether each argument is a duration.
+    is_duration: Vec<bool>,
     reply: Reply,
     needs_packet: bool,
 }
@@ -33,15 +35,92 @@ enum Reply {
 pub(super) struct Declared {
     pub(super) line: String,
     pub(super) methods: Vec<Method>,
+    /// The name and the parameters of a step that can run for the keys of the offload.
+    pub(super) timed: Option<(String, Vec<Ty>)>,
 }
 
+/// Durations around the ticks and the times between packets, in nanoseconds.
+const DURATIONS: [u64; 8] = [0, 1, 99_999, 100_000, 100_001, 1_000_000, 3_300_000, u64::MAX];
+
 impl Generator {
+    /// Declares timers or a table whose entries end at ticks. Also returns a statement that lets
+    /// time run for a key.
+    pub(super) fn timed_offload(&mut self) -> (Declared, Vec<Stmt>) {
+        let tick = *self.pick(&[100_000, 1_000_000]);
+        let size = *self.pick(&[1, 4, 16, 64]);
+        let (name, key) = (self.fresh("o"), Ty::Bits(*self.pick(&[3, 8, 16, 48])));
+        let is_timer = self.chance(50);
+        let (kind, value) = if is_timer {
+            ("timer", None)
+        } else {
+            ("exact", Some(Ty::Bits(*self.pick(&[1, 16, 64, 100]))))
+        };
+        let types: Vec<Ty> = [key.clone()].into_iter().chain(value.clone()).collect();
+        let names: Vec<String> = types.iter().map(Ty::name).collect();
+        let age = if is_timer { "" } else { *self.pick(&["", "age = 200000, "]) };
+        let line = format!(
+            "offload {name} : {kind}<{}, size = {size}, {age}tick = {tick}>;",
+            names.join(", ")
+        );
+        let kind = registry::kind(kind).expect("a kind of the registry");
+        let methods = Self::methods(kind, &name, Some(&key), value.as_ref(), |_| true);
+        let chosen = self.argument(&key, 2);
+        let nanoseconds = Expr::atom(Ty::Bits(64), format!("{}", self.pick(&DURATIONS)));
+        let call = |method: &str, args| {
+            Stmt::Expr(Expr::new(Ty::Bool, ExprKind::Call(format!("{name}.{method}"), args)))
+        };
+        let mut begin = Vec::new();
+        match &value {
+            None => begin.push(call("set", vec![chosen, nanoseconds])),
+            Some(value) => {
+                let held = self.argument(value, 2);
+                begin.push(call("accumulate", vec![chosen.clone(), held]));
+                if self.chance(60) {
+                    begin.push(call("keep", vec![chosen, nanoseconds]));
+                }
+            }
+        }
+        let declared = Declared { line, methods, timed: Some((name, types)) };
+        (declared, begin)
+    }
+
+    /// Returns the methods of an offload that `is_known` selects.
+    fn methods(
+        kind: &registry::OffloadKind,
+        name: &str,
+        key: Option<&Ty>,
+        value: Option<&Ty>,
+        is_known: impl Fn(&registry::Method) -> bool,
+    ) -> Vec<Method> {
+        let resolve = |ty: ValueType| match ty {
+            ValueType::Bits(n) => Ty::Bits(n),
+            ValueType::Bool => Ty::Bool,
+            ValueType::Key => key.expect("the kind has a key").clone(),
+            ValueType::Value => value.expect("the kind has a value").clone(),
+        };
+        let methods = kind.methods.iter().filter(|method| is_known(method)).map(|method| Method {
+            name: format!("{name}.{}", method.name),
+            args: method.args.iter().map(|(_, ty)| resolve(*ty)).collect(),
+            is_duration: method.args.iter().map(|(name, _)| *name == "nanoseconds").collect(),
+            reply: match method.reply {
+                ReplyType::None => Reply::None,
+                ReplyType::One(ty) => Reply::One(resolve(ty)),
+                ReplyType::Record(fields) => {
+                    Reply::Record(fields.iter().map(|(n, ty)| (*n, resolve(*ty))).collect())
+                }
+            },
+            needs_packet: method.reads_packet || method.writes_packet,
+        });
+        methods.collect()
+    }
+
     /// Generates a declaration of an offload of a random kind.
     pub(super) fn offload(&mut self, has_packet: bool) -> Declared {
         let kinds: Vec<_> = registry::KINDS
             .iter()
             .filter(|kind| self.uses.kinds.contains(&kind.name))
             .filter(|kind| has_packet || !kind.methods.iter().all(|m| m.reads_packet))
+            .filter(|kind| kind.name != "timer" || (self.uses.in_software && has_packet))
             .collect();
         // Functions, which are evaluated in place, are more likely than other kinds.
         let functions: Vec<_> =
@@ -56,8 +135,16 @@ impl Generator {
             _ => self.value_type(),
         });
         let mut arguments: Vec<String> = key.iter().chain(&value).map(Ty::name).collect();
-        for param in kind.params {
+        let mut has_ticks = false;
+        for param in kind.params.iter().filter(|param| !param.is_derived) {
             let value = match param.name {
+                "tick" if !self.uses.in_software => continue,
+                "tick" => {
+                    let ticks = [100_000, 1_000_000, 0, 0];
+                    let tick = ticks[self.below(if param.default == Some(0) { 4 } else { 2 })];
+                    has_ticks = tick != 0;
+                    tick
+                }
                 "size" => *self.pick(&[1u64, 2, 4, 16, 64]),
                 "age" => *self.pick(&[0, 0, 1_500, 100_000]),
                 "cir" | "pir" => *self.pick(&[0, 1_000, 1_000_000_000]),
@@ -79,25 +166,15 @@ impl Generator {
             format!("<{}>", arguments.join(", "))
         };
         let line = format!("offload {name} : {}{arguments};", kind.name);
-        let resolve = |ty: ValueType| match ty {
-            ValueType::Bits(n) => Ty::Bits(n),
-            ValueType::Bool => Ty::Bool,
-            ValueType::Key => key.clone().expect("the kind has a key"),
-            ValueType::Value => value.clone().expect("the kind has a value"),
+        let is_known = |method: &registry::Method| {
+            let is_new = method.needs.is_some()
+                || (kind.name == "exact" && ["claim", "compare_swap"].contains(&method.name));
+            (self.uses.in_software || !is_new) && (has_ticks || method.needs.is_none())
         };
-        let methods = kind.methods.iter().map(|method| Method {
-            name: format!("{name}.{}", method.name),
-            args: method.args.iter().map(|(_, ty)| resolve(*ty)).collect(),
-            reply: match method.reply {
-                ReplyType::None => Reply::None,
-                ReplyType::One(ty) => Reply::One(resolve(ty)),
-                ReplyType::Record(fields) => {
-                    Reply::Record(fields.iter().map(|(n, ty)| (*n, resolve(*ty))).collect())
-                }
-            },
-            needs_packet: method.reads_packet || method.writes_packet,
-        });
-        Declared { line, methods: methods.collect() }
+        let methods = Self::methods(&kind, &name, key.as_ref(), value.as_ref(), is_known);
+        let timed = (has_ticks && has_packet && kind.claim.is_some())
+            .then(|| (name.clone(), key.into_iter().chain(value).collect()));
+        Declared { line, methods, timed }
     }
 
     /// Declares an offload that is an existing engine, if there is one.
@@ -112,10 +189,11 @@ impl Generator {
         let method = Method {
             name: format!("{name}.call"),
             args: callee.params.clone(),
+            is_duration: vec![false; callee.params.len()],
             reply: Reply::One(callee.reply.clone()),
             needs_packet: false,
         };
-        Some(Declared { line, methods: vec![method] })
+        Some(Declared { line, methods: vec![method], timed: None })
     }
 
     /// Returns a type for a key. Keys are narrow, so that lookups find them, or addresses, or
@@ -200,7 +278,15 @@ impl Generator {
         }
         self.budget -= 1;
         let method = self.pick(&methods).clone();
-        let args = method.args.iter().map(|ty| self.argument(ty, depth)).collect();
+        let args = method.args.iter().zip(&method.is_duration);
+        let args = args.map(|(ty, is_duration)| {
+            if *is_duration && self.chance(85) {
+                let nanoseconds = *self.pick(&DURATIONS);
+                return Expr::atom(ty.clone(), format!("{nanoseconds}"));
+            }
+            self.argument(ty, depth)
+        });
+        let args = args.collect();
         Some((ExprKind::Call(method.name, args), method.reply))
     }
 

@@ -157,6 +157,21 @@ fn wrong_operators_are_found() {
     assert!(tried > 100 && found * 4 > tried, "{found} of {tried}");
 }
 
+/// The logs contain what they are to find: timers that run, and changes by the control plane.
+#[test]
+fn timers_run_in_random_programs() {
+    let (mut with_timers, mut changed) = (0, 0);
+    for seed in 0..100 {
+        let (case, compiled) = case(seed);
+        let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
+        let outcome = wireloom_fuzz::compare::reference(&compiled, &case.input);
+        let outcome = outcome.unwrap_or_else(|failure| panic!("{}", failure.details));
+        with_timers += usize::from(outcome.of_timers() > 0);
+        changed += usize::from(case.input.events.len() > 1);
+    }
+    assert!(with_timers >= 8 && changed > 50, "{with_timers} with timers, {changed} changed");
+}
+
 #[test]
 fn what_keeps_one_program_from_running_does_not_keep_others() {
     let (case, compiled) = case(0);

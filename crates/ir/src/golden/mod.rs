@@ -17,7 +17,7 @@ use wireloom_net::{Frame, PacketInHand};
 use wireloom_offloads::Store;
 
 use crate::store::suits;
-use crate::{EngineId, Execute, Output, Program, verify};
+use crate::{Clock, EngineId, Execute, Output, Program, verify};
 use activation::Activation;
 pub use observer::{Moment, Observer};
 pub use thread::Origin;
@@ -31,6 +31,8 @@ pub struct Golden {
     main: usize,
     store: Store,
     next_sequence: u64,
+    /// Engine time, if times of the program end at ticks.
+    clock: Option<Clock>,
 }
 
 impl Golden {
@@ -45,7 +47,8 @@ impl Golden {
         assert!(suits(&program, program.main, &store), "the store is another program's");
         let engines: Vec<_> = program.engines.iter().map(decode::engine).collect();
         let activations = engines.iter().map(Activation::new).collect();
-        Self { engines, activations, main: program.main.index(), store, next_sequence: 0 }
+        let (main, clock) = (program.main.index(), Clock::of(&program));
+        Self { engines, activations, main, store, next_sequence: 0, clock }
     }
 
     /// Processes a frame like [`offer`](Execute::offer), and reports to an observer.
@@ -55,9 +58,46 @@ impl Golden {
         observer: &mut impl Observer,
         sink: &mut dyn FnMut(Output<'_>),
     ) {
-        let origin = Origin { sequence: self.next_sequence, arrival_ns: frame.arrival_ns };
+        self.advance(frame.arrival_ns, observer, sink);
+        let sequence = self.next_sequence;
         self.next_sequence += 1;
-        let mut hand = PacketInHand::arrive(frame, origin.sequence);
+        self.thread(frame, sequence, observer, sink);
+    }
+
+    /// Runs the timers that are due by a time.
+    fn advance(
+        &mut self,
+        time_ns: u64,
+        observer: &mut impl Observer,
+        sink: &mut dyn FnMut(Output<'_>),
+    ) {
+        while let Some(due) =
+            self.clock.as_mut().and_then(|clock| clock.due(&mut self.store, time_ns))
+        {
+            for (packet, sequence) in due.packets.iter().zip(due.first..) {
+                self.thread(packet.frame(), sequence, observer, sink);
+            }
+        }
+    }
+
+    /// Runs the thread of a packet.
+    fn thread(
+        &mut self,
+        frame: Frame<'_>,
+        sequence: u64,
+        observer: &mut impl Observer,
+        sink: &mut dyn FnMut(Output<'_>),
+    ) {
+        let now_ns = match &mut self.clock {
+            Some(clock) => clock.arrive(frame.arrival_ns),
+            None => frame.arrival_ns,
+        };
+        let origin = Origin { sequence, arrival_ns: now_ns };
+        let mut hand = PacketInHand::arrive(Frame { arrival_ns: now_ns, ..frame }, sequence);
+        // A packet leaves with the time that it came with.
+        let sink = &mut |output: Output<'_>| {
+            sink(Output { arrival_ns: frame.arrival_ns, ..output });
+        };
         let (callees, own) = self.activations.split_at_mut(self.main);
         Thread {
             engines: &self.engines[..self.main],
@@ -88,6 +128,17 @@ impl Execute for Golden {
         for &frame in frames {
             self.observe(frame, &mut (), sink);
         }
+    }
+
+    fn advance_to(&mut self, time_ns: u64, sink: &mut dyn FnMut(Output<'_>)) {
+        self.advance(time_ns, &mut (), sink);
+        if let Some(clock) = &mut self.clock {
+            clock.arrive(time_ns);
+        }
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        self.clock.as_ref()?.next_timer(&self.store)
     }
 }
 

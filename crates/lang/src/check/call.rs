@@ -1,6 +1,6 @@
 //! Checks calls of functions, of offloads, and of packet operations.
 
-use wireloom_offloads::{ReplyType, ValueType};
+use wireloom_offloads::{Method, OffloadKind, ReplyType, ValueType};
 
 use super::engine::{OffloadInfo, ResolvedTarget};
 use super::place::OPERATIONS;
@@ -195,6 +195,7 @@ impl Checker<'_> {
                     );
                     return None;
                 }
+                self.needed_param(id, &info, kind, found, span)?;
                 on_packet = found.reads_packet || found.writes_packet;
                 let wanted =
                     found.args.iter().map(|(n, t)| Some(((*n).to_owned(), info.value_type(*t)?)));
@@ -217,8 +218,34 @@ impl Checker<'_> {
         Some(hir::Expr { kind: hir::ExprKind::Offload(id, index, values), ty, span })
     }
 
+    /// Reports a call of a method that needs a parameter which the offload does not have.
+    fn needed_param(
+        &mut self,
+        id: OffloadId,
+        info: &OffloadInfo,
+        kind: &OffloadKind,
+        method: &Method,
+        span: Span,
+    ) -> Option<()> {
+        let Some(needed) = method.needs else { return Some(()) };
+        let Some(hir::Offload { target: hir::OffloadTarget::Kind(config), .. }) =
+            &self.cx.offloads[id.index()]
+        else {
+            return None;
+        };
+        if !config.param(needed).is_zero() {
+            return Some(());
+        }
+        let (name, kind) = (&info.name, kind.name);
+        let message =
+            format!("`{name}.{}` needs the parameter `{needed}` of `{name}`", method.name);
+        let help = format!("declare it: `offload {name} : {kind}<..., {needed} = 1000000>`");
+        self.report(Diagnostic::new("E0626", span, message).help(help));
+        None
+    }
+
     /// Returns the type of a method's reply. Each reply of several parts has its own structure.
-    fn reply_type(
+    pub(super) fn reply_type(
         &mut self,
         id: OffloadId,
         info: &OffloadInfo,

@@ -1,6 +1,6 @@
 //! Checks engines: their declarations and their steps.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use wireloom_offloads::{OffloadKind, ValueType};
@@ -9,6 +9,7 @@ use super::offload::MAX_INSTANCES;
 use super::place::Access;
 use super::scope::Symbol;
 use super::stmt::Body;
+use super::timed::Timed;
 use super::{Checker, Resolution, range};
 use crate::ast::{self, Item, TypeKind};
 use crate::diagnostics::Diagnostic;
@@ -89,6 +90,10 @@ pub(super) struct Context {
     pub(super) open_calls: Vec<usize>,
     /// The index of the declaration in the file.
     pub(super) decl: Option<usize>,
+    /// The number of the first step that the engine declares.
+    pub(super) first_step: u32,
+    /// The steps that run for keys.
+    pub(super) timed: HashSet<StepId>,
 }
 
 impl Context {
@@ -141,6 +146,7 @@ impl<'a> Checker<'a> {
     fn engine(&mut self, decl: &'a ast::EngineDecl) -> Option<hir::TypedEngine> {
         let kind = self.interface(decl);
         let (first_const, first_function) = (self.consts.len(), self.functions.len());
+        self.cx.first_step = first_step(decl);
         let steps = self.declare_engine(decl);
         // Engines that this engine calls append their own declarations later.
         let (consts, functions) =
@@ -163,7 +169,7 @@ impl<'a> Checker<'a> {
                     .help("the first step is where a thread begins: `step NAME { ... finish; }`"),
             );
         }
-        let steps: Vec<hir::Step> = steps.into_iter().map(|step| self.check_step(step)).collect();
+        let steps = self.check_steps(decl, &steps);
         self.check_step_graph(&steps);
         self.check_cost(&steps);
         self.warn_initial_reads(&steps);
@@ -230,8 +236,11 @@ impl<'a> Checker<'a> {
                 Item::Const(c) => self.declare_const(c, 2, None),
                 Item::Function(f) => self.declare_function(f, 2),
                 Item::Step(s) => {
-                    let id = StepId(steps.len() as u32);
+                    let id = StepId(steps.len() as u32 + self.cx.first_step);
                     steps.push(s);
+                    if s.trigger.is_some() {
+                        self.cx.timed.insert(id);
+                    }
                     self.declare(&s.name, Symbol::Step(id));
                 }
                 Item::View(v) => {
@@ -338,10 +347,48 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn check_step(&mut self, decl: &ast::StepDecl) -> hir::Step {
+    /// Checks the steps. If some of them run for keys, another step comes before all of them.
+    fn check_steps(
+        &mut self,
+        decl: &ast::EngineDecl,
+        written: &[&ast::StepDecl],
+    ) -> Vec<hir::Step> {
+        let timed = self.declare_timed(written);
+        let checked = written.iter().zip(self.cx.first_step..).map(|(step, index)| {
+            let timed = timed.iter().find(|timed| timed.step == StepId(index));
+            self.check_step(step, timed)
+        });
+        let mut steps: Vec<hir::Step> = checked.collect();
+        if !timed.is_empty() {
+            let first = written.iter().position(|step| step.trigger.is_none());
+            match first {
+                Some(first) => {
+                    let packets = StepId(first as u32 + self.cx.first_step);
+                    steps.insert(0, self.first_step(&timed, packets, decl.name.span));
+                }
+                None => {
+                    let message = format!("engine `{}` has no step for packets", decl.name.text);
+                    self.report(
+                        Diagnostic::new("E0602", decl.name.span, message)
+                            .help("the thread of a packet begins at the first step without `on`"),
+                    );
+                }
+            }
+        }
+        steps
+    }
+
+    fn check_step(&mut self, decl: &ast::StepDecl, timed: Option<&Timed>) -> hir::Step {
         self.body = Body { in_step: true, ..Body::default() };
         let first_local = self.cx.vars.len();
-        let body = self.scoped(|c| c.statements(&decl.body));
+        let body = self.scoped(|c| {
+            let mut body = match timed.zip(decl.trigger.as_ref()) {
+                Some((timed, trigger)) => c.claim(timed, trigger).unwrap_or_default(),
+                None => Vec::new(),
+            };
+            body.extend(c.statements(&decl.body));
+            body
+        });
         // After an error the body lacks statements, so it may reach its end without cause.
         let failed = std::mem::take(&mut self.body).failed;
         self.report_unused_locals(first_local);
@@ -369,6 +416,13 @@ impl<'a> Checker<'a> {
         self.cx.vars.truncate(vars);
         self.cx.uses.truncate(vars);
     }
+}
+
+/// Returns the number of the first step that the engine declares. If a step runs for keys, there is
+/// one before all of them.
+fn first_step(decl: &ast::EngineDecl) -> u32 {
+    let is_timed = |item: &Item| matches!(item, Item::Step(step) if step.trigger.is_some());
+    u32::from(decl.items.iter().any(is_timed))
 }
 
 /// Returns the span of a part that is neither constant nor a context variable, if there is one.

@@ -24,6 +24,7 @@ mod place;
 mod range;
 mod scope;
 mod stmt;
+mod timed;
 mod traps;
 mod types;
 mod usage;

@@ -236,10 +236,11 @@ impl<'a> Checker<'a> {
         let mut places: BTreeMap<&str, Span> = BTreeMap::new();
         let mut complete = true;
         for (name, given) in written {
-            let Some(param) = kind.params.iter().find(|p| *p.name == *name.text) else {
+            let known = || kind.params.iter().filter(|param| !param.is_derived);
+            let Some(param) = known().find(|param| *param.name == *name.text) else {
                 let message =
                     format!("offload kind `{}` has no parameter `{}`", kind.name, name.text);
-                let names: Vec<&str> = kind.params.iter().map(|p| p.name).collect();
+                let names: Vec<&str> = known().map(|param| param.name).collect();
                 let help = crate::suggest::suggest_or_list(&name.text, "its parameters", names);
                 self.report(Diagnostic::new("E0208", name.span, message).help_if(help));
                 complete = false;

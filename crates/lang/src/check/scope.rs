@@ -161,6 +161,15 @@ impl<'a> Checker<'a> {
     /// Looks up a step by name.
     pub(super) fn step(&mut self, name: &Name) -> Option<StepId> {
         match self.lookup(&name.text) {
+            Some(Symbol::Step(id)) if self.cx.timed.contains(&id) => {
+                let message = format!("step `{}` runs when the time of a key is over", name.text);
+                self.report(
+                    Diagnostic::new("E0624", name.span, message).help(
+                        "put what both need into a step of its own, and go on there from both",
+                    ),
+                );
+                None
+            }
             Some(Symbol::Step(id)) => Some(id),
             Some(Symbol::Poisoned) => None,
             found => {

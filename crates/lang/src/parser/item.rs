@@ -3,7 +3,7 @@
 use super::{Attempt, Parser};
 use crate::ast::{
     EngineDecl, EnumDecl, FunctionDecl, Item, Name, OffloadDecl, OffloadTarget, StepDecl,
-    StructDecl, TypeExpr, TypeKind, VariableDecl, ViewDecl,
+    StructDecl, Trigger, TypeExpr, TypeKind, VariableDecl, ViewDecl,
 };
 use crate::diagnostics::Diagnostic;
 use crate::lexer::Token;
@@ -212,8 +212,14 @@ impl Parser<'_> {
             let open = self.advance();
             self.expect_close(Token::RParen, "`)`; a step has no parameters", open)?;
         }
+        let trigger = if self.peek() == Token::Ident && self.word() == "on" {
+            self.advance();
+            Some(Trigger { offload: self.name("an offload")?, params: self.parameters()? })
+        } else {
+            None
+        };
         let (body, end) = self.block()?;
-        Ok(StepDecl { name, body, end })
+        Ok(StepDecl { name, trigger, body, end })
     }
 
     /// Parses `offload NAME : kind<Key, Value, parameter = constant, ...>;` or `offload NAME :

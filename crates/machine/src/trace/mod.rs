@@ -13,7 +13,7 @@ mod tests;
 
 use serde::Serialize;
 use wireloom_compile::names::Names;
-use wireloom_ir::{Golden, Output, Program};
+use wireloom_ir::{Execute, Golden, Output, Program};
 use wireloom_net::Frame;
 
 use crate::Outputs;
@@ -142,6 +142,8 @@ pub fn trace(
     frame: Frame<'_>,
     most_steps: u64,
 ) -> (Trace, Outputs) {
+    // Timers that are due before are not part of the packet's trace.
+    golden.advance_to(frame.arrival_ns, &mut |_| ());
     let mut recorder = Recorder::new(program, names, most_steps);
     let mut outputs = Outputs::default();
     golden.observe(frame, &mut recorder, &mut |output: Output<'_>| outputs.keep(output));

@@ -97,7 +97,9 @@ fn calls(kind: &OffloadKind) -> String {
     let mut given: Vec<String> = Vec::new();
     given.extend(kind.has_key.then(|| "u32".to_owned()));
     given.extend(kind.has_value.then(|| "u32".to_owned()));
-    let needed = kind.params.iter().filter(|param| param.default.is_none());
+    let is_needed = |name: &str| kind.methods.iter().any(|method| method.needs == Some(name));
+    let needed = kind.params.iter();
+    let needed = needed.filter(|param| param.default.is_none() || is_needed(param.name));
     given.extend(needed.map(|param| format!("{} = {}", param.name, param.range.0.max(1))));
     let types = if given.is_empty() { String::new() } else { format!("<{}>", given.join(", ")) };
     let mut source =

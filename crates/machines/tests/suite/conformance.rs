@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 
 use wireloom_bits::Bits;
 use wireloom_description::Description;
-use wireloom_fuzz::campaign::case;
+use wireloom_fuzz::campaign::case_for_all;
 use wireloom_ir::{Output, Verdict};
 use wireloom_machine::{
     Configured, Contender, Machine, MachineKind, Options, Outputs, Program, Refusal, Settled,
@@ -513,7 +513,7 @@ fn random(
         all_examples().into_iter().filter(|machine| takes(machine.as_ref())).collect();
     let (mut agreed, mut refused) = (0, Vec::new());
     for seed in seeds {
-        let (case, compiled) = case(seed);
+        let (case, compiled) = case_for_all(seed);
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         let program = Program { lowered: compiled.plain, optimised: compiled.optimised };
         let mut store = wireloom_ir::store(&program.optimised).expect("a store");

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::support::agree;
 use crate::support::engine::{agree_on_both_kernels, own_spec};
-use wireloom_fuzz::campaign::case;
+use wireloom_fuzz::campaign::case_for_all;
 use wireloom_ir::Program;
 use wireloom_isa::program::Architecture;
 use wireloom_mpsoc::for_threads;
@@ -23,7 +23,7 @@ fn seeds() -> Range<u64> {
 fn random_programs_agree() {
     let (mut agreed, mut refused) = (0, Vec::new());
     for seed in seeds() {
-        let (case, compiled) = case(seed);
+        let (case, compiled) = case_for_all(seed);
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         let machine = if seed % 2 == 0 { Architecture::Arm } else { Architecture::Riscv };
         let program = &for_threads(compiled.plain);
@@ -51,7 +51,7 @@ fn random_programs_agree() {
 fn random_programs_agree_in_time_and_in_order() {
     let (mut agreed, mut refused) = (0, Vec::new());
     for seed in seeds() {
-        let (case, compiled) = case(seed);
+        let (case, compiled) = case_for_all(seed);
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         let program = &for_threads(compiled.plain);
         let cuts = cut(program, seed).names(program);

@@ -31,6 +31,8 @@ const TIME: u32 = 3 << 30;
 /// Cycles in which `wl_exact_table` removes an expired entry: 3, and 2 for each entry of its chain
 /// up to it, rarely more than six entries.
 const EXPIRY_CYCLES: usize = 16;
+/// The methods of the kind that `wl_exact_table` has, counted from the first.
+const METHODS: usize = 8;
 /// One-bit flags above the key of an entry that is read from `wl_exact_table`.
 const FLAGS: [&str; 3] = ["used", "live", "static"];
 
@@ -55,8 +57,8 @@ impl Realisation for HashTable {
         "chains of keys in block RAM"
     }
 
-    fn suits(&self, kind: &str, _port: &OffloadPort) -> bool {
-        kind == "exact"
+    fn suits(&self, kind: &str, port: &OffloadPort) -> bool {
+        kind == "exact" && port.methods.iter().all(|method| method.method < METHODS)
     }
 
     fn varies(&self) -> Option<&'static str> {
@@ -200,7 +202,9 @@ impl Realisation for HashTable {
                 match (is_live, is_static) {
                     (false, _) => {}
                     (true, true) => state.fixed.push((key, value)),
-                    (true, false) => state.ageing.push(Aged { key, value, touched_ns }),
+                    (true, false) => {
+                        state.ageing.push(Aged { key, value, touched_ns, duration_ns: None })
+                    }
                 }
             }
         }

@@ -69,6 +69,7 @@ pub const KIND: OffloadKind = OffloadKind {
         },
     ],
     expiry: None,
+    claim: None,
     doc: "An array with an index. Elements are zero until the control plane or a packet writes \
           them.",
     table: Some(TableForm { key: TableKey::Index, value: declared_value }),

@@ -54,6 +54,7 @@ pub const KIND: OffloadKind = OffloadKind {
         },
     ],
     expiry: None,
+    claim: None,
     doc: "A Bloom filter: a set of keys that stores bits instead of keys. Every key that was \
           added is found; some other keys are found too.",
     table: Some(TableForm {

@@ -26,6 +26,7 @@ pub const KIND: OffloadKind = OffloadKind {
         ..METHOD
     }],
     expiry: None,
+    claim: None,
     doc: "The Internet checksum over a range of the packet, header window and payload alike.",
     table: None,
     make: |_| Ok(Box::new(Checksum)),

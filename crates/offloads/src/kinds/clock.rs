@@ -22,6 +22,7 @@ pub const KIND: OffloadKind = OffloadKind {
         ..METHOD
     }],
     expiry: None,
+    claim: None,
     doc: "The time of arrival.",
     table: None,
     make: |_| Ok(Box::new(Clock)),

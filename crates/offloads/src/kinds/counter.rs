@@ -25,6 +25,7 @@ pub const KIND: OffloadKind = OffloadKind {
         ..METHOD
     }],
     expiry: None,
+    claim: None,
     doc: "Counters of packets and bytes, 64 bits each, which the control plane reads.",
     table: Some(TableForm { key: TableKey::Index, value: |_| (counts_layout(), Bits::zero(128)) }),
     make: |config| Ok(Box::new(Counter::new(config)?)),

@@ -7,25 +7,29 @@
 //! - An entry that was last touched more than `age` nanoseconds ago is expired: it is absent to
 //!   every method, and its memory is free. Entries that the control plane loaded are static: they
 //!   never expire, and `expire` does not remove them.
+//! - In a table with a `tick`, each entry has a time of its own. It ends at a tick: the first one
+//!   after it began that is not before its end. If the engine has a step for the table, the entry
+//!   stays until that step claims it.
 //! - The table is full when it contains `size` entries that are not expired.
 //!
 //! Every method is O(1) amortised: the next call that changes the table removes expired entries.
 //! `table.rs` describes the memory, which the C code of the native machine shares.
 
 mod state;
-mod table;
+pub(super) mod table;
 
 use wireloom_bits::{Bits, Known};
 
 use crate::kinds::{check_value, field_values};
 use crate::lanes::{Lanes, pack, words};
 use crate::registry::{
-    AGE, Delay, FOUND_VALUE, METHOD, Method, OffloadKind, ReplyType, SIZE, StateUse, TableForm,
-    TableKey, U32, U64, ValueType, declared_value,
+    AGE, Delay, FOUND_VALUE, METHOD, Method, OffloadKind, Param, ReplyType, SIZE, STEP, StateUse,
+    TableForm, TableKey, U32, U64, ValueType, declared_value, param,
 };
+use crate::time::NEVER;
 use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, StateRow};
 
-use table::Table;
+use table::{Ends, Table};
 
 pub use state::{Aged, State};
 
@@ -34,7 +38,7 @@ pub const KIND: OffloadKind = OffloadKind {
     name: "exact",
     has_key: true,
     has_value: true,
-    params: &[SIZE, AGE],
+    params: &[SIZE, AGE, TICK, STEP],
     methods: &[
         Method {
             name: "lookup",
@@ -129,8 +133,56 @@ pub const KIND: OffloadKind = OffloadKind {
                   except for static entries. Returns their number.",
             ..METHOD
         },
+        Method {
+            name: "compare_swap",
+            args: &[
+                ("key", ValueType::Key),
+                ("expected", ValueType::Value),
+                ("value", ValueType::Value),
+            ],
+            reply: ReplyType::Record(&[
+                ("found", ValueType::Bool),
+                ("swapped", ValueType::Bool),
+                ("value", ValueType::Value),
+            ]),
+            state: StateUse::Change,
+            advances_time: true,
+            delay: Delay::Variable,
+            doc: "Replaces the value of an entry if it equals `expected`, and touches the entry. \
+                  Returns whether there is an entry, whether its value was replaced, and the \
+                  value before.",
+            ..METHOD
+        },
+        Method {
+            name: "keep",
+            args: &[("key", ValueType::Key), ("nanoseconds", U64)],
+            reply: ReplyType::One(ValueType::Bool),
+            state: StateUse::Change,
+            advances_time: true,
+            reads_arrival: true,
+            delay: Delay::Variable,
+            needs: Some("tick"),
+            doc: "Gives the entry a time of its own in place of `age`, and touches it. All ones: \
+                  the entry stays. Returns whether the key has an entry. The table needs a \
+                  `tick`.",
+            ..METHOD
+        },
+        Method {
+            name: "claim",
+            args: &[("key", ValueType::Key)],
+            reply: FOUND_VALUE,
+            state: StateUse::Change,
+            advances_time: true,
+            reads_arrival: true,
+            delay: Delay::Variable,
+            needs: Some("tick"),
+            doc: "Removes the entry and returns its value, if its time is over. The step of the \
+                  table begins with it.",
+            ..METHOD
+        },
     ],
     expiry: Some("age"),
+    claim: Some("claim"),
     doc: "Exact match: a table from keys to values. An entry older than `age` has expired: it is \
           absent to every method, and its place is free. Entries that the control plane loads are \
           static: they do not age. The table's time is the latest time of any call that changes \
@@ -138,6 +190,16 @@ pub const KIND: OffloadKind = OffloadKind {
     table: Some(TableForm { key: TableKey::Whole, value: declared_value }),
     make: |config| Ok(Box::new(Exact::new(config)?)),
 };
+
+/// The parameter `tick` of a kind whose entries may end at ticks.
+const TICK: Param = param(
+    "tick",
+    U64,
+    Some(0),
+    (0, u64::MAX),
+    "Nanoseconds from one tick to the next. Entries expire at ticks, and can have times of their own. \
+     0: entries expire at their exact `age`.",
+);
 
 /// The index of the method `lookup`.
 const LOOKUP: usize = 0;
@@ -149,6 +211,7 @@ pub struct Exact {
     layout: Layout,
     lanes: Lanes,
     size: usize,
+    /// The age in nanoseconds after which entries expire, in a table without ticks; else 0.
     age_ns: u64,
     table: Table,
 }
@@ -164,7 +227,18 @@ impl Exact {
         };
         let (key_width, size) = (key.width(), config.param("size").low_u64() as usize);
         let age_ns = config.param("age").low_u64();
-        let table = Table::new(words(key_width), words(layout.width()), size, age_ns != 0)?;
+        let ends = match config.param("tick").low_u64() {
+            0 if age_ns == 0 => Ends::Never,
+            0 => Ends::Old,
+            tick_ns => Ends::AtTicks {
+                tick_ns,
+                duration_ns: if age_ns == 0 { NEVER } else { age_ns },
+                is_claimed: config.param("step").bit(0),
+            },
+        };
+        let table = Table::new(words(key_width), words(layout.width()), size, ends)?;
+        // In a table with ticks, each entry has its own time.
+        let age_ns = if ends == Ends::Old { age_ns } else { 0 };
         Ok(Self { key_width, lanes: Lanes::new(&layout), layout, size, age_ns, table })
     }
 
@@ -176,7 +250,9 @@ impl Exact {
     fn live_age(&self, entry: u32, now_ns: u64) -> Option<u64> {
         let touched = self.table.touched_ns(entry);
         let age = if self.table.is_static(entry) { 0 } else { now_ns.saturating_sub(touched) };
-        (self.age_ns == 0 || age <= self.age_ns).then_some(age)
+        let is_live = (self.age_ns == 0 || age <= self.age_ns)
+            && (self.table.is_claimed() || now_ns < self.table.deadline_ns(entry));
+        is_live.then_some(age)
     }
 
     /// Finds an entry that is not expired at a given time. Returns the entry and its age.
@@ -191,6 +267,7 @@ impl Exact {
         if self.age_ns != 0 {
             self.table.expire(self.age_ns);
         }
+        self.table.end();
     }
 
     fn full(&self) -> Refused {
@@ -227,7 +304,7 @@ impl Exact {
             None => {
                 let entry = self.table.insert(key, value.words());
                 let now = self.table.time_ns;
-                self.table.link(entry, now);
+                self.table.begin(entry, now);
                 entry
             }
         };
@@ -259,7 +336,33 @@ impl Exact {
                 }
                 reply
             }
-            _ => unreachable!("exact has eight methods"),
+            8 => {
+                let is_equal = entry.is_some_and(|entry| self.value(entry) == args[1]);
+                let before = entry.map_or_else(|| self.zero(), |entry| self.value(entry));
+                if let Some(entry) = entry {
+                    if is_equal {
+                        self.table.set_value(entry, args[2].words());
+                    }
+                    self.table.touch(entry);
+                }
+                pack(&[Bits::bool(entry.is_some()), Bits::bool(is_equal), before])
+            }
+            9 => {
+                if let Some(entry) = entry {
+                    self.table.touch(entry);
+                    self.table.keep(entry, args[1].low_u64());
+                }
+                Bits::bool(entry.is_some())
+            }
+            10 => {
+                let over = entry.filter(|entry| self.table.is_over(*entry));
+                let reply = self.found(over);
+                if let Some(entry) = over {
+                    self.table.remove(entry);
+                }
+                reply
+            }
+            _ => unreachable!("exact has eleven methods"),
         }
     }
 
@@ -308,7 +411,10 @@ impl Instance for Exact {
         check_value(&entry.value, self.layout.width())?;
         match self.table.find(&key) {
             Some(there) => {
-                self.table.fix(there);
+                // In a table with ticks, an entry keeps its time.
+                if !self.table.has_ticks() {
+                    self.table.fix(there);
+                }
                 self.table.set_value(there, entry.value.words());
             }
             None if self.table.is_full() => return Err(self.full()),
@@ -353,6 +459,15 @@ impl Instance for Exact {
 
     fn raw(&mut self) -> Option<RawView> {
         Some(RawView::Exact(self.table.as_ptr().cast()))
+    }
+
+    fn next_due(&self) -> Option<u64> {
+        self.table.next_due()
+    }
+
+    fn due(&mut self, now_ns: u64, visit: &mut dyn FnMut(&Bits)) {
+        let width = self.key_width;
+        self.table.due(now_ns, &mut |key| visit(&Bits::from_words(width, key)));
     }
 }
 

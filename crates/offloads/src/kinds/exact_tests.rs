@@ -293,7 +293,8 @@ fn a_state_moves_to_another_table_with_its_ages() {
         instance.downcast_ref::<Exact>().expect("an exact table").clone()
     };
     let state = exact(&b).state();
-    let aged = |k, v, touched_ns| Aged { key: key(k), value: value(v), touched_ns };
+    let aged =
+        |k, v, touched_ns| Aged { key: key(k), value: value(v), touched_ns, duration_ns: None };
     let expected = State {
         time_ns: 95,
         fixed: vec![(key(1), value(11))],

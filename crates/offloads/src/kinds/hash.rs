@@ -64,6 +64,7 @@ pub const KIND: OffloadKind = OffloadKind {
         },
     ],
     expiry: None,
+    claim: None,
     doc: "Hash functions over a key.",
     table: None,
     make: |config| Ok(Box::new(Hash::new(config))),

@@ -35,6 +35,7 @@ pub const KIND: OffloadKind = OffloadKind {
         ..METHOD
     }],
     expiry: None,
+    claim: None,
     doc: "Longest-prefix match. The control plane inserts, replaces and removes prefixes while \
           packets flow.",
     table: Some(TableForm { key: TableKey::Prefix, value: declared_value }),

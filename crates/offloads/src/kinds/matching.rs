@@ -41,6 +41,7 @@ pub const KIND: OffloadKind = OffloadKind {
         ..METHOD
     }],
     expiry: None,
+    claim: None,
     doc: "Multi-pattern search of packet bytes. Patterns and their values come from the table.",
     table: Some(TableForm { key: TableKey::Pattern, value: declared_value }),
     make: |config| Ok(Box::new(Match::new(config))),

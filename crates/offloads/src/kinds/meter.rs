@@ -59,6 +59,7 @@ pub const KIND: OffloadKind = OffloadKind {
         },
     ],
     expiry: None,
+    claim: None,
     doc: "Three-colour markers of RFC 2697 and RFC 2698, by arrival time. Entries that the \
           control plane does not set have the rates of the declaration.",
     table: Some(TableForm {

@@ -14,6 +14,7 @@ pub mod meter;
 pub mod park;
 pub mod payload;
 pub mod random;
+pub mod timer;
 
 use wireloom_bits::Bits;
 
@@ -36,6 +37,7 @@ pub static KINDS: &[OffloadKind] = &[
     random::KIND,
     matching::KIND,
     park::KIND,
+    timer::KIND,
 ];
 
 /// Creates an offload as declared, in its initial state.
@@ -84,6 +86,9 @@ fn field_values(layout: &Layout, value: &Bits) -> Vec<(String, Bits)> {
     });
     leaves.collect()
 }
+
+#[cfg(test)]
+mod ticks_tests;
 
 #[cfg(test)]
 pub(crate) mod tests {

@@ -66,6 +66,7 @@ pub const KIND: OffloadKind = OffloadKind {
         },
     ],
     expiry: None,
+    claim: None,
     doc: "Queues of parked packets, one for each key. `size` is the number of packets of all \
           queues together; packets older than `age` are dropped.",
     table: None,

@@ -61,6 +61,7 @@ pub const KIND: OffloadKind = OffloadKind {
         },
     ],
     expiry: None,
+    claim: None,
     doc: "Access to the bytes of the packet, header window and payload alike, by offset from the \
           packet's start. An access is a chunk: the value type, a whole number of bytes.",
     table: None,

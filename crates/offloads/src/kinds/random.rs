@@ -29,6 +29,7 @@ pub const KIND: OffloadKind = OffloadKind {
         ..METHOD
     }],
     expiry: None,
+    claim: None,
     doc: "Pseudo-random numbers (SplitMix64 of seed, sequence number and stream).",
     table: None,
     make: |config| Ok(Box::new(Random::new(config))),

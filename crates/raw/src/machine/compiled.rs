@@ -80,6 +80,7 @@ pub fn compile_again(
     store: &Store,
     before: Option<&Compiled>,
 ) -> Result<Compiled, Vec<Refused>> {
+    Refused::ticks(program).map_err(|refused| vec![refused])?;
     let program = &*expanded(program);
     let spec = &spec.suited(program);
     let placement = spec.placement().map_err(whole)?;

@@ -135,7 +135,7 @@ pub fn read_back(
             let touched_ns = long(entry + 2);
             match word(entry + 1) {
                 0 if age == 0 || time_ns - touched_ns <= age => {
-                    state.ageing.push(Aged { key, value, touched_ns });
+                    state.ageing.push(Aged { key, value, touched_ns, duration_ns: None });
                 }
                 // The entry has expired, and no packet has looked for its key since.
                 0 => {}

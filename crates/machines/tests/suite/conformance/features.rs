@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use wireloom_lang::{Options, check_source, render};
 use wireloom_machine::{Configured, Program, Refusal};
 use wireloom_offloads::OffloadKind;
-use wireloom_offloads::registry::{KINDS, Method, ReplyType, ValueType};
+use wireloom_offloads::registry::{KINDS, Method, Param, ReplyType, ValueType};
 
 /// A feature that a program can use, as a step of an engine.
 #[derive(Clone, Debug)]
@@ -30,10 +30,17 @@ const WIDE: [u32; 2] = [128, 160];
 /// Returns all features: calls of offloads by kind and method, then the others.
 fn features() -> Vec<Feature> {
     let calls = KINDS.iter().flat_map(|kind| {
-        let lasting = calls(kind, "", KEY, VALUE, kind.methods, "");
+        let alone: Vec<Method> =
+            kind.methods.iter().filter(|method| method.needs.is_none()).copied().collect();
+        let lasting = calls(kind, "", KEY, VALUE, &alone, "");
         let expiring = kind.expiry.map(|age| {
             let age = format!(", {age} = 9000");
-            calls(kind, ", entries expire", KEY, VALUE, kind.methods, &age)
+            calls(kind, ", entries expire", KEY, VALUE, &alone, &age)
+        });
+        let may_have_ticks = |param: &Param| param.name == "tick" && param.default == Some(0);
+        let at_ticks = kind.params.iter().any(may_have_ticks).then(|| {
+            let age = kind.expiry.map_or(String::new(), |age| format!(", {age} = 9000"));
+            calls(kind, ", at ticks", KEY, VALUE, kind.methods, &(age + ", tick = 4000"))
         });
         let first = &kind.methods[..1];
         let has_table = kind.table.is_some() || kind.has_value;
@@ -47,7 +54,7 @@ fn features() -> Vec<Feature> {
             let has_values = kind.has_value && (kind.name != "payload" || width <= 128);
             has_values.then(|| calls(kind, &variant, KEY, width, first, ""))
         });
-        let others = [expiring].into_iter().chain(wide_keys).chain(wide_values);
+        let others = [expiring, at_ticks].into_iter().chain(wide_keys).chain(wide_values);
         lasting.into_iter().chain(others.flatten().flatten())
     });
     calls.chain(of_the_language()).collect()
@@ -83,7 +90,8 @@ fn calls(
         ValueType::Value => value,
     };
     let feature = |method: &Method| {
-        let args = method.args.iter().map(|(_, ty)| match (ty, width(*ty)) {
+        let args = method.args.iter().map(|(name, ty)| match (ty, width(*ty)) {
+            _ if *name == "nanoseconds" => "(u64)p.small * 1000".to_owned(),
             (ValueType::Bool, _) => "p.small == 1".to_owned(),
             // An offset, a length, an index or a key. It is small, so that it is often in range.
             (ValueType::Key, width) | (_, width @ ..=32) => format!("(u{width})p.small[4:0]"),
@@ -183,6 +191,21 @@ const OTHERS: &[(&str, &str, &str, &str)] = &[
         "",
         "",
         "Widest w @ 32; u600 v = w.x; v = v + (v << 90); p.result = p.result + (u32)(v >> 560);",
+    ),
+    (
+        "a step for the keys of a `timer`",
+        "",
+        "offload probes : timer<u8, size = 64, tick = 3000>; u8 probed;
+         step unanswered on probes(u8 key) { packet.reset(70); probed = key; next show; }
+         step show { p.small = probed; p.number = packet.arrival; packet.egress = 2; finish; }",
+        "probed = probed + 1; probes.set(p.small, (u64)p.small * 100);",
+    ),
+    (
+        "a step for the entries of an `exact` table",
+        "",
+        "offload kept : exact<u8, u32, size = 16, age = 5000, tick = 4000>;
+         step over on kept(u8 key, u32 sum) { packet.reset(50); p.small = key; p.result = sum; to_cpu(WHY); }",
+        "kept.accumulate(p.small, p.result); kept.keep(p.small >> 1, 90000);",
     ),
     (
         "two calls of an offload, one after the other and on different branches",

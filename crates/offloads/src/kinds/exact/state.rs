@@ -25,6 +25,9 @@ pub struct Aged {
     pub value: Bits,
     /// The time of the last touch, in nanoseconds.
     pub touched_ns: u64,
+    /// The time after the last touch at which the entry ends, in a table with ticks: nanoseconds,
+    /// or all ones. `None` in other tables.
+    pub duration_ns: Option<u64>,
 }
 
 impl Exact {
@@ -44,6 +47,7 @@ impl Exact {
             key: key(entry),
             value: self.value(entry),
             touched_ns: table.touched_ns(entry),
+            duration_ns: table.has_ticks().then(|| table.duration_ns(entry)),
         };
         State { time_ns: table.time_ns, fixed, ageing: table.ageing().map(aged).collect() }
     }
@@ -68,7 +72,10 @@ impl Exact {
             }
             before = aged.touched_ns;
             let entry = new.put_new(&aged.key, &aged.value)?;
-            new.table.link(entry, aged.touched_ns);
+            new.table.begin(entry, aged.touched_ns);
+            if let (Some(duration_ns), true) = (aged.duration_ns, new.table.has_ticks()) {
+                new.table.keep(entry, duration_ns);
+            }
         }
         *self = new;
         Ok(())

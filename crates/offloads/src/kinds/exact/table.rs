@@ -20,6 +20,11 @@
 //! table, maintaining the list would cost time at each touch. There, an entry stores the number of
 //! its last touch instead, and the first call of `expire` sorts the entries by these numbers and
 //! builds the list.
+//!
+//! # Ticks
+//! In a table whose entries end at ticks ([`Ends::AtTicks`]), each entry has a duration and a place
+//! in a [`Wheel`]. A touch restarts the duration and leaves the place as it is, so the slot of an
+//! entry may come before its deadline; the entry then moves on.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::{Deref, DerefMut};
@@ -27,6 +32,7 @@ use std::ptr::NonNull;
 
 use crate::Refused;
 use crate::memory::{Reserved, Zeroable};
+use crate::time::{self, LOOSE, Links, NEVER, Wheel};
 
 /// The number that means "no entry".
 pub const NONE: u32 = u32::MAX;
@@ -41,7 +47,27 @@ const SPLITS: usize = 4;
 const FIRST: u32 = 4;
 
 /// The number of words before the key of an entry: the time of the last touch, and the order.
-pub const HEAD: usize = 2;
+const HEAD: usize = 2;
+/// The same if entries end at ticks: also the duration, and the place in the wheel.
+const HEAD_AT_TICKS: usize = 4;
+
+/// How the entries of a table end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// Not by time.
+    Never,
+    /// When they are older than the age of the table.
+    Old,
+    /// At ticks, each after a duration of its own.
+    AtTicks {
+        /// The time from one tick to the next in nanoseconds.
+        tick_ns: u64,
+        /// The duration of a new entry in nanoseconds.
+        duration_ns: u64,
+        /// Whether an entry stays in the table until its step claims it.
+        is_claimed: bool,
+    },
+}
 
 /// The order of a static entry, which is not in the list.
 const STATIC: u64 = 0xffff_fffe_ffff_fffe;
@@ -95,8 +121,11 @@ type Insert =
     unsafe extern "C" fn(table: *mut Raw, hash: u64, key: *const u64, value: *const u64) -> u32;
 type Remove = unsafe extern "C" fn(table: *mut Raw, entry: u32);
 type Expire = unsafe extern "C" fn(table: *mut Raw, older_than_ns: u64) -> u32;
+type End = unsafe extern "C" fn(table: *mut Raw);
+type Keep = unsafe extern "C" fn(table: *mut Raw, entry: u32, duration_ns: u64);
+type Claim = unsafe extern "C" fn(table: *mut Raw, entry: u32) -> bool;
 
-/// The table. Up to `expire`, `struct wl_exact` has the same fields.
+/// The table. Up to `claim`, `struct wl_exact` has the same fields.
 #[repr(C)]
 pub struct Raw {
     buckets: Reserved<Bucket>,
@@ -112,6 +141,8 @@ pub struct Raw {
     /// The number of changes of keys and values. A reply of `lookup` is valid until the next
     /// change.
     changes: u64,
+    /// The time before which no entry ends at a tick, in nanoseconds.
+    next_ns: u64,
     /// The number of buckets in use, and the mask of hashes for buckets that have not been split
     /// yet.
     used: u32,
@@ -124,6 +155,9 @@ pub struct Raw {
     insert: Insert,
     remove: Remove,
     expire: Expire,
+    end: End,
+    keep: Keep,
+    claim: Claim,
     /// The number of entries, and the maximum.
     count: u32,
     size: u32,
@@ -133,14 +167,41 @@ pub struct Raw {
     /// Overflow buckets are managed in the same way, counted from 1.
     fresh_overflow: u32,
     free_overflow: u32,
-    ages: bool,
+    ends: Ends,
+    wheel: Box<Wheel>,
     key_words: usize,
     value_words: usize,
 }
 
+/// The places of entries in the wheel, which the entries contain.
+struct Places<'a> {
+    entries: &'a mut [u64],
+    stride: usize,
+}
+
+impl Links for Places<'_> {
+    fn get(&self, entry: u32) -> u64 {
+        self.entries[entry as usize * self.stride + 3]
+    }
+
+    fn set(&mut self, entry: u32, links: u64) {
+        self.entries[entry as usize * self.stride + 3] = links;
+    }
+}
+
+impl Ends {
+    fn head(self) -> usize {
+        if let Self::AtTicks { .. } = self { HEAD_AT_TICKS } else { HEAD }
+    }
+}
+
 impl Raw {
+    fn head(&self) -> usize {
+        self.ends.head()
+    }
+
     fn stride(&self) -> usize {
-        HEAD + self.key_words + self.value_words
+        self.head() + self.key_words + self.value_words
     }
 
     fn start(&self, entry: u32) -> usize {
@@ -176,17 +237,17 @@ impl Raw {
 
     /// Returns the words of an entry's key.
     pub fn key(&self, entry: u32) -> &[u64] {
-        &self.entries[self.start(entry) + HEAD..][..self.key_words]
+        &self.entries[self.start(entry) + self.head()..][..self.key_words]
     }
 
     /// Returns the words of an entry's value.
     pub fn value(&self, entry: u32) -> &[u64] {
-        &self.entries[self.start(entry) + HEAD + self.key_words..][..self.value_words]
+        &self.entries[self.start(entry) + self.head() + self.key_words..][..self.value_words]
     }
 
     /// Replaces the value of an entry.
     pub fn set_value(&mut self, entry: u32, value: impl Iterator<Item = u64>) {
-        let at = self.start(entry) + HEAD + self.key_words;
+        let at = self.start(entry) + self.head() + self.key_words;
         let count = self.value_words;
         self.changes += 1;
         self.entries[at..][..count].iter_mut().zip(value).for_each(|(to, from)| *to = from);
@@ -279,8 +340,9 @@ impl Raw {
             }
         };
         let at = self.start(entry);
-        self.entries[at..][..HEAD].copy_from_slice(&[0, STATIC]);
-        self.entries[at + HEAD..][..key.len()].copy_from_slice(key);
+        let head = self.head();
+        self.entries[at..][..head].copy_from_slice(&[0, STATIC, NEVER, LOOSE][..head]);
+        self.entries[at + head..][..key.len()].copy_from_slice(key);
         self.set_value(entry, value);
         self.place(self.home(hash), (hash >> 56) as u8, entry);
         self.count += 1;
@@ -337,6 +399,7 @@ impl Raw {
         }
         self.changes += 1;
         self.unlink(entry);
+        self.leave_wheel(entry);
         let free = self.free;
         self.set_order(entry, u64::from(FREE) << 32 | u64::from(free));
         self.free = entry;
@@ -424,7 +487,131 @@ impl Raw {
     /// Makes an entry static.
     pub fn fix(&mut self, entry: u32) {
         self.unlink(entry);
+        self.leave_wheel(entry);
         self.set_order(entry, STATIC);
+    }
+
+    /// Returns the duration of an entry that ends at a tick, in nanoseconds; [`NEVER`] if it stays.
+    pub fn duration_ns(&self, entry: u32) -> u64 {
+        self.word(entry, 2)
+    }
+
+    /// Returns when an entry of a table with ticks ends, in nanoseconds; [`NEVER`] if it stays.
+    pub fn deadline_ns(&self, entry: u32) -> u64 {
+        match self.ends {
+            Ends::AtTicks { tick_ns, .. } if !self.is_static(entry) => {
+                time::deadline(tick_ns, self.touched_ns(entry), self.duration_ns(entry))
+            }
+            _ => NEVER,
+        }
+    }
+
+    /// Gives an entry a duration, in a table with ticks. A static entry stays.
+    pub fn keep(&mut self, entry: u32, duration_ns: u64) {
+        if !self.is_static(entry) {
+            self.set_word(entry, 2, duration_ns);
+            self.leave_wheel(entry);
+            self.enter_wheel(entry);
+        }
+    }
+
+    /// Starts the time of an entry that has just been inserted.
+    pub fn begin(&mut self, entry: u32, now_ns: u64) {
+        self.link(entry, now_ns);
+        if let Ends::AtTicks { duration_ns, .. } = self.ends {
+            self.set_word(entry, 2, duration_ns);
+            self.enter_wheel(entry);
+        }
+    }
+
+    /// Puts an entry that ends in the wheel.
+    fn enter_wheel(&mut self, entry: u32) {
+        let deadline = self.deadline_ns(entry);
+        if let Ends::AtTicks { tick_ns, .. } = self.ends
+            && deadline != NEVER
+        {
+            let (mut places, wheel) = self.places();
+            wheel.put(&mut places, entry, deadline / tick_ns);
+            self.next_ns = self.next_ns.min(deadline);
+        }
+    }
+
+    fn leave_wheel(&mut self, entry: u32) {
+        if let Ends::AtTicks { .. } = self.ends {
+            let (mut places, wheel) = self.places();
+            wheel.take(&mut places, entry);
+        }
+    }
+
+    fn places(&mut self) -> (Places<'_>, &mut Wheel) {
+        let stride = self.stride();
+        (Places { entries: &mut self.entries, stride }, &mut self.wheel)
+    }
+
+    /// Whether entries end at ticks.
+    pub fn has_ticks(&self) -> bool {
+        matches!(self.ends, Ends::AtTicks { .. })
+    }
+
+    /// Whether an entry stays in the table until a step claims it.
+    pub fn is_claimed(&self) -> bool {
+        matches!(self.ends, Ends::AtTicks { is_claimed: true, .. })
+    }
+
+    /// Returns a time before which no step has an entry to claim, in nanoseconds; `None` if there
+    /// are no such entries.
+    pub fn next_due(&self) -> Option<u64> {
+        (self.is_claimed() && self.next_ns != NEVER).then_some(self.next_ns)
+    }
+
+    /// Takes an entry out of the wheel that has ended at this time.
+    fn ended(&mut self, tick_ns: u64, now_ns: u64) -> Option<u32> {
+        loop {
+            let (mut places, wheel) = self.places();
+            let entry = wheel.pop(&mut places, now_ns / tick_ns)?;
+            if self.deadline_ns(entry) <= now_ns {
+                return Some(entry);
+            }
+            self.enter_wheel(entry);
+        }
+    }
+
+    /// Passes the entries that have ended at this time and that a step has to claim to `visit`, in
+    /// the order of their keys. Each of them must then be [claimed](Self::is_over).
+    pub fn due(&mut self, now_ns: u64, visit: &mut dyn FnMut(&[u64])) {
+        let Ends::AtTicks { tick_ns, is_claimed: true, .. } = self.ends else { return };
+        let mut due = Vec::new();
+        while let Some(entry) = self.ended(tick_ns, now_ns) {
+            due.push(entry);
+        }
+        self.look_ahead(tick_ns);
+        due.sort_unstable_by(|a, b| self.key(*a).iter().rev().cmp(self.key(*b).iter().rev()));
+        due.into_iter().for_each(|entry| visit(self.key(entry)));
+    }
+
+    /// Removes the entries that have ended at the table's time, unless steps claim them.
+    pub fn end(&mut self) {
+        let Ends::AtTicks { tick_ns, is_claimed: false, .. } = self.ends else { return };
+        while let Some(entry) = self.ended(tick_ns, self.time_ns) {
+            self.remove(entry);
+        }
+        self.look_ahead(tick_ns);
+    }
+
+    fn look_ahead(&mut self, tick_ns: u64) {
+        let next = self.wheel.next().map(|tick| tick.saturating_mul(tick_ns));
+        self.next_ns = next.unwrap_or(NEVER);
+    }
+
+    /// Whether the time of an entry is over, so that its step may claim it. An entry whose time was
+    /// prolonged meanwhile is put back into the wheel.
+    pub fn is_over(&mut self, entry: u32) -> bool {
+        let is_over = self.deadline_ns(entry) <= self.time_ns;
+        if !is_over {
+            self.leave_wheel(entry);
+            self.enter_wheel(entry);
+        }
+        is_over
     }
 
     /// Builds the list of ageing entries.
@@ -483,7 +670,9 @@ impl Raw {
         (self.oldest, self.newest) = (NONE, NONE);
         (self.count, self.fresh, self.free) = (0, 0, NONE);
         (self.fresh_overflow, self.free_overflow) = (0, 0);
-        (self.touches, self.is_linked) = (0, u32::from(self.ages));
+        (self.touches, self.is_linked) = (0, u32::from(self.ends == Ends::Old));
+        self.wheel.clear();
+        self.next_ns = NEVER;
     }
 }
 
@@ -494,7 +683,7 @@ pub struct Table(NonNull<Raw>);
 unsafe impl Send for Table {}
 
 impl Table {
-    /// Creates an empty table for `size` entries, which expire if `ages`.
+    /// Creates an empty table for `size` entries.
     ///
     /// # Errors
     /// If there is not enough memory.
@@ -502,9 +691,9 @@ impl Table {
         key_words: usize,
         value_words: usize,
         size: usize,
-        ages: bool,
+        ends: Ends,
     ) -> Result<Self, Refused> {
-        let stride = HEAD + key_words + value_words;
+        let stride = ends.head() + key_words + value_words;
         // `size` is at most 2^28, `MOST_ENTRIES`.
         let buckets = size.div_ceil(FULL as usize).next_power_of_two().max(FIRST as usize);
         let random = RandomState::new();
@@ -517,6 +706,7 @@ impl Table {
             seeds: [random.hash_one(0), random.hash_one(1) | 1],
             touches: 0,
             changes: 0,
+            next_ns: NEVER,
             used: 0,
             mask: 0,
             oldest: NONE,
@@ -525,13 +715,17 @@ impl Table {
             insert: insert_for_c,
             remove: remove_for_c,
             expire: expire_for_c,
+            end: end_for_c,
+            keep: keep_for_c,
+            claim: claim_for_c,
             count: 0,
             size: size as u32,
             fresh: 0,
             free: NONE,
             fresh_overflow: 0,
             free_overflow: 0,
-            ages,
+            ends,
+            wheel: Box::new(Wheel::new()),
             key_words,
             value_words,
         };
@@ -572,7 +766,7 @@ impl Clone for Table {
     fn clone(&self) -> Self {
         let same = "what one table has addresses for has addresses in another";
         let mut copy =
-            Self::new(self.key_words, self.value_words, self.size as usize, self.ages).expect(same);
+            Self::new(self.key_words, self.value_words, self.size as usize, self.ends).expect(same);
         let (used, words) = (self.used as usize, self.start(self.fresh));
         let overflow = self.fresh_overflow as usize;
         copy.buckets[..used].copy_from_slice(&self.buckets[..used]);
@@ -581,6 +775,8 @@ impl Clone for Table {
         (copy.time_ns, copy.seeds, copy.touches) = (self.time_ns, self.seeds, self.touches);
         (copy.used, copy.mask, copy.is_linked) = (self.used, self.mask, self.is_linked);
         (copy.oldest, copy.newest) = (self.oldest, self.newest);
+        copy.wheel.clone_from(&self.wheel);
+        copy.next_ns = self.next_ns;
         (copy.count, copy.fresh, copy.free) = (self.count, self.fresh, self.free);
         (copy.fresh_overflow, copy.free_overflow) = (self.fresh_overflow, self.free_overflow);
         copy
@@ -610,7 +806,7 @@ unsafe extern "C" fn insert_for_c(
         return NONE;
     }
     let entry = table.insert_hashed(hash, key, value.iter().copied());
-    table.link(entry, table.time_ns);
+    table.begin(entry, table.time_ns);
     entry
 }
 
@@ -630,6 +826,33 @@ unsafe extern "C" fn remove_for_c(table: *mut Raw, entry: u32) {
 unsafe extern "C" fn expire_for_c(table: *mut Raw, older_than_ns: u64) -> u32 {
     // SAFETY: as the caller promises.
     unsafe { &mut *table }.expire(older_than_ns) as u32
+}
+
+/// Calls [`Raw::end`].
+///
+/// # Safety
+/// Nothing else uses the table.
+unsafe extern "C" fn end_for_c(table: *mut Raw) {
+    // SAFETY: as the caller promises.
+    unsafe { &mut *table }.end();
+}
+
+/// Calls [`Raw::keep`].
+///
+/// # Safety
+/// The entry is in the table, and nothing else uses the table.
+unsafe extern "C" fn keep_for_c(table: *mut Raw, entry: u32, duration_ns: u64) {
+    // SAFETY: as the caller promises.
+    unsafe { &mut *table }.keep(entry, duration_ns);
+}
+
+/// Calls [`Raw::is_over`].
+///
+/// # Safety
+/// The entry is in the table, and nothing else uses the table.
+unsafe extern "C" fn claim_for_c(table: *mut Raw, entry: u32) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe { &mut *table }.is_over(entry)
 }
 
 #[cfg(test)]

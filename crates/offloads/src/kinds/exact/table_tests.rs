@@ -23,7 +23,7 @@ fn check(table: &Raw) {
 
 #[test]
 fn tables_grow_a_little_at_a_time_and_keep_every_entry() {
-    let mut table = Table::new(1, 1, 40_000, false).unwrap();
+    let mut table = Table::new(1, 1, 40_000, Ends::Never).unwrap();
     for n in 0..40_000u64 {
         let used = table.used;
         table.insert(&[n * 977], [n].into_iter());
@@ -53,7 +53,7 @@ fn tables_grow_a_little_at_a_time_and_keep_every_entry() {
 /// If all keys collide, chains contain the entries.
 #[test]
 fn a_table_holds_its_size_whatever_the_hashes() {
-    let mut table = Table::new(2, 1, 100, true).unwrap();
+    let mut table = Table::new(2, 1, 100, Ends::Old).unwrap();
     // If the second word equals the second seed, the product is zero for any first word.
     let other = table.seeds[1];
     for n in 0..100 {
@@ -75,7 +75,7 @@ fn a_table_holds_its_size_whatever_the_hashes() {
 
 #[test]
 fn numbered_touches_become_a_list_in_the_same_order() {
-    let mut table = Table::new(1, 1, 10, false).unwrap();
+    let mut table = Table::new(1, 1, 10, Ends::Never).unwrap();
     for n in 0..10 {
         table.time_ns = n;
         let entry = table.insert(&[n], [n].into_iter());

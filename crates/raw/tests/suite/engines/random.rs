@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wireloom_fuzz::campaign::case;
+use wireloom_fuzz::campaign::case_for_all;
 use wireloom_machine::{Configured, Contender, Options, Program, Registry};
 use wireloom_net::{Frame, Packet};
 
@@ -14,7 +14,7 @@ fn machine(name: &str) -> Arc<dyn Configured> {
 
 /// Runs the program of a seed. Returns the reason if the machine refuses it.
 fn agrees(machine: &Arc<dyn Configured>, seed: u64) -> Result<(), String> {
-    let (case, compiled) = case(seed);
+    let (case, compiled) = case_for_all(seed);
     let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
     let program = Program { lowered: compiled.plain, optimised: compiled.optimised };
     let mut store = wireloom_ir::store(&program.optimised).expect("a store");

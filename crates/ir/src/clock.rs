@@ -1,0 +1,100 @@
+//! Engine time, and the timers of an engine.
+//!
+//! Engine time is the latest arrival time of a packet, or the time of a tick with timers. Before a
+//! packet that arrives at a tick or later, the timers that are due at the tick run, in the order of
+//! their offloads and then of their keys. A machine therefore executes packets up to the next tick
+//! at once, and then asks what is due.
+
+use wireloom_net::Packet;
+use wireloom_offloads::{Content, Store, TIMER};
+
+use crate::{Engine, OffloadTarget, Program};
+
+/// The sequence numbers of timers: this number and more. Packets have smaller ones.
+pub const TIMERS: u64 = 1 << 63;
+
+/// Engine time, and the timers of the main engine.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    now_ns: u64,
+    /// The index and the tick of each offload that has a step.
+    timed: Vec<(usize, u64)>,
+    /// The number of timers that have run.
+    run: u64,
+}
+
+/// The packets of the timers that run at one tick.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due {
+    pub packets: Vec<Packet>,
+    /// The sequence number of the first.
+    pub first: u64,
+}
+
+impl Clock {
+    /// Returns the clock of a program; `None` if none of its times end at ticks.
+    pub fn of(program: &Program) -> Option<Self> {
+        let kinds = |engine: &Engine| {
+            let offloads = engine.offloads.iter().enumerate();
+            let kinds = offloads.filter_map(|(index, offload)| match &offload.target {
+                OffloadTarget::Kind(config) => Some((index, config.clone())),
+                OffloadTarget::Engine(_) => None,
+            });
+            kinds.collect::<Vec<_>>()
+        };
+        let main = &program.engines[program.main.index()];
+        let has_ticks =
+            program.engines.iter().flat_map(kinds).any(|(_, config)| config.has_ticks());
+        let timed = kinds(main).into_iter().filter(|(_, config)| config.has_step());
+        let timed = timed.map(|(index, config)| (index, config.param("tick").low_u64())).collect();
+        has_ticks.then_some(Self { now_ns: 0, timed, run: 0 })
+    }
+
+    /// Advances to the arrival of a packet, and returns engine time.
+    pub fn arrive(&mut self, arrival_ns: u64) -> u64 {
+        self.now_ns = self.now_ns.max(arrival_ns);
+        self.now_ns
+    }
+
+    /// Returns the time of the next tick after engine time, in nanoseconds: packets that arrive
+    /// before it set no timer that runs before them.
+    pub fn next_tick(&self) -> u64 {
+        let next = |tick: u64| (self.now_ns / tick + 1).saturating_mul(tick);
+        self.timed.iter().map(|(_, tick)| next(*tick)).min().unwrap_or(u64::MAX)
+    }
+
+    /// Returns a time before which no timer is due, in nanoseconds; `None` if no timer is set.
+    pub fn next_timer(&self, store: &Store) -> Option<u64> {
+        let next = |(offload, _): &(usize, u64)| match &store.slots[*offload].content {
+            Content::Kind { instance, .. } => instance.next_due(),
+            Content::Engine(_) => None,
+        };
+        self.timed.iter().filter_map(next).min()
+    }
+
+    /// Returns the packets of the next timers that are due by a time, and advances to their tick.
+    /// `None` if no timer is due by then. The caller executes the packets before it asks again.
+    pub fn due(&mut self, store: &mut Store, by_ns: u64) -> Option<Due> {
+        loop {
+            let next = self.next_timer(store).filter(|next| *next <= by_ns)?;
+            let now_ns = self.arrive(next);
+            let mut packets = Vec::new();
+            for (number, (offload, _)) in (0u16..).zip(&self.timed) {
+                let Content::Kind { instance, .. } = &mut store.slots[*offload].content else {
+                    continue;
+                };
+                instance.due(now_ns, &mut |key| {
+                    let padding = key.width().next_multiple_of(8);
+                    let key = key.resize(padding).shl(padding - key.width());
+                    let bytes = [&number.to_be_bytes()[..], &key.to_bytes()].concat();
+                    packets.push(Packet { ingress: TIMER, arrival_ns: now_ns, bytes });
+                });
+            }
+            if !packets.is_empty() {
+                let first = TIMERS | self.run;
+                self.run += packets.len() as u64;
+                return Some(Due { packets, first });
+            }
+        }
+    }
+}
