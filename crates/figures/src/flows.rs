@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use wireloom_console::{Working, load_store};
 use wireloom_ir::Verdict;
-use wireloom_machine::{Error, Options, Result, Running, Source};
+use wireloom_machine::{Error, Options, Result, Running, Source, find_offload};
 use wireloom_machines::REGISTRY;
 use wireloom_net::wire::build::Frame as Built;
 use wireloom_net::wire::ethernet::Ethernet;
@@ -26,6 +26,8 @@ const BYTES: usize = 60;
 const ADDRESSES: u32 = 64;
 /// Nanoseconds between packets at the rate of the goal, 5 Mpps.
 const GAP_NS: u64 = 200;
+/// Nanoseconds between packets of which one in ten lets a timer run: a million timers a second.
+const TIMERS_GAP_NS: u64 = 100;
 
 /// A machine, and packets of many flows.
 pub struct Flows {
@@ -36,6 +38,10 @@ pub struct Flows {
     bytes: Vec<u8>,
     draws: u64,
     now_ns: u64,
+    /// Nanoseconds between packets.
+    gap_ns: u64,
+    /// Whether the first bytes behind the UDP header are a number of the packet's own.
+    is_numbered: bool,
 }
 
 impl Flows {
@@ -77,6 +83,54 @@ impl Flows {
         Ok(flows)
     }
 
+    /// Runs `firewall` on a machine, with one packet kind per flow and direction. All flows live.
+    ///
+    /// # Errors
+    /// As [`Flows::counted`].
+    pub fn filtered(settings: &Settings, machine: &str) -> Result<Self> {
+        let mut source = Source::of(settings.file("programs/firewall.loom")?);
+        source.set = vec![("FLOWS".to_owned(), (1 << 20).to_string())];
+        let tables = "table ports\n0 side=INSIDE peer=1\n1 side=OUTSIDE peer=0\n\
+                      table inside\n10.0.0.0/8 = true\n";
+        let mut flows = Self::new(machine, &source, tables)?;
+        flows.kinds = (0..FLOWS as u64).map(|flow| (0, outward(flow))).collect();
+        flows.begin(&mut |_, _| ())?;
+        let reply = |flow| (1, frame(ends(flow).1, ends(flow).0));
+        flows.kinds = (0..FLOWS as u64).map(reply).collect();
+        flows.begin(&mut |_, _| ())?;
+        flows.kinds.extend((0..FLOWS as u64).map(|flow| (0, outward(flow))));
+        Ok(flows)
+    }
+
+    /// Runs the engine of bench/native/timers.loom, with one packet kind per flow. Each packet has a
+    /// number of its own; one in ten lets a timer run for a second, if `with_timers`.
+    ///
+    /// # Errors
+    /// As [`Flows::counted`].
+    pub fn timed(settings: &Settings, machine: &str, with_timers: bool) -> Result<Self> {
+        let mut source = Source::of(settings.file("bench/native/timers.loom")?);
+        source.set = vec![("WITH_TIMERS".to_owned(), with_timers.to_string())];
+        let mut flows = Self::new(machine, &source, "")?;
+        flows.kinds = (0..FLOWS as u64).map(|flow| (0, outward(flow))).collect();
+        flows.gap_ns = TIMERS_GAP_NS;
+        flows.is_numbered = true;
+        flows.begin(&mut |_, _| ())?;
+        // After a second, as many timers end as begin.
+        for _ in 0..2 + 1_000_000_000 / (TIMERS_GAP_NS * FLOWS as u64) {
+            flows.mpps()?;
+        }
+        Ok(flows)
+    }
+
+    /// Returns the packets of the first counter of an offload.
+    ///
+    /// # Errors
+    /// If there is no such offload.
+    pub fn counted_by(&self, offload: &str) -> Result<u64> {
+        let (_, instance) = find_offload(self.machine.machine.store(), offload)?;
+        Ok(instance.rows().first().map_or(0, |row| row.fields[0].1.low_u64()))
+    }
+
     fn new(machine: &str, source: &Source, tables: &str) -> Result<Self> {
         let program = source.compiled()?;
         let folder = scratch()?;
@@ -86,7 +140,15 @@ impl Flows {
         let (configured, working) = (REGISTRY.find(machine)?, Working::on("building the machine"));
         let progress = |what: &str| working.now(what);
         let machine = Running::start(configured, &program, store, &Options::default(), &progress)?;
-        Ok(Self { machine, kinds: Vec::new(), bytes: vec![0; FLOWS * BYTES], draws: 0, now_ns: 0 })
+        Ok(Self {
+            machine,
+            kinds: Vec::new(),
+            bytes: vec![0; FLOWS * BYTES],
+            draws: 0,
+            now_ns: 0,
+            gap_ns: GAP_NS,
+            is_numbered: false,
+        })
     }
 
     /// Sends one packet of each kind, and passes each output to `show`.
@@ -120,7 +182,10 @@ impl Flows {
             let draw = splitmix64(2, self.draws);
             let (ingress, kind) = &self.kinds[draw as usize % self.kinds.len()];
             bytes.copy_from_slice(kind);
-            (self.draws, self.now_ns) = (self.draws + 1, self.now_ns + GAP_NS);
+            if self.is_numbered {
+                bytes[42..46].copy_from_slice(&(self.draws as u32).to_be_bytes());
+            }
+            (self.draws, self.now_ns) = (self.draws + 1, self.now_ns + self.gap_ns);
             frames.push(Frame { ingress: *ingress, arrival_ns: self.now_ns, bytes });
         }
         let mut sent = 0;
@@ -138,13 +203,19 @@ impl Flows {
 
 /// Returns a packet of a flow from an inside host.
 fn outward(flow: u64) -> [u8; BYTES] {
+    let (from, to) = ends(flow);
+    frame(from, to)
+}
+
+/// Returns the inside and the outside end of a flow.
+fn ends(flow: u64) -> ((Ipv4Addr, u16), (Ipv4Addr, u16)) {
     let draw = splitmix64(1, flow);
     // No two flows have the same source: the host is one of 2^16, and the port is in one of 2^4
     // groups.
     let host = Ipv4Addr::from(10 << 24 | (flow as u32 & 0xffff));
     let port = 1024 + (flow >> 16) as u16 * 4000 + (draw % 4000) as u16;
     let server = Ipv4Addr::from(192 << 24 | (draw >> 40) as u32 & 0xff_ffff);
-    frame((host, port), (server, 443))
+    ((host, port), (server, 443))
 }
 
 fn frame(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16)) -> [u8; BYTES] {

@@ -106,6 +106,38 @@ pub const BENCHMARKS: &[Benchmark] = &[
         },
     },
     Benchmark {
+        name: "native-firewall",
+        what: "native, one core: stateful filter with 1,000,000 flows that live by protocol and phase, 64-byte IPv4, flows and \
+               directions in random order",
+        unit: "Mpps",
+        better: Better::Higher,
+        goal: Some(10.0),
+        measure: |settings| {
+            let mut flows = Flows::filtered(settings, "native")?;
+            samples(settings, || flows.mpps())
+        },
+    },
+    Benchmark {
+        name: "native-timers",
+        what: "native, one core: counting of 1,000,000 flows while a million timers are set and a million end for each ten \
+               million packets, as a multiple of its rate without timers, taken in turns",
+        unit: "times",
+        better: Better::Higher,
+        goal: Some(0.8),
+        measure: |settings| {
+            let mut without = Flows::timed(settings, "native", false)?;
+            let mut with = Flows::timed(settings, "native", true)?;
+            samples(settings, || {
+                let before = with.counted_by("ended")?;
+                let ratio = with.mpps()? / without.mpps()?;
+                match with.counted_by("ended")? - before {
+                    0 => Err(Error::new("no timer ended")),
+                    _ => Ok(ratio),
+                }
+            })
+        },
+    },
+    Benchmark {
         name: "native-specialised",
         what: "native-ipv4, specialised to tables without tags and labels, as a multiple of the general engine with \
                the same tables, taken in turns",
