@@ -14,6 +14,7 @@ mod ports;
 mod random;
 mod route_attributes;
 mod routes;
+mod timers;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};

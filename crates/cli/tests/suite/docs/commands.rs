@@ -144,6 +144,7 @@ pages! {
         fpga "docs/fpga.md"
         architect "docs/architect.md"
         firewall "docs/firewall.md"
+        ebpf "docs/ebpf.md"
         p4 "docs/p4.md"
         faq "docs/faq.md"
         monitor "docs/monitor.md"
