@@ -46,7 +46,7 @@ macro_rules! files {
     };
 }
 
-files! { figure2 firewall flowcount ipv4 ipv6 md4 mpls multipath nat nat_full nat_pool operators router unchecked_source url }
+files! { figure2 firewall flowcount ipv4 ipv6 md4 mpls multipath nat nat_full nat_pool operators router shaper unchecked_source url }
 
 #[test]
 fn nat_on_hardware() {
