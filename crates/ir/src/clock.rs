@@ -13,10 +13,17 @@ use crate::{Engine, OffloadTarget, Program};
 /// The sequence numbers of timers: this number and more. Packets have smaller ones.
 pub const TIMERS: u64 = 1 << 63;
 
+/// The number of ticks with timers between two packets, or between a packet and a time that the
+/// machine advances to. All times that are over after them run at once. Without this limit, a timer
+/// that sets itself again would run for hours if the time stamps of a capture are years apart.
+pub const MOST_TICKS: u32 = 1 << 20;
+
 /// Engine time, and the timers of the main engine.
 #[derive(Clone, Debug)]
 pub struct Clock {
     now_ns: u64,
+    /// The number of ticks with timers since the last packet.
+    ticks: u32,
     /// The index and the tick of each offload that has a step.
     timed: Vec<(usize, u64)>,
     /// The number of timers that have run.
@@ -47,12 +54,22 @@ impl Clock {
             program.engines.iter().flat_map(kinds).any(|(_, config)| config.has_ticks());
         let timed = kinds(main).into_iter().filter(|(_, config)| config.has_step());
         let timed = timed.map(|(index, config)| (index, config.param("tick").low_u64())).collect();
-        has_ticks.then_some(Self { now_ns: 0, timed, run: 0 })
+        has_ticks.then_some(Self { now_ns: 0, ticks: 0, timed, run: 0 })
     }
 
     /// Advances to the arrival of a packet, and returns engine time.
     pub fn arrive(&mut self, arrival_ns: u64) -> u64 {
-        self.now_ns = self.now_ns.max(arrival_ns);
+        self.ticks = 0;
+        self.advance(arrival_ns)
+    }
+
+    /// Returns engine time in nanoseconds.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn advance(&mut self, time_ns: u64) -> u64 {
+        self.now_ns = self.now_ns.max(time_ns);
         self.now_ns
     }
 
@@ -77,7 +94,7 @@ impl Clock {
     pub fn due(&mut self, store: &mut Store, by_ns: u64) -> Option<Due> {
         loop {
             let next = self.next_timer(store).filter(|next| *next <= by_ns)?;
-            let now_ns = self.arrive(next);
+            let now_ns = self.advance(if self.ticks < MOST_TICKS { next } else { by_ns });
             let mut packets = Vec::new();
             for (number, (offload, _)) in (0u16..).zip(&self.timed) {
                 let Content::Kind { instance, .. } = &mut store.slots[*offload].content else {
@@ -93,6 +110,7 @@ impl Clock {
             if !packets.is_empty() {
                 let first = TIMERS | self.run;
                 self.run += packets.len() as u64;
+                self.ticks += 1;
                 return Some(Due { packets, first });
             }
         }

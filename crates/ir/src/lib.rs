@@ -15,7 +15,7 @@ mod text;
 mod verify;
 mod visit;
 
-pub use clock::{Clock, Due, TIMERS};
+pub use clock::{Clock, Due, MOST_TICKS, TIMERS};
 pub use golden::{Golden, GoldenCalls, Moment, Observer, Origin};
 pub use outcome::{Execute, MAX_BACKWARD_JUMPS, Output, Reason, Verdict};
 pub use program::*;

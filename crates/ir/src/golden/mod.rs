@@ -17,7 +17,7 @@ use wireloom_net::{Frame, PacketInHand};
 use wireloom_offloads::Store;
 
 use crate::store::suits;
-use crate::{Clock, EngineId, Execute, Output, Program, verify};
+use crate::{Clock, EngineId, Execute, Output, Program, TIMERS, verify};
 use activation::Activation;
 pub use observer::{Moment, Observer};
 pub use thread::Origin;
@@ -89,6 +89,7 @@ impl Golden {
         sink: &mut dyn FnMut(Output<'_>),
     ) {
         let now_ns = match &mut self.clock {
+            Some(clock) if sequence >= TIMERS => clock.now_ns(),
             Some(clock) => clock.arrive(frame.arrival_ns),
             None => frame.arrival_ns,
         };

@@ -9,6 +9,7 @@ mod coverage;
 mod features;
 #[cfg(target_os = "linux")]
 mod live;
+mod times;
 
 use std::any::Any;
 use std::collections::BTreeSet;
