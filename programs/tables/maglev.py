@@ -4,16 +4,17 @@
     programs/tables/maglev.py --service 0 1 2 3 4@0.5 > places.tables
 
 writes the places of service 0 for servers 1, 2, 3 and 4, of which the last one gets half as many
-flows as each of the others. A server is a number of table `servers`. Servers that shall get no new
-flows, because they drain or are down, are left out. Tables of several services are parts of one file or
-several: `wireloom run ... --tables balancer.tables --tables places.tables`.
+flows as each of the others. A server is a number of table `servers`. Servers that are to get no new
+flows, because they drain or are down, are left out. The tables of several services are parts of one
+file or several: `wireloom run ... --tables balancer.tables --tables places.tables`.
 
-The algorithm is that of Maglev (Eisenbud and others, NSDI 2016, section 3.4). Each server has its own
-order of all places, a permutation that depends on its name only. The servers take turns; who has the
-turn gets the first place of its order that is still free, until no place is free. So the servers' shares
-are equal, and when a server is lost or added, most places keep their server: of N servers, the loss of
-one changes 1/N of the places, and a few more (`--report` counts them). Only flows of places that changed,
-and that are not recorded in the balancer's table of flows, go to another server.
+The algorithm is that of Maglev (Eisenbud and others, NSDI 2016, section 3.4). Each server has its
+own order of all places, a permutation that depends on its name only. The servers take turns: who
+has the turn gets the first place of its order that is still free, until no place is free. So the
+servers' shares are equal, and when a server is lost or added, most places keep their server: of N
+servers, the loss of one changes 1/N of the places, and a few more (`--report` counts them). Only
+flows of places that changed, and that are not recorded in the balancer's table of flows, go to
+another server.
 
 A server with a lower weight takes fewer turns. The name is the number, unless the server is written
 NUMBER=NAME or NUMBER=NAME@WEIGHT. With names a server may get another number without another order.
@@ -94,8 +95,8 @@ def report(weights, table):
     total = sum(weights.values())
     print(f"{len(table):,} places", file=sys.stderr)
     for name in sorted(weights):
-        share = table.count(name) / len(table)
-        line = f"{name}: {share:.3%} of the places, its weight is {float(weights[name] / total):.3%}"
+        share, weight = table.count(name) / len(table), float(weights[name] / total)
+        line = f"{name}: {share:.3%} of the places, its weight is {weight:.3%}"
         others = {other: weight for other, weight in weights.items() if other != name}
         if others:
             without = fill(others, len(table))
@@ -113,7 +114,9 @@ def main():
     parser.add_argument("--service", type=int, default=0, help="`number` of the service (0)")
     parser.add_argument("--places", type=int, default=65537, help="PLACES of the balancer (65537)")
     parser.add_argument(
-        "--report", action="store_true", help="also print shares, and what the loss of each server changes"
+        "--report",
+        action="store_true",
+        help="also print shares, and how many places the loss of each server changes",
     )
     arguments = parser.parse_args()
     if not is_prime(arguments.places):
@@ -125,7 +128,7 @@ def main():
         try:
             number, name, weight = server(text)
         except (ValueError, ZeroDivisionError):
-            parser.error(f"`{text}` is not NUMBER[=NAME][@WEIGHT]: number from 1 on, weight above 0")
+            parser.error(f"`{text}`: write NUMBER[=NAME][@WEIGHT], from 1 on and above 0")
         if name in weights or number in numbers.values():
             parser.error(f"server `{text}` is given twice")
         numbers[name], weights[name] = number, weight
