@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fills the lookup table of a service of programs/balancer.loom.
 
-    programs/tables/maglev.py --service 0 1 2 3 4@0.5 > places.tables
+    python3 programs/tables/maglev.py --service 0 1 2 3 4@0.5 > places.tables
 
 writes the places of service 0 for servers 1, 2, 3 and 4, of which the last one gets half as many
 flows as each of the others. A server is a number of table `servers`. Servers that are to get no new
