@@ -31,6 +31,15 @@ macro_rules! files {
             })*
         }
 
+        mod every_further_file {
+            $(#[test] #[ignore = "compiles many engines: make test-all"] fn $name() {
+                if super::is_further(stringify!($name)) {
+                    let tests = super::read(stringify!($name));
+                    super::check(stringify!($name), &tests, super::in_software(&tests));
+                }
+            })*
+        }
+
         #[test]
         fn every_file_is_run() {
             let mut there: Vec<String> = std::fs::read_dir(directory())
@@ -46,7 +55,12 @@ macro_rules! files {
     };
 }
 
-files! { figure2 firewall flowcount ipv4 ipv6 md4 mpls multipath nat nat_full nat_pool operators router shaper unchecked_source url }
+files! {
+    balancer balancer_full balancer_long figure2 firewall flowcount ipv4 ipv6 md4 mpls multipath nat
+    nat_full nat_pool operators responder responder_limit router shaper switch switch_full
+    switch_places switch_ports switch_storm tunnel_gre tunnel_gre_uniform tunnel_vxlan
+    tunnel_vxlan_full tunnel_vxlan_inherit unchecked_source url
+}
 
 #[test]
 fn nat_on_hardware() {
@@ -81,7 +95,18 @@ fn is_quick(machine: &dyn Configured) -> bool {
 
 fn run(name: &str) {
     let tests = read(name);
-    check(name, &tests, in_software(&tests));
+    check(
+        name,
+        &tests,
+        if is_further(name) { on_this_computer(&tests) } else { in_software(&tests) },
+    );
+}
+
+/// Whether a file has further tests of a program, mostly with other constants: its name continues
+/// that of another file. `make test` runs it on golden and native only.
+fn is_further(name: &str) -> bool {
+    let begins = name.rsplit_once('_').map(|(begin, _)| begin);
+    begins.is_some_and(|begin| directory().join(format!("{begin}.packets")).exists())
 }
 
 fn on_hardware(name: &str) {
@@ -127,6 +152,13 @@ fn on(
     }
     let started = started.unwrap_or_else(|error| panic!("{}: {}", machine.name(), error.message));
     Some((machine.name().to_owned(), Tester::new(started, program.lowered.reasons.clone())))
+}
+
+/// Returns golden and native.
+fn on_this_computer(tests: &TestFile) -> Vec<(String, Tester)> {
+    let program = compiled(tests);
+    let machines = ["golden", "native"].map(|name| REGISTRY.find(name).expect("a machine"));
+    machines.iter().filter_map(|machine| on(machine, tests, &program)).collect()
 }
 
 /// Returns every machine in software, and machines outside the registry.
