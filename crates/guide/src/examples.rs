@@ -81,6 +81,79 @@ pub const ALL: &[Example] = &[
         ],
     },
     Example {
+        name: "firewall",
+        about: "a stateful filter of IPv4 whose flows live by protocol and phase",
+        files: &[
+            "programs/firewall.loom",
+            "programs/tests/firewall.packets",
+            "programs/tests/firewall.tables",
+        ],
+        commands: &["wireloom test programs/tests/firewall.packets"],
+    },
+    Example {
+        name: "shaper",
+        about: "traffic shaping: each class of packets at a rate of its own",
+        files: &[
+            "programs/shaper.loom",
+            "programs/tests/shaper.packets",
+            "programs/tests/shaper.tables",
+        ],
+        commands: &["wireloom test programs/tests/shaper.packets"],
+    },
+    Example {
+        name: "switch",
+        about: "an Ethernet switch with VLANs that learns addresses",
+        files: &[
+            "programs/switch.loom",
+            "programs/tables/switch.tables",
+            "programs/tests/switch.packets",
+            "programs/tests/switch.tables",
+        ],
+        commands: &["wireloom test programs/tests/switch.packets"],
+    },
+    Example {
+        name: "balancer",
+        about: "a load balancer with consistent hashing, after Maglev",
+        files: &[
+            "programs/balancer.loom",
+            "programs/tables/balancer.tables",
+            "programs/tables/maglev.py",
+            "programs/tests/balancer.packets",
+            "programs/tests/balancer.tables",
+        ],
+        commands: &["wireloom test programs/tests/balancer.packets"],
+    },
+    Example {
+        name: "responder",
+        about: "answers to ARP, neighbour discovery and pings",
+        files: &[
+            "programs/responder.loom",
+            "programs/tests/responder.packets",
+            "programs/tests/responder.tables",
+        ],
+        commands: &["wireloom test programs/tests/responder.packets"],
+    },
+    Example {
+        name: "tunnel_gre",
+        about: "a gateway to GRE tunnels: IPv4, IPv6, Ethernet",
+        files: &[
+            "programs/tunnel_gre.loom",
+            "programs/tests/tunnel_gre.packets",
+            "programs/tests/tunnel_gre.tables",
+        ],
+        commands: &["wireloom test programs/tests/tunnel_gre.packets"],
+    },
+    Example {
+        name: "tunnel_vxlan",
+        about: "a VXLAN gateway",
+        files: &[
+            "programs/tunnel_vxlan.loom",
+            "programs/tests/tunnel_vxlan.packets",
+            "programs/tests/tunnel_vxlan.tables",
+        ],
+        commands: &["wireloom test programs/tests/tunnel_vxlan.packets"],
+    },
+    Example {
         name: "url",
         about: "forwarding by what TCP carries: patterns of URLs",
         files: &["programs/url.loom", "programs/tables/url.tables", "programs/tests/url.packets"],

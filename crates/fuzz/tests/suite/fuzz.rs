@@ -161,7 +161,7 @@ fn wrong_operators_are_found() {
 #[test]
 fn timers_run_in_random_programs() {
     let (mut with_timers, mut changed) = (0, 0);
-    for seed in 0..100 {
+    for seed in 0..40 {
         let (case, compiled) = case(seed);
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         let outcome = wireloom_fuzz::compare::reference(&compiled, &case.input);
@@ -169,7 +169,7 @@ fn timers_run_in_random_programs() {
         with_timers += usize::from(outcome.of_timers() > 0);
         changed += usize::from(case.input.events.len() > 1);
     }
-    assert!(with_timers >= 8 && changed > 50, "{with_timers} with timers, {changed} changed");
+    assert!(with_timers >= 4 && changed > 20, "{with_timers} with timers, {changed} changed");
 }
 
 #[test]
