@@ -171,7 +171,7 @@ impl Generator {
                 || (kind.name == "exact" && ["claim", "compare_swap"].contains(&method.name));
             (self.uses.in_software || !is_new) && (has_ticks || method.needs.is_none())
         };
-        let methods = Self::methods(&kind, &name, key.as_ref(), value.as_ref(), is_known);
+        let methods = Self::methods(kind, &name, key.as_ref(), value.as_ref(), is_known);
         let timed = (has_ticks && has_packet && kind.claim.is_some())
             .then(|| (name.clone(), key.into_iter().chain(value).collect()));
         Declared { line, methods, timed }

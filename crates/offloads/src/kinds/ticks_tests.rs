@@ -86,7 +86,9 @@ impl Model {
             }
             ("left", _) => own.map_or(0, |one| one.ends().saturating_sub(now)),
             ("touch", _) => {
-                there.map(|i| touch(&mut self.entries[i]));
+                if let Some(i) = there {
+                    touch(&mut self.entries[i]);
+                }
                 found
             }
             ("insert", Some(i)) => {

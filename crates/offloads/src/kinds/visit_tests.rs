@@ -82,7 +82,7 @@ fn changes_between_pages(declared: &Config, width: u32, key: impl Fn(u64) -> Ent
         let visits = visited(table.as_mut(), most, |table, page| {
             // Each key comes once or goes once.
             let Some(key) = others.get(mixed(page) as usize % others.len()) else { return };
-            if mixed(page ^ 1 << 50) % 2 == 0 {
+            if mixed(page ^ 1 << 50).is_multiple_of(2) {
                 let _ = table.unload(key).expect("a key of this kind");
             } else if table.look_up(key) == Ok(None) && !others.iter().step_by(2).any(|k| k == key)
             {

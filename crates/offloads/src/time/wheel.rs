@@ -54,7 +54,7 @@ impl Wheel {
     /// Puts a loose entry in the slot of a tick. A tick that has passed is due at once.
     pub(crate) fn put(&mut self, links: &mut impl Links, entry: u32, tick: u64) {
         let tick = tick.max(self.tick);
-        let highest = (tick ^ self.tick | SLOTS as u64 - 1).ilog2();
+        let highest = (tick ^ self.tick | (SLOTS as u64 - 1)).ilog2();
         let level = (highest / BITS) as usize;
         let place = (tick >> (BITS * level as u32)) as usize % SLOTS;
         let slot = level * SLOTS + place;
