@@ -32,7 +32,6 @@ mod server;
 mod service;
 mod status;
 mod supervisor;
-mod tables;
 
 pub use capture::Point;
 pub use client::Client;

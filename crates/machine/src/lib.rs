@@ -53,8 +53,5 @@ pub use record::{Bar, Line, Part, Record, counted, thousands};
 pub use registry::Registry;
 pub use running::{LoadedTables, Running, load_store};
 pub use snapshot::Snapshot;
-pub use state::{
-    RowDifference, differences, entry_text, fields_text, find_offload, key_text, value_text,
-    written_fields,
-};
+pub use state::{RowDifference, differences, fields_text, find_offload, key_text, value_text};
 pub use throughput::{Latency, Throughput, Totals};
