@@ -2,11 +2,11 @@
 //!
 //! Engine time is the latest arrival time of a packet, or the time of a tick with timers. Before a
 //! packet that arrives at a tick or later, the timers that are due at the tick run, in the order of
-//! their offloads and then of their keys. A machine therefore executes packets up to the next tick
-//! at once, and then asks what is due.
+//! their offloads and then of their keys. A machine therefore executes all packets before the next
+//! tick together, and then asks which timers are due.
 
 use wireloom_net::Packet;
-use wireloom_offloads::{Content, Store, TIMER};
+use wireloom_offloads::{Config, Content, Store, TIMER};
 
 use crate::{Engine, OffloadTarget, Program};
 
@@ -41,19 +41,20 @@ pub struct Due {
 impl Clock {
     /// Returns the clock of a program; `None` if none of its times end at ticks.
     pub fn of(program: &Program) -> Option<Self> {
-        let kinds = |engine: &Engine| {
-            let offloads = engine.offloads.iter().enumerate();
-            let kinds = offloads.filter_map(|(index, offload)| match &offload.target {
-                OffloadTarget::Kind(config) => Some((index, config.clone())),
-                OffloadTarget::Engine(_) => None,
-            });
-            kinds.collect::<Vec<_>>()
-        };
-        let main = &program.engines[program.main.index()];
+        fn kinds(engine: &Engine) -> impl Iterator<Item = (usize, &Config)> {
+            engine.offloads.iter().enumerate().filter_map(|(index, offload)| {
+                match &offload.target {
+                    OffloadTarget::Kind(config) => Some((index, config)),
+                    OffloadTarget::Engine(_) => None,
+                }
+            })
+        }
         let has_ticks =
             program.engines.iter().flat_map(kinds).any(|(_, config)| config.has_ticks());
-        let timed = kinds(main).into_iter().filter(|(_, config)| config.has_step());
-        let timed = timed.map(|(index, config)| (index, config.param("tick").low_u64())).collect();
+        let timed = kinds(&program.engines[program.main.index()])
+            .filter(|(_, config)| config.has_step())
+            .map(|(index, config)| (index, config.param("tick").low_u64()))
+            .collect();
         has_ticks.then_some(Self { now_ns: 0, ticks: 0, timed, run: 0 })
     }
 

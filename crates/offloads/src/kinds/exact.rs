@@ -233,7 +233,7 @@ impl Exact {
             tick_ns => Ends::AtTicks {
                 tick_ns,
                 duration_ns: if age_ns == 0 { NEVER } else { age_ns },
-                is_claimed: config.param("step").bit(0),
+                is_claimed: config.has_step(),
             },
         };
         let table = Table::new(words(key_width), words(layout.width()), size, ends)?;
