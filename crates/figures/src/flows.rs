@@ -26,7 +26,7 @@ const BYTES: usize = 60;
 const ADDRESSES: u32 = 64;
 /// Nanoseconds between packets at the rate of the goal, 5 Mpps.
 const GAP_NS: u64 = 200;
-/// Nanoseconds between packets of which one in ten lets a timer run: a million timers a second.
+/// Nanoseconds between packets when every tenth packet starts a timer: a million timers per second.
 const TIMERS_GAP_NS: u64 = 100;
 
 /// A machine, and packets of many flows.
@@ -40,7 +40,7 @@ pub struct Flows {
     now_ns: u64,
     /// Nanoseconds between packets.
     gap_ns: u64,
-    /// Whether the first bytes behind the UDP header are a number of the packet's own.
+    /// Whether each packet has a different number after its UDP header.
     is_numbered: bool,
 }
 

@@ -125,7 +125,7 @@ pub const ALL: &[Example] = &[
     },
     Example {
         name: "responder",
-        about: "answers to ARP, neighbour discovery and pings",
+        about: "a responder that answers ARP, neighbour discovery and pings",
         files: &[
             "programs/responder.loom",
             "programs/tests/responder.packets",

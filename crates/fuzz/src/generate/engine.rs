@@ -214,8 +214,8 @@ impl Generator {
         steps
     }
 
-    /// Generates a step that runs for the keys of an offload. It often makes a packet, and ends the
-    /// thread or goes on at the step that shows the context.
+    /// Generates a step that runs for the keys of an offload. Most of these steps make a packet. They
+    /// end the thread, or continue at the step that writes the context to the packet.
     fn timed_step(&mut self, offload: String, types: Vec<Ty>) -> Step {
         let name = self.fresh("s");
         let visible = self.scope.variables.len();

@@ -1,9 +1,9 @@
 //! Steps that run when the time of a key is over: `step NAME on OFFLOAD(TYPE key) { ... }`.
 //!
 //! Such a step becomes an ordinary one. The machine starts a thread with a packet from port
-//! [`TIMER`] that holds a number, which selects the step, and the key. A step that the checker puts
-//! in front of all others tells these packets from those of other ports. The step itself begins by
-//! claiming the key, and then empties the packet.
+//! [`TIMER`] that contains the key and a number, which selects the step. The checker adds a first
+//! step, which recognises these packets by their port. The selected step first claims the key and
+//! then empties the packet.
 
 use wireloom_bits::Bits;
 use wireloom_offloads::TIMER;
@@ -100,8 +100,7 @@ impl Checker<'_> {
             else {
                 return None;
             };
-            let has_ticks = !config.param("tick").is_zero();
-            (!has_ticks).then(|| {
+            (!config.has_ticks()).then(|| {
                 format!(
                     "entries of `{}` expire between ticks, so no step can run for them",
                     name.text

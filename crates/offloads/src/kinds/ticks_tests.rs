@@ -249,7 +249,7 @@ fn behaves(kind: Kind, ops: Vec<Op>, size: usize, age: u64) -> Result<(), TestCa
                 there.map(|i| model.entries.remove(i));
             }
             "copy" => bench.instance = bench.instance.duplicate(),
-            // A machine goes from one tick to the next, and claims what is due.
+            // As a machine does: at each tick with due keys, claim every one of them.
             "tick" if kind != Kind::Silent => {
                 let to = op.now.max(model.now);
                 run_ns = to;

@@ -4,9 +4,9 @@ mod wheel;
 
 pub(crate) use wheel::{LOOSE, Links, Wheel};
 
-/// The ingress port of the packets with which the steps of timers begin. No other packet may come
-/// from it. Such a packet holds the number of the step's offload among those that have a step, in 16
-/// bits, and the packed key behind it.
+/// The ingress port of the packets that start the steps of timers. No other packet may arrive from
+/// it. Such a packet begins with a 16-bit number: the position of the step's offload among the
+/// offloads that have a step. The packed key follows.
 pub const TIMER: u16 = u16::MAX;
 
 /// The deadline, and the duration, that never comes to an end.
