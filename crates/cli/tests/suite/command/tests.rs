@@ -51,7 +51,7 @@ fn malformed_tests_are_refused() {
         ("", "no line says `program FILE`"),
         ("program hub.loom\npacket 0 zeros(99999)", "t.packets:2: 99999: a packet has at most"),
         ("program hub.loom\nat 99999999999999s", "t.packets:2:"),
-        ("program hub.loom\nexpect drop X", "no packet stands before"),
+        ("program hub.loom\nexpect drop X", "no packet and no time stands before"),
         ("program hub.loom\nlet a = $a\n", "`$a` is not defined"),
         ("program hub.loom\nat 5", "`5` is no time; write it as 10s"),
         ("program hub.loom\npacket 0 Ethernet(typ=1)", "did you mean `type`?"),
