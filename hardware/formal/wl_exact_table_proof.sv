@@ -5,7 +5,7 @@
 module wl_exact_table_proof #(
     parameter bit HasTime = 1'b0,
     parameter int unsigned MethodCount = 5,
-    parameter logic [3*MethodCount-1:0] Methods = 15'o54320,
+    parameter logic [4*MethodCount-1:0] Methods = 20'h54320,
     localparam int unsigned ArgumentBits = 64,
     localparam int unsigned RequestBits = (MethodCount > 1 ? wl_pkg::bits(MethodCount) : 0)
         + ArgumentBits + (HasTime ? 64 : 0),

@@ -45,7 +45,7 @@
 //   KeyBits, ValueBits   bits of a key and of a value
 //   Size                 entries
 //   MethodCount          methods that are called
-//   Methods              their numbers in the kind, 3 bits each, method 0 lowest
+//   Methods              their numbers in the kind, 4 bits each, method 0 lowest
 //   ArgumentBits         bits of the longest arguments
 //   ReplyBits            bits of the longest reply
 //   HasTime              requests carry the time: entries age, or their age is read
@@ -60,7 +60,7 @@ module wl_exact_table #(
     parameter int unsigned ValueBits = 32,
     parameter int unsigned Size = 1024,
     parameter int unsigned MethodCount = 1,
-    parameter logic [3*MethodCount-1:0] Methods = '0,
+    parameter logic [4*MethodCount-1:0] Methods = '0,
     parameter int unsigned ArgumentBits = KeyBits,
     parameter int unsigned ReplyBits = 1 + ValueBits,
     parameter bit HasTime = 1'b0,
@@ -98,8 +98,8 @@ module wl_exact_table #(
     $fatal(1,
         "wl_exact_table: KeyBits, ValueBits and Size must be at least one, CtlBits hold an entry");
   end
-  if (MethodCount < 1 || MethodCount > 8) begin : g_illegal_methods
-    $fatal(1, "wl_exact_table: there must be one to eight methods");
+  if (MethodCount < 1 || MethodCount > 9) begin : g_illegal_methods
+    $fatal(1, "wl_exact_table: there must be one to nine methods");
   end
   if (ReplyBits < 1 || Chains < 2 || 2 ** $clog2(Chains) != Chains) begin : g_illegal_chains
     $fatal(1,
@@ -130,10 +130,20 @@ module wl_exact_table #(
     REMOVE = 4'd5,
     AGE = 4'd6,
     EXPIRE = 4'd7,
-    LOAD = 4'd8,
-    UNLOAD = 4'd9,
-    SHOW = 4'd10
+    COMPARE_SWAP = 4'd8,
+    LOAD = 4'd9,
+    UNLOAD = 4'd10,
+    SHOW = 4'd11
   } method_e;
+
+  // Whether `COMPARE_SWAP` is among the methods.
+  function automatic bit swaps();
+    swaps = 1'b0;
+    for (int unsigned k = 0; k < MethodCount; k++) begin
+      swaps |= Methods[4*k+:4] == COMPARE_SWAP;
+    end
+  endfunction
+  localparam bit Swaps = swaps();
 
   typedef enum logic [3:0] {
     CLEAR,    // the chains are emptied
@@ -188,7 +198,8 @@ module wl_exact_table #(
   link_t previous, first, free, oldest, newest;
   logic [CountBits-1:0] used, fresh;  // entries in the table; entries that were ever used
   logic [31:0] expired;
-  logic is_the_one, found, existed, stored;
+  logic [ValueBits-1:0] expected;
+  logic is_the_one, is_expected, found, existed, stored;
 
   // ---- Memories ----
 
@@ -370,14 +381,12 @@ module wl_exact_table #(
   method_e asked;
   assign is_control = ctl_valid_i && ctl_target_i == CtlTarget && !ctl_done_o && !reseeded;
   assign take = request_valid_i && request_ready_o;
-  logic [2:0] asked_number;
   always_comb begin
-    asked_number = Methods[2:0];
+    asked = method_e'(Methods[3:0]);
     for (int unsigned k = 1; k < MethodCount; k++) begin
-      if (32'(request.select) == k) asked_number = Methods[3*k+:3];
+      if (32'(request.select) == k) asked = method_e'(Methods[4*k+:4]);
     end
   end
-  assign asked = method_e'({1'b0, asked_number});
 
   // A call that changes something first removes expired entries.
   logic sweeps;
@@ -393,10 +402,18 @@ module wl_exact_table #(
   logic control_turn;
   assign request_ready_o = state == IDLE && !(is_control && control_turn) && !reseeded;
 
-  // The arguments as the methods have them: a key and a value, only one of them, or an age.
+  // The arguments as the methods have them: a key and a value, only one of them, an age, or a key
+  // with an expected and a new value.
+  typedef struct packed {
+    logic [KeyBits-1:0] key;
+    logic [ValueBits-1:0] expected;
+    logic [ValueBits-1:0] value;
+  } swap_t;
+  swap_t swap;
   pair_t both;
   logic [KeyBits-1:0] only_key;
   logic [63:0] only_age;
+  assign swap = $bits(swap_t)'(request.arguments);
   assign both = $bits(pair_t)'(request.arguments);
   assign only_key = KeyBits'(request.arguments);
   assign only_age = 64'(request.arguments);
@@ -434,7 +451,8 @@ module wl_exact_table #(
   logic hit, takes_out, touches, makes, is_full;
   assign hit = state == WALK && is_the_one;
   assign takes_out = hit && (sweeping || method == REMOVE || method == UNLOAD);
-  assign touches = method == TOUCH || method == INSERT || method == UPDATE || method == ACCUMULATE;
+  assign touches = method == TOUCH || method == INSERT || method == UPDATE || method == ACCUMULATE
+      || method == COMPARE_SWAP;
   assign is_full = used == CountBits'(Size);
   assign makes = (method == INSERT || method == ACCUMULATE || method == LOAD) && !is_full;
 
@@ -481,7 +499,8 @@ module wl_exact_table #(
 
     key_write = state == PUT;
     value_write = state == PUT
-        || (hit && !sweeping && (method == UPDATE || method == ACCUMULATE || method == LOAD));
+        || (hit && !sweeping && (method == UPDATE || method == ACCUMULATE || method == LOAD
+        || (method == COMPARE_SWAP && is_expected)));
     value_data = state == WALK && method == ACCUMULATE ? sum : value;
     kind_write = state == PUT || takes_out || (hit && method == LOAD);
     kind_data.there = !takes_out;
@@ -631,9 +650,9 @@ module wl_exact_table #(
         previous <= '0;
         if (take) begin
           method <= asked;
-          key <= asked == INSERT || asked == UPDATE || asked == ACCUMULATE
-              ? both.key : only_key;
+          key <= wanted;
           value <= both.value;
+          if (Swaps) expected <= swap.expected;
           older_than <= only_age;
         end else if (is_control) begin
           method <= method_e'(!ctl_write_i ? SHOW
@@ -662,7 +681,10 @@ module wl_exact_table #(
         node <= head.index;
       end
 
-      COMPARE: is_the_one <= sweeping ? node == victim : entry_key == key;
+      COMPARE: begin
+        is_the_one <= sweeping ? node == victim : entry_key == key;
+        is_expected <= Swaps && entry_value == expected;
+      end
 
       WALK: begin
         if (!is_the_one) begin
@@ -695,6 +717,10 @@ module wl_exact_table #(
           UPDATE: reply_data_o <= ReplyBits'(found);
           AGE: reply_data_o <= ReplyBits'({found, found ? reply_age : 64'd0});
           EXPIRE: reply_data_o <= ReplyBits'(expired);
+          COMPARE_SWAP: begin
+            reply_data_o <= ReplyBits'({found, found && is_expected,
+                found ? value : ValueBits'(0)});
+          end
           default: reply_data_o <= ReplyBits'({found, found ? value : ValueBits'(0)});
         endcase
       end
@@ -709,14 +735,18 @@ module wl_exact_table #(
     wanted = state == EXPIRED ? entry_key : key;
     if (state == IDLE) begin
       if (!take) wanted = change.pair.key;
-      else if (asked == INSERT || asked == UPDATE || asked == ACCUMULATE) begin
-        wanted = both.key;
-      end else wanted = only_key;
+      else begin
+        unique case (asked)
+          INSERT, UPDATE, ACCUMULATE: wanted = both.key;
+          COMPARE_SWAP: wanted = swap.key;
+          default: wanted = only_key;
+        endcase
+      end
     end
   end
 
   logic unused;
-  assign unused = &{request, both, only_key, only_age, ctl_address_i, ctl_data_i, request_data_i,
+  assign unused = &{request, swap, expected, both, only_key, only_age, ctl_address_i, ctl_data_i, request_data_i,
       expired, reply_age, older_than, value};
 
 `ifdef FORMAL

@@ -10,7 +10,7 @@ module wl_exact_table_tb;
   localparam bit [Cases*32-1:0] Chains = {32'd2, 32'd2, 32'd16, 32'd8, 32'd4};
   localparam bit [Cases*64-1:0] Age = {64'd40, 64'd300, 64'd0, 64'd0, 64'd1000};
   localparam bit [Cases-1:0] HasTime = 5'b11011;
-  localparam bit [Cases*32-1:0] MethodCount = {32'd8, 32'd8, 32'd6, 32'd8, 32'd8};
+  localparam bit [Cases*32-1:0] MethodCount = {32'd9, 32'd8, 32'd6, 32'd9, 32'd9};
 
   logic clk, rst;
   logic [Cases-1:0] done;
@@ -38,10 +38,11 @@ module exact_case #(
 );
   localparam int unsigned KeyBits = 6;
   localparam int unsigned ValueBits = 12;
-  localparam int unsigned ArgumentBits = MethodCount == 8 ? 64 : KeyBits + ValueBits;
+  localparam int unsigned ArgumentBits = MethodCount >= 8 ? 64 : KeyBits + ValueBits;
   localparam int unsigned TimeBits = HasTime ? 64 : 0;
-  localparam int unsigned RequestBits = 3 + ArgumentBits + TimeBits;
-  localparam int unsigned ReplyBits = MethodCount == 8 ? 65 : 2 + ValueBits;
+  localparam int unsigned SelectBits = wl_pkg::bits(MethodCount);
+  localparam int unsigned RequestBits = SelectBits + ArgumentBits + TimeBits;
+  localparam int unsigned ReplyBits = MethodCount >= 8 ? 65 : 2 + ValueBits;
   localparam int unsigned Operations = 3000;
 
   logic request_valid, request_ready, reply_valid, ctl_valid, ctl_write, ctl_done;
@@ -53,7 +54,7 @@ module exact_case #(
 
   wl_exact_table #(
       .KeyBits(KeyBits), .ValueBits(ValueBits), .Size(Size), .MethodCount(MethodCount),
-      .Methods((3 * MethodCount)'(24'o76543210)), .ArgumentBits(ArgumentBits),
+      .Methods((4 * MethodCount)'(36'h876543210)), .ArgumentBits(ArgumentBits),
       .ReplyBits(ReplyBits), .HasTime(HasTime), .Age(Age),
       .Cuts(12'h021), .TagBits(4), .CtlBits(64), .CtlTarget(8'd3), .Chains(Chains)
   ) i_dut (
@@ -71,7 +72,7 @@ module exact_case #(
   logic [ValueBits-1:0] values[2**KeyBits];
   longint unsigned touched[2**KeyBits];
   longint unsigned seen;
-  int unsigned count;
+  int unsigned count, swaps;
 
   function automatic int unsigned expire(longint unsigned limit);
     expire = 0;
@@ -90,8 +91,8 @@ module exact_case #(
   endfunction
 
   function automatic logic [64:0] act(int unsigned method, int unsigned key,
-      logic [ValueBits-1:0] value,
-                                      longint unsigned older, longint unsigned now);
+      logic [ValueBits-1:0] expected, logic [ValueBits-1:0] value, longint unsigned older,
+      longint unsigned now);
     longint unsigned at;
     bit existed;
     logic [ValueBits-1:0] reply;
@@ -136,6 +137,16 @@ module exact_case #(
         end
       end
       6: act = 65'({existed, existed && !fixed[key] ? 64'(at - touched[key]) : 64'd0});
+      8: begin
+        act = 65'({existed, existed && reply == expected, reply});
+        if (existed) begin
+          if (reply == expected) begin
+            values[key] = value;
+            swaps = swaps + 1;
+          end
+          touched[key] = seen;
+        end
+      end
       default: act = 65'(expire(older));
     endcase
   endfunction
@@ -182,7 +193,7 @@ module exact_case #(
 
   // One call and one access at a time; the model performs each when its reply comes.
   int unsigned done, method, key, full;
-  logic [ValueBits-1:0] value;
+  logic [ValueBits-1:0] value, guess;
   logic [ArgumentBits-1:0] arguments;
   longint unsigned now, older, clock;
   bit calling, begins;
@@ -191,14 +202,14 @@ module exact_case #(
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       {request_valid, ctl_valid, calling} <= '0;
-      {done, count, full} = '0;
+      {done, count, full, swaps} = '0;
       {seen, clock} = '0;
       for (int unsigned k = 0; k < 2 ** KeyBits; k++) there[k] = 1'b0;
     end else if (!done_o) begin
       if (request_valid && request_ready) request_valid <= 1'b0;
       if (reply_valid) begin
         logic [64:0] expected;
-        expected = act(method, key, value, older, now);
+        expected = act(method, key, guess, value, older, now);
         if (!calling || reply_tag !== request_tag || reply_data !== ReplyBits'(expected)) begin
           $fatal(1, "%m: method %0d of key %0d, value %h, at %0d: %h, not %h", method, key, value,
               now, reply_data, expected);
@@ -208,6 +219,9 @@ module exact_case #(
         if (count == Size) full = full + 1;
         if (done === Operations && Size < 20 && full < 50) begin
           $fatal(1, "%m: the table was hardly ever full");
+        end
+        if (done === Operations && MethodCount == 9 && swaps < 20) begin
+          $fatal(1, "%m: few values were swapped");
         end
       end
       // No call begins while the time is set, since it might touch an entry at a later time.
@@ -219,16 +233,19 @@ module exact_case #(
         if (tb_pkg::chance(90)) method = 2;
         key = tb_pkg::chance(128) ? $urandom() % (2 * Size < 64 ? 2 * Size : 64) : $urandom() % 64;
         value = ValueBits'($urandom());
+        // Usually the value that the key has, or one that differs in a bit.
+        guess = values[key] ^ (tb_pkg::chance(128) ? '0 : ValueBits'(1) << ($urandom() % ValueBits));
         older = longint'($urandom() % 200);
         now = tb_pkg::chance(20) && clock > 50 ? clock - 50 : clock;
         calling <= 1'b1;
         request_valid <= 1'b1;
         request_tag <= 4'($urandom());
         arguments = method == 7 ? ArgumentBits'(older)
+            : method == 8 ? ArgumentBits'({KeyBits'(key), guess, value})
             : method == 2 || method == 3 || method == 4 ? ArgumentBits'({KeyBits'(key), value})
                 : ArgumentBits'(KeyBits'(key));
-        request_data <= HasTime ? RequestBits'({3'(method), arguments, now})
-            : RequestBits'({3'(method), arguments});
+        request_data <= HasTime ? RequestBits'({SelectBits'(method), arguments, now})
+            : RequestBits'({SelectBits'(method), arguments});
       end
 
       if (ctl_valid && ctl_done) begin

@@ -93,6 +93,15 @@ WL_INLINE void wl_exact_reply(const struct wl_exact *t, const uint64_t *element,
         reply[t->width / 64 + 1] |= above >> 1;
 }
 
+/* Touches an element, while its lock is held. */
+WL_INLINE void wl_exact_renew(struct wl_exact_clock *clock, uint64_t *element)
+{
+    if (element[WL_EXACT_ORDER] == WL_EXACT_STATIC)
+        return;
+    element[WL_EXACT_TOUCHED] = clock->time_ns;
+    element[WL_EXACT_ORDER] = clock->touches++;
+}
+
 /* What a change does to an element that it finds. */
 enum { WL_EXACT_KEEP, WL_EXACT_REPLACE, WL_EXACT_ADD };
 
@@ -109,10 +118,7 @@ WL_INLINE void wl_exact_change(const struct wl_exact *t, uint64_t *element, uint
         wl_copy(element + WL_EXACT_VALUE, value, t->words);
     if (how == WL_EXACT_ADD)
         wl_lanes_add(element + WL_EXACT_VALUE, value, t->lanes, t->lane_count);
-    if (element[WL_EXACT_ORDER] != WL_EXACT_STATIC) {
-        element[WL_EXACT_TOUCHED] = clock->time_ns;
-        element[WL_EXACT_ORDER] = clock->touches++;
-    }
+    wl_exact_renew(clock, element);
     wl_copy(reply, element + WL_EXACT_VALUE, t->words);
     wl_unlock(lock);
 }
@@ -182,6 +188,28 @@ WL_INLINE bool wl_exact_update(const struct wl_exact *t, const uint64_t *key, ui
         return false;
     wl_exact_change(t, element, WL_EXACT_REPLACE, value, reply);
     return true;
+}
+
+/* The reply is the value before, and above it `swapped` and `found`. */
+WL_INLINE void wl_exact_compare_swap(const struct wl_exact *t, const uint64_t *key, uint64_t now_ns,
+                                     const uint64_t *expected, const uint64_t *value, uint64_t *reply)
+{
+    struct wl_exact_clock *clock = wl_exact_clock(t);
+    void *lock = wl_lock_at(t->offload);
+    wl_exact_zero(t, 2, reply);
+    if (!clock || !lock)
+        return;
+    uint64_t *element = wl_exact_find(t, key, wl_exact_advance(clock, now_ns));
+    if (!element)
+        return;
+    wl_lock(lock);
+    wl_copy(reply, element + WL_EXACT_VALUE, t->words);
+    bool is_expected = wl_wide_eq(element + WL_EXACT_VALUE, expected, t->words);
+    if (is_expected)
+        wl_copy(element + WL_EXACT_VALUE, value, t->words);
+    wl_exact_renew(clock, element);
+    wl_unlock(lock);
+    wl_exact_mark(t, is_expected ? 3 : 2, 2, reply);
 }
 
 /* Puts a new element into the table. Returns 0, or the kernel's error. */

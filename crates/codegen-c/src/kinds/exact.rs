@@ -30,7 +30,7 @@ pub const KIND: KindInC = KindInC {
             let (count, key) = (config.param("size").low_u64(), key_words(config));
             Some(Content::Keys { count, key, words: value_words(config) })
         },
-        calls: |method| !["compare_swap", "keep", "claim"].contains(&method.name),
+        calls: |method| method.needs.is_none(),
         refusal: |config, method| is_sum(method).then(|| crossing_field(config)).flatten(),
         call: call_in_kernel,
         ..InKernel::NONE
@@ -192,6 +192,11 @@ fn call_in_kernel(KernelCall { call, offload, map }: &KernelCall<'_>) -> Option<
     let key = as_words(&call.args[0]);
     let value = || as_words(&call.args[1]);
     Some(match call.method.name {
+        "compare_swap" => {
+            let values = [value(), as_words(&call.args[2])];
+            let args = [table, key, now].into_iter().chain(values);
+            call.fill("wl_exact_compare_swap", args.collect())
+        }
         "lookup" => call.fill("wl_exact_lookup", vec![table, key, now]),
         "touch" => call.fill("wl_exact_touch", vec![table, key, now]),
         "age" => call.fill("wl_exact_age", vec![table, key, now]),

@@ -24,6 +24,9 @@ use crate::words::{self, Words, is_wide};
 
 pub use bucket::{bucket, hash as bucket_hash};
 
+/// The word of the frame, behind the longest key, in which a call keeps values across routines.
+const LATER: u32 = ARGUMENTS + 40;
+
 pub struct Exact;
 
 impl KindOnMicroengines for Exact {
@@ -86,9 +89,8 @@ impl Methods for Exact {
     fn call(&self, call: &mut Call<'_, '_>) -> Result<Option<Words>, Refused> {
         match call.method {
             "expire" => Ok(Some(expire(call))),
-            "lookup" | "touch" | "insert" | "update" | "accumulate" | "remove" | "age" => {
-                Ok(access(call))
-            }
+            "lookup" | "touch" | "insert" | "update" | "accumulate" | "remove" | "age"
+            | "compare_swap" => Ok(access(call)),
             _ => Err(call.unsupported()),
         }
     }
@@ -116,9 +118,12 @@ fn access(call: &mut Call<'_, '_>) -> Option<Words> {
     let Find { entry, age: passed, .. } = Find::of(lower.code);
     let zero = Operand::Number(0);
     // A routine keeps no register, so what a branch uses is read from the frame before the branch.
-    let given = args.get(1).map(|value| lower.again(*value)).unwrap_or_default();
+    let given: Vec<Words> =
+        args.iter().skip(1).map(|value| lower.again(*value)).collect();
+    let state = lower.state;
     let code = &mut *lower.code;
-    let (found, done) = (code.register(), code.label());
+    let [found, swapped] = [(); 2].map(|()| code.register());
+    let done = code.label();
     if method == "age" {
         // An expired entry has an age, but does not count as found.
         let known = [code.copy(zero), code.copy(zero)];
@@ -132,14 +137,33 @@ fn access(call: &mut Call<'_, '_>) -> Option<Words> {
     }
     let value = words::registers(code, width);
     if matches!(method, "insert" | "accumulate") {
-        let reply = insert(lower, unit, config, method, &value, (&given, value_at));
+        let reply = insert(lower, unit, config, method, &value, (&given[0], value_at));
         return answer(lower, op, reply);
     }
     branch_zero(code, entry, done);
     match method {
         "update" => {
-            write(code, unit, entry, value_at, &given);
+            write(code, unit, entry, value_at, &given[0]);
             code.call(&Touch::routine(unit));
+        }
+        "compare_swap" => {
+            let count = value.len();
+            let kept = [LATER, LATER + count as u32].map(Operand::Number);
+            for (at, words) in kept.iter().zip(&given) {
+                state.store(code, *at, words);
+            }
+            code.call(&Touch::routine(unit));
+            let expected = words::of(&state.load(code, kept[0], count));
+            for (to, word) in value.iter().zip(read(code, unit, entry, value_at, count as u32)) {
+                code.set(*to, word.into());
+            }
+            let is_equal = words::equal(code, &words::of(&value), &expected);
+            code.set(swapped, is_equal[0]);
+            let stays = code.label();
+            code.branch_clear(swapped, 0, stays);
+            let new = words::of(&state.load(code, kept[1], count));
+            write(code, unit, entry, value_at, &new);
+            code.place(stays);
         }
         _ => {
             if method != "lookup" {
@@ -159,11 +183,16 @@ fn access(call: &mut Call<'_, '_>) -> Option<Words> {
     code.branch("br", end);
     code.place(done);
     code.set(found, zero);
+    code.set(swapped, zero);
     value.iter().for_each(|word| code.set(*word, zero));
     code.place(end);
     let parts = [(vec![found.into()], 1), (words::of(&value), width)];
     let reply = match method {
         "update" => vec![found.into()],
+        "compare_swap" => {
+            let swapped = (vec![swapped.into()], 1);
+            words::concat(code, &[parts[0].clone(), swapped, parts[1].clone()])
+        }
         _ => words::concat(code, &parts),
     };
     answer(lower, op, reply)
@@ -255,8 +284,6 @@ fn insert(
     code.set(existed, one);
     code.branch("br", end);
     code.place(missing);
-    // The value is kept in the frame, after the longest key.
-    const LATER: u32 = ARGUMENTS + 40;
     lower.store(LATER, given);
     let code = &mut *lower.code;
     code.call(&Enter::routine(unit));

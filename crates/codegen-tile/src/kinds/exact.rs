@@ -78,6 +78,10 @@ impl Placed for Table {
             "remove" => search.value(lower, "table_begin", Some("table_remove")),
             "age" => search.age(lower),
             "update" => search.update(lower, &given),
+            "compare_swap" => {
+                let value = lower.get(args[2]);
+                search.compare_swap(lower, &given, &value)
+            }
             "insert" => search.insert(lower, &given, |_, _, before| before),
             "accumulate" => search.insert(lower, &given, |lower, entry, before| {
                 let after = lanes::add(lower, &before, &given, search.width, search.fields);
@@ -195,6 +199,32 @@ impl<'a> Search<'a> {
             None
         });
         vec![lower.code.is_set(entry)]
+    }
+
+    /// Writes the value of an entry that has the expected value. Returns whether there is an entry,
+    /// whether its value was written, and the value before.
+    fn compare_swap(
+        &self,
+        lower: &mut Lower<'_>,
+        expected: &[Operand],
+        given: &[Operand],
+    ) -> Words {
+        let entry = lower.code.call("table_begin", &[self.table], 1)[0];
+        let mut words = lower.or_zero(1 + words::count(self.width), |lower, done| {
+            lower.unless(entry, done);
+            let entry = lower.code.in_register(entry);
+            let before = self.load(&mut lower.code, entry);
+            let is_expected = lower.code.is_equal(&before, expected);
+            lower.code.call("table_touch", &[self.table, entry.into()], 0);
+            let kept = lower.code.label();
+            lower.unless(is_expected, &kept);
+            self.store(&mut lower.code, entry, given);
+            lower.code.place(&kept);
+            Some([vec![is_expected], before].concat())
+        });
+        let swapped = words.remove(0);
+        let is_found = lower.code.is_set(entry);
+        lower.code.concat(&[(vec![is_found], 1), (vec![swapped], 1), (words, self.width)])
     }
 
     /// Creates an entry if there is none. For an existing entry, `change` returns the new value

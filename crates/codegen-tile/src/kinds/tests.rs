@@ -100,14 +100,20 @@ fn load(config: &Config, instance: &mut dyn Instance, random: &mut Random) {
     }
 }
 
+/// Returns the methods that a configuration has. Tiles refuse the parameters that others need.
+fn methods(config: &Config) -> impl Iterator<Item = (usize, &'static Method)> {
+    let methods = registry::kind(&config.kind).expect("a kind of the registry").methods;
+    methods.iter().enumerate().filter(|(_, method)| method.needs.is_none())
+}
+
 /// Makes random calls, as packets do.
 fn call(config: &Config, instance: &mut dyn Instance, random: &mut Random) {
-    let methods = registry::kind(&config.kind).expect("a kind of the registry").methods;
+    let methods: Vec<_> = methods(config).collect();
     let mut now_ns = random.below(50);
     for sequence in 0..random.below(40) {
         now_ns += random.below(30);
-        let method = random.below(methods.len() as u64) as usize;
-        let args = methods[method].args.iter().map(|(_, ty)| match ty {
+        let (number, method) = random.one_of(&methods);
+        let args = method.args.iter().map(|(_, ty)| match ty {
             // Few different keys, so that entries are found.
             ValueType::Key => Bits::new(ty.width(config), random.below(2).into()),
             ValueType::Value => random.bits(ty.width(config)),
@@ -119,7 +125,7 @@ fn call(config: &Config, instance: &mut dyn Instance, random: &mut Random) {
         let mut packet = PacketInHand::arrive(&Packet { ingress, arrival_ns, bytes }, sequence);
         packet.egress = random.number() as u16;
         packet.insert(0, random.below(9));
-        instance.call(method, &args, &mut Env { packet: Some(&mut packet), now_ns, sequence });
+        instance.call(number, &args, &mut Env { packet: Some(&mut packet), now_ns, sequence });
     }
 }
 
@@ -276,8 +282,7 @@ fn is_supported(config: &Config, method: &'static Method) -> bool {
 fn tiles_support_the_methods_of_their_kinds_and_no_others() {
     for kind in KINDS.iter().map(|kind| kind.name()) {
         let config = config(kind, 32, &[32, 8], &[("hashes", 2)]);
-        let methods = registry::kind(kind).expect("a kind of the registry").methods;
-        for method in methods {
+        for (_, method) in methods(&config) {
             assert!(is_supported(&config, method), "{kind}.{}", method.name);
             let other = Box::leak(Box::new(Method { name: "other", ..*method }));
             assert!(!is_supported(&config, other), "{kind}.{}", method.name);

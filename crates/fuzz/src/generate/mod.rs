@@ -36,8 +36,7 @@ pub struct Uses {
     pub engines: bool,
     /// Whether programs use `emit`.
     pub copies: bool,
-    /// Whether programs use what only machines in software have: times that end at ticks, and
-    /// `exact.compare_swap`.
+    /// Whether programs use what only machines in software have: times that end at ticks.
     pub in_software: bool,
 }
 

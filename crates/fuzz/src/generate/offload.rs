@@ -167,9 +167,7 @@ impl Generator {
         };
         let line = format!("offload {name} : {}{arguments};", kind.name);
         let is_known = |method: &registry::Method| {
-            let is_new = method.needs.is_some()
-                || (kind.name == "exact" && ["claim", "compare_swap"].contains(&method.name));
-            (self.uses.in_software || !is_new) && (has_ticks || method.needs.is_none())
+            has_ticks || method.needs.is_none()
         };
         let methods = Self::methods(kind, &name, key.as_ref(), value.as_ref(), is_known);
         let timed = (has_ticks && has_packet && kind.claim.is_some())

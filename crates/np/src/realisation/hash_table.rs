@@ -32,7 +32,7 @@ const TIME: u32 = 3 << 30;
 /// up to it, rarely more than six entries.
 const EXPIRY_CYCLES: usize = 16;
 /// The methods of the kind that `wl_exact_table` has, counted from the first.
-const METHODS: usize = 8;
+const METHODS: usize = 9;
 /// One-bit flags above the key of an entry that is read from `wl_exact_table`.
 const FLAGS: [&str; 3] = ["used", "live", "static"];
 
@@ -71,7 +71,7 @@ impl Realisation for HashTable {
             .parameter("ValueBits", int(service.value_bits()))
             .parameter("Size", int(service.elements()))
             .parameter("MethodCount", int(service.port.methods.len()))
-            .parameter("Methods", methods(service, 3))
+            .parameter("Methods", methods(service, 4))
             .parameter("ArgumentBits", Expr::int(u64::from(service.port.argument_bits)))
             .parameter("ReplyBits", int(service.reply_bits))
             .parameter("HasTime", Expr::number(1, u64::from(service.port.arrival)))

@@ -255,7 +255,7 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
         &["Size=0"],
         "wl_exact_table: KeyBits, ValueBits and Size must be at least one",
     ),
-    ("wl_exact_table", &["MethodCount=9"], "there must be one to eight methods"),
+    ("wl_exact_table", &["MethodCount=10"], "there must be one to nine methods"),
     ("wl_exact_table", &["Chains=12"], "Chains is a power of two, at least 2"),
     ("wl_exact_table", &["Age=5"], "entries age only if requests bring the time (HasTime)"),
     ("wl_meter", &["CtlBits=200"], "CtlBits hold five rates of 41 bits"),
