@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use wireloom_ir::{EngineId, Output, Program};
+use wireloom_ir::{EngineId, Output, Program, TIMERS};
 use wireloom_isa::Compiled;
 use wireloom_machine::Profile;
 use wireloom_machine::watch::Listing;
@@ -23,6 +23,7 @@ use super::platform::{CourseEvent, Look};
 use super::program::marshal::Offloads;
 use super::program::{Built, Elements, Partition, build};
 use super::spec::{CallOrder, Set, Spec};
+use super::timers::Timers;
 use super::toolchain::BuildError;
 use super::totals::Totals;
 
@@ -34,10 +35,17 @@ pub struct MpsocEngine {
     until: Time,
     /// The outputs of a packet whose last output has not left yet.
     open: Vec<Delivered>,
-    /// Packets that arrive after the first of `updates`.
+    /// Packets that wait until those before them have left: they arrive after the first of
+    /// `updates`, or at a tick.
     held: VecDeque<Packet>,
-    /// The number of packets given to the line.
+    /// The number of packets given to the line, without those of timers.
     passed: u64,
+    /// The number of packets that have left or were lost, with those of timers.
+    gone: u64,
+    /// Engine time and timers, if times of the program end at ticks.
+    timers: Option<Timers>,
+    /// The packet to be followed.
+    follows: Option<u64>,
     /// Pending updates, in the order of their packets.
     updates: VecDeque<Update>,
 }
@@ -157,13 +165,20 @@ impl MpsocEngine {
                 machine(spec, program, &threads, built, offloads, options).map(AnyMachine::Riscv)
             }
         };
-        let machine = machine.map_err(refused)?;
+        let mut machine = machine.map_err(refused)?;
+        let timers = Timers::of(program);
+        if timers.is_some() {
+            each!(&mut machine, machine => machine.advance_engine_time(0));
+        }
         Ok(Self {
             machine,
             until: Time::ZERO,
             open: Vec::new(),
             held: VecDeque::new(),
             passed: 0,
+            gone: 0,
+            timers,
+            follows: None,
             updates: VecDeque::new(),
         })
     }
@@ -185,23 +200,94 @@ impl MpsocEngine {
     /// Offers further packets without simulating. Packets after a pending [update](Self::schedule)
     /// come onto the line when that update is made.
     pub fn offer(&mut self, packets: Vec<Packet>) {
-        if self.held.is_empty() && self.updates.is_empty() {
+        if self.held.is_empty() && self.updates.is_empty() && self.timers.is_none() {
             self.passed += packets.len() as u64;
             self.machine.offer(packets);
         } else {
+            let were_held = !self.held.is_empty();
             self.held.extend(packets);
-            self.pass_on();
+            if !were_held {
+                self.pass_on();
+            }
         }
     }
 
-    /// Gives the line the held packets that precede all pending updates.
+    /// Gives the line the held packets that precede all pending updates and the next tick.
     fn pass_on(&mut self) {
         let until = self.updates.front().map_or(u64::MAX, |update| update.packet);
-        let count = (until - self.passed).min(self.held.len() as u64);
-        if count > 0 {
-            self.passed += count;
-            self.machine.offer(self.held.drain(..count as usize).collect());
+        let mut count = (until - self.passed).min(self.held.len() as u64) as usize;
+        if let Some(timers) = &self.timers {
+            let at_tick = self.held.iter().position(|packet| timers.delays(packet));
+            count = count.min(at_tick.unwrap_or(count));
         }
+        if count == 0 {
+            return;
+        }
+        let packets = self.held.drain(..count).collect();
+        let first = self.passed;
+        self.passed += count as u64;
+        if let Some(timers) = &mut self.timers {
+            let line = first + timers.run();
+            timers.pass(line, first);
+            if let Some(packet) =
+                self.follows.filter(|packet| (first..self.passed).contains(packet))
+            {
+                each!(&mut self.machine, machine => machine.follow(line + (packet - first)));
+            }
+        }
+        self.machine.offer(packets);
+    }
+
+    /// Makes the next thing that waits until the line is empty: puts the timers that are due on the
+    /// line, or makes updates and puts held packets on the line. Returns whether packets came.
+    ///
+    /// # Errors
+    /// An update does not fit its offload.
+    fn proceed(&mut self) -> Result<bool, RunError> {
+        let Some(first) = self.held.front().map(|packet| packet.arrival_ns) else {
+            return Ok(false);
+        };
+        while self.updates.front().is_some_and(|update| update.packet == self.passed) {
+            let Some(update) = self.updates.pop_front() else { break };
+            let made = update.apply(self.store_mut());
+            made.map_err(|refused| RunError::Update { line: update.line, message: refused.0 })?;
+        }
+        if self.run_timers(first) {
+            return Ok(true);
+        }
+        let taken = self.taken();
+        if let Some(timers) = &mut self.timers {
+            timers.advance(first);
+            let packets = taken - timers.run();
+            self.number_from(packets);
+        }
+        self.pass_on();
+        Ok(true)
+    }
+
+    /// Puts the next timers on the line that are due by a time. Returns whether there are any. The
+    /// line is empty before.
+    fn run_timers(&mut self, by_ns: u64) -> bool {
+        let engine_ns = each!(&self.machine, machine => machine.platform().io.engine_ns());
+        let Some(timers) = &mut self.timers else { return false };
+        timers.advance(engine_ns);
+        let line = self.passed + timers.run();
+        let store = each!(&mut self.machine, machine => machine.objects_mut().store_mut());
+        let Some(due) = timers.due(store, by_ns, line) else { return false };
+        self.number_from(due.first);
+        each!(&mut self.machine, machine => machine.offer_all(due.packets));
+        true
+    }
+
+    /// The number of packets that packet I/O has taken, with those of timers.
+    fn taken(&self) -> u64 {
+        each!(&self.machine, machine => machine.platform().io.counts().0)
+    }
+
+    /// Sets the sequence number, for the offloads, of the packet that packet I/O takes next.
+    fn number_from(&mut self, sequence: u64) {
+        let next = self.taken();
+        each!(&mut self.machine, machine => machine.objects_mut().number_from(next, sequence));
     }
 
     /// Schedules an update between two packets. Packets are counted from 0 in the order of the
@@ -261,17 +347,39 @@ impl MpsocEngine {
         sink: &mut dyn FnMut(Output<'_>),
     ) -> Result<Settled, RunError> {
         let mut settled = Settled::default();
-        while !self.held.is_empty() {
-            self.simulate(0, &mut settled, sink)?;
-            while self.updates.front().is_some_and(|update| update.packet == self.passed) {
-                let Some(update) = self.updates.pop_front() else { break };
-                let made = update.apply(self.store_mut());
-                made.map_err(|refused| RunError::Update { line: update.line, message: refused.0 })?;
+        loop {
+            let ahead = if self.held.is_empty() { ahead } else { 0 };
+            self.simulate(ahead, &mut settled, sink)?;
+            if !self.proceed()? {
+                return Ok(settled);
             }
-            self.pass_on();
         }
-        self.simulate(ahead, &mut settled, sink)?;
+    }
+
+    /// Simulates until all packets have left, then runs the timers that are due by a time. Reports
+    /// the packets that have left.
+    ///
+    /// # Errors
+    /// See [`run`](Self::run).
+    pub fn advance_to(
+        &mut self,
+        time_ns: u64,
+        sink: &mut dyn FnMut(Output<'_>),
+    ) -> Result<Settled, RunError> {
+        let mut settled = self.run(0, sink)?;
+        while self.run_timers(time_ns) {
+            self.simulate(0, &mut settled, sink)?;
+        }
+        if let Some(timers) = &mut self.timers {
+            timers.advance(time_ns);
+            each!(&mut self.machine, machine => machine.advance_engine_time(time_ns));
+        }
         Ok(settled)
+    }
+
+    /// Returns a time before which no timer is due, in nanoseconds; `None` if no timer is set.
+    pub fn next_timer(&self) -> Option<u64> {
+        self.timers.as_ref()?.next(self.store())
     }
 
     /// Simulates this number of cycles of the processors, or until all packets on the line have
@@ -285,6 +393,9 @@ impl MpsocEngine {
         sink: &mut dyn FnMut(Output<'_>),
     ) -> Result<Settled, RunError> {
         let mut settled = Settled::default();
+        if self.is_at_rest() {
+            self.proceed()?;
+        }
         each!(&mut self.machine, machine => {
             if !machine.is_at_rest() {
                 let now = machine.totals().now.max(self.until);
@@ -315,17 +426,26 @@ impl MpsocEngine {
 
     /// Reports the packets that have left since the last report.
     fn settle(&mut self, settled: &mut Settled, sink: &mut dyn FnMut(Output<'_>)) {
-        each!(&mut self.machine, machine => {
-            for delivered in machine.delivered() {
-                let is_last = delivered.is_last;
-                self.open.push(delivered);
-                if is_last {
-                    settled.note(&self.open, sink);
-                    self.open.clear();
-                }
+        let (delivered, mut lost) =
+            each!(&mut self.machine, machine => (machine.delivered(), machine.lost()));
+        self.gone += lost.len() as u64;
+        for mut delivered in delivered {
+            let is_last = delivered.is_last;
+            if let Some(timers) = &self.timers {
+                delivered.offered = timers.sequence(delivered.offered);
             }
-            settled.lost.extend(machine.lost());
-        });
+            self.open.push(delivered);
+            if is_last {
+                self.gone += 1;
+                settled.note(&self.open, sink);
+                self.open.clear();
+            }
+        }
+        if let Some(timers) = &mut self.timers {
+            lost.iter_mut().for_each(|number| *number = timers.sequence(*number));
+            timers.forget(self.gone);
+        }
+        settled.lost.extend(lost);
     }
 
     /// The offloads with their state.
@@ -342,7 +462,11 @@ impl MpsocEngine {
 
     /// Keeps the times of a packet, by its number in the order of the offers.
     pub fn follow(&mut self, packet: u64) {
-        each!(&mut self.machine, machine => machine.follow(packet));
+        match self.timers {
+            // Its number on the line is not known yet.
+            Some(_) => self.follows = Some(packet),
+            None => each!(&mut self.machine, machine => machine.follow(packet)),
+        }
     }
 
     /// The events of the followed packet: see [`Multiprocessor::course`].
@@ -366,6 +490,9 @@ impl MpsocEngine {
     /// # Errors
     /// The program raises an exception, or the machine makes no progress.
     pub(super) fn run_to_cycle(&mut self, cycle: u64) -> Result<(), RunError> {
+        if self.is_at_rest() {
+            self.proceed()?;
+        }
         each!(&mut self.machine, machine => {
             self.until = machine.clock().edge(cycle).max(self.until);
             machine.run(self.until)
@@ -489,7 +616,7 @@ pub struct Settled {
 impl Settled {
     /// Records all outputs of one packet.
     fn note(&mut self, packet: &[Delivered], sink: &mut dyn FnMut(Output<'_>)) {
-        self.taken.extend(packet.first().map(|first| first.offered));
+        self.taken.extend(packet.first().map(|first| first.offered).filter(|n| *n < TIMERS));
         for Delivered { offered, ingress, arrival_ns, verdict, bytes, .. } in packet {
             if let Some(verdict) = verdict.meaning() {
                 sink(Output {

@@ -195,6 +195,14 @@ impl Machine for Mpsoc {
         settled(self.engine.advance(cycles, sink))
     }
 
+    fn advance_to(&mut self, time_ns: u64, sink: Sink<'_>) -> Result<Settled> {
+        settled(self.engine.advance_to(time_ns, sink))
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        self.engine.next_timer()
+    }
+
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
         settled(self.engine.finish(sink))
     }

@@ -52,6 +52,7 @@ pub mod spec;
 pub mod synthetic;
 mod tally;
 mod tickets;
+mod timers;
 mod toolchain;
 mod totals;
 mod watch;

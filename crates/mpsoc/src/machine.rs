@@ -151,6 +151,18 @@ impl<W: Workload, O: Objects> Multiprocessor<W, O> {
         self.platform.io.offer(packets, &mut self.kernel.wrapped(Event::Line));
     }
 
+    /// Adds packets as [`offer`](Self::offer) does, none of which is lost: the line waits while the
+    /// queue is full, until all packets have been taken.
+    pub fn offer_all(&mut self, packets: Vec<Packet>) {
+        self.platform.io.offer_all(packets, &mut self.kernel.wrapped(Event::Line));
+    }
+
+    /// Advances engine time, the latest arrival of a packet. From the first call on, threads see it
+    /// in place of the packets' own times.
+    pub fn advance_engine_time(&mut self, time_ns: u64) {
+        self.platform.io.advance_engine_time(time_ns);
+    }
+
     /// Adds `count` packets, at least 1, of `bytes` bytes each without contents to the line.
     pub fn offer_plain(&mut self, bytes: u32, count: u64) {
         self.platform.io.offer_plain(bytes, count, &mut self.kernel.wrapped(Event::Line));

@@ -112,7 +112,6 @@ fn is_local(config: &Config, method: &Method) -> bool {
 }
 
 fn check(program: &Program, elements: &Elements) -> Result<(), Refused> {
-    Refused::ticks(program)?;
     let main = &program.engines[program.main.index()];
     let objects = message::objects(program, elements).len();
     if objects > OBJECTS {

@@ -201,6 +201,14 @@ impl<S: Compiled> Execute for OneProcessor<S> {
     fn offer(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>)) {
         self.0.offer(frames, sink);
     }
+
+    fn advance_to(&mut self, time_ns: u64, sink: &mut dyn FnMut(Output<'_>)) {
+        self.0.advance_to(time_ns, sink);
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        self.0.next_timer()
+    }
 }
 
 impl<S: Compiled> Software for OneProcessor<S> {

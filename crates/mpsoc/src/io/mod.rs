@@ -35,6 +35,11 @@ pub use verdict::{Reason, Verdict};
 pub(super) struct PacketIo {
     spec: IoSpec,
     source: LineSource<Feed>,
+    /// Whether the line waits with packets for which there is no room.
+    waits: bool,
+    /// Engine time, the latest arrival of the packets that were taken; `None` if packets have only
+    /// their own times.
+    engine_ns: Option<u64>,
     supply: Supply,
     sink: LineSink,
     memory: Memory,
@@ -63,11 +68,12 @@ impl PacketIo {
         }
         let source = LineSource::new(input, pace, feed, rng);
         let mut source = source.map_err(|error| error.within("io.input"))?;
-        if rate == Some(Rate::Max) {
-            source = source.waiting();
-        }
+        let waits = rate == Some(Rate::Max);
+        source.wait(waits);
         Ok(Self {
             source,
+            waits,
+            engine_ns: None,
             supply: Supply::new(Arrivals::new(rate.unwrap_or(Rate::Capture))),
             sink: LineSink::new(spec.output).map_err(|error| error.within("io.output"))?,
             memory: Memory::new(spec.memory).map_err(|error| error.within("io.memory"))?,
@@ -92,6 +98,21 @@ impl PacketIo {
 
     /// Offers further packets to the line.
     pub(super) fn offer(&mut self, packets: Vec<Packet>, events: &mut impl EventSink<LineEvent>) {
+        self.source.wait(self.waits);
+        self.bring(packets, events);
+    }
+
+    /// Offers further packets to the line, which brings them as fast as they are taken.
+    pub(super) fn offer_all(
+        &mut self,
+        packets: Vec<Packet>,
+        events: &mut impl EventSink<LineEvent>,
+    ) {
+        self.source.wait(true);
+        self.bring(packets, events);
+    }
+
+    fn bring(&mut self, packets: Vec<Packet>, events: &mut impl EventSink<LineEvent>) {
         let offered = self.supply.offer(packets);
         if self.source.packets_mut().offer(offered) {
             self.source.begin(events);
@@ -108,6 +129,16 @@ impl PacketIo {
         if self.source.packets_mut().offer_plain(bytes, count) {
             self.source.begin(events);
         }
+    }
+
+    /// Advances engine time, which packets have from now on in place of their own times.
+    pub(super) fn advance_engine_time(&mut self, time_ns: u64) {
+        self.engine_ns = self.engine_ns.max(Some(time_ns));
+    }
+
+    /// Engine time: the latest arrival of the packets that were taken.
+    pub(super) fn engine_ns(&self) -> u64 {
+        self.engine_ns.unwrap_or(0)
     }
 
     /// Handles a packet that the line has brought or lost.
@@ -137,11 +168,16 @@ impl PacketIo {
         let number = self.taken;
         self.taken += 1;
         let packet = self.supply.packet(arrived.number);
+        let mut arrival_ns = packet.map_or(arrived.at.0 / 1000, |packet| packet.arrival_ns);
+        if let Some(engine_ns) = &mut self.engine_ns {
+            *engine_ns = arrival_ns.max(*engine_ns);
+            arrival_ns = *engine_ns;
+        }
         let information = Information {
             number,
             length: arrived.bytes,
             ingress: packet.map_or(0, |packet| packet.ingress),
-            arrival_ns: packet.map_or(arrived.at.0 / 1000, |packet| packet.arrival_ns),
+            arrival_ns,
             loaded: arrived.bytes.min(WINDOW as u32),
         };
         let place = self.packets.insert(InFlight {
@@ -272,7 +308,12 @@ impl PacketIo {
                 Some(_) => finish.merge(came),
                 None => Vec::new(),
             };
-            let (ingress, arrival_ns) = (finish.kept(came).ingress, packet.information.arrival_ns);
+            // A packet leaves with the time that it came with.
+            let arrival_ns = self
+                .supply
+                .packet(packet.offered)
+                .map_or(packet.information.arrival_ns, |packet| packet.arrival_ns);
+            let ingress = finish.kept(came).ingress;
             let (number, offered) = (packet.number, packet.offered);
             let delivered = Delivered {
                 number,

@@ -49,7 +49,7 @@ pub struct Delivered {
     /// The number of the arrived packet among all offered packets.
     pub offered: u64,
     pub ingress: u16,
-    /// The arrival time in nanoseconds, as the packet's thread sees it.
+    /// The arrival time in nanoseconds, as the packet came with it.
     pub arrival_ns: u64,
     /// Whether this is the last output of the arrived packet.
     pub is_last: bool,

@@ -1,7 +1,7 @@
 //! The functional machine: one thread for each part of the engine, untimed.
 
 use wireloom_codegen_c::thread::Elements;
-use wireloom_ir::{Execute, Output, Program};
+use wireloom_ir::{Clock, Execute, Output, Program};
 use wireloom_isa::{Compiled, Exception, Flow, InstructionSet, Stop, Symbols, Text, Thread};
 use wireloom_net::Frame;
 use wireloom_net::packet::MAX_LENGTH;
@@ -25,6 +25,7 @@ pub struct Functional<S: InstructionSet> {
     /// The execution count of each instruction of the text.
     executed: Vec<Count>,
     next_number: u64,
+    clock: Option<Clock>,
 }
 
 impl<S: Compiled> Functional<S> {
@@ -60,7 +61,8 @@ impl<S: Compiled> Functional<S> {
         let symbols = built.program.symbols.clone();
         let around =
             Surroundings::new(memory, Offloads::new(program, elements, store), built.parts);
-        Ok(Self { text, symbols, threads, around, executed, next_number: 0 })
+        let clock = Clock::of(program);
+        Ok(Self { text, symbols, threads, around, executed, next_number: 0, clock })
     }
 
     /// The offloads with their state.
@@ -106,8 +108,39 @@ impl<S: Compiled> Functional<S> {
         frame: Frame<'_>,
         sink: &mut dyn FnMut(Output<'_>),
     ) -> Result<(), Exception> {
-        let caller = CallersPacket { number: self.next_number, arrival_ns: frame.arrival_ns };
+        self.run_timers(frame.arrival_ns, sink)?;
+        let number = self.next_number;
         self.next_number += 1;
+        let now_ns = self.clock.as_mut().map(|clock| clock.arrive(frame.arrival_ns));
+        let in_time = Frame { arrival_ns: now_ns.unwrap_or(frame.arrival_ns), ..frame };
+        self.execute(in_time, number, &mut |output| {
+            sink(Output { arrival_ns: frame.arrival_ns, ..output });
+        })
+    }
+
+    /// Runs the timers that are due by a time.
+    fn run_timers(
+        &mut self,
+        time_ns: u64,
+        sink: &mut dyn FnMut(Output<'_>),
+    ) -> Result<(), Exception> {
+        while let Some(clock) = &mut self.clock
+            && let Some(due) = clock.due(self.around.objects.store_mut(), time_ns)
+        {
+            for (packet, number) in due.packets.iter().zip(due.first..) {
+                self.execute(packet.frame(), number, sink)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn execute(
+        &mut self,
+        frame: Frame<'_>,
+        number: u64,
+        sink: &mut dyn FnMut(Output<'_>),
+    ) -> Result<(), Exception> {
+        let caller = CallersPacket { number, arrival_ns: frame.arrival_ns };
         let mut packet = frame.to_packet();
         packet.bytes.truncate(MAX_LENGTH);
         self.around.next.push_back((packet, caller));
@@ -157,5 +190,20 @@ impl<S: Compiled> Execute for Functional<S> {
                 panic!("{}", exception.within(&self.symbols));
             }
         }
+    }
+
+    /// # Panics
+    /// The program raises an exception.
+    fn advance_to(&mut self, time_ns: u64, sink: &mut dyn FnMut(Output<'_>)) {
+        if let Err(exception) = self.run_timers(time_ns, sink) {
+            panic!("{}", exception.within(&self.symbols));
+        }
+        if let Some(clock) = &mut self.clock {
+            clock.arrive(time_ns);
+        }
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        self.clock.as_ref()?.next_timer(self.store())
     }
 }

@@ -33,6 +33,8 @@ pub fn leaving(area: &[u8], registers: &Registers, behind: &[u8]) -> Option<Vec<
 pub struct Offloads {
     interfaces: Vec<ObjectInterface>,
     placed: Vec<Placed>,
+    /// The number of a packet that packet I/O takes, and its sequence number. Later ones follow.
+    numbered: (u64, u64),
     store: Store,
     calls: GoldenCalls,
 }
@@ -52,7 +54,8 @@ impl Offloads {
     /// The store, or an element, belongs to another program.
     pub fn new(program: &Program, elements: &Elements, store: Store) -> Self {
         let calls = GoldenCalls::new(program);
-        let mut offloads = Self { interfaces: Vec::new(), placed: Vec::new(), store, calls };
+        let mut offloads =
+            Self { interfaces: Vec::new(), placed: Vec::new(), numbered: (0, 0), store, calls };
         for (object, is_ordered) in
             objects(program, elements).into_iter().zip(ordered_objects(program, elements))
         {
@@ -109,6 +112,12 @@ impl Offloads {
         self
     }
 
+    /// Sets the sequence number of the packet with this number among those that packet I/O takes.
+    /// Later packets follow; all earlier ones have made their calls.
+    pub fn number_from(&mut self, number: u64, sequence: u64) {
+        self.numbered = (number, sequence);
+    }
+
     /// The numbers of words in a method's arguments and reply; `None` if there is no such object or
     /// method.
     pub fn method(&self, object: usize, method: usize) -> Option<MethodInterface> {
@@ -125,11 +134,15 @@ impl Offloads {
         method: usize,
         arguments: &[Bits],
         packet: Option<CallersPacket>,
-        hand: Option<&mut PacketInHand>,
+        mut hand: Option<&mut PacketInHand>,
     ) -> Bits {
         let placed = &self.placed[object];
+        let (first, sequence) = self.numbered;
         let (sequence, arrival_ns) =
-            packet.map_or((0, 0), |packet| (packet.number, packet.arrival_ns));
+            packet.map_or((0, 0), |packet| (sequence + (packet.number - first), packet.arrival_ns));
+        if let Some(hand) = &mut hand {
+            hand.sequence = sequence;
+        }
         match (content(&mut self.store, &placed.slots), &placed.is) {
             (Content::Engine(own), ObjectIs::Element(engine)) => {
                 self.calls.call(*engine, own, arguments, Origin { sequence, arrival_ns })

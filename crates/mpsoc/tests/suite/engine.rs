@@ -1,7 +1,7 @@
 //! The router on timed machines: it behaves like golden, in whatever order threads finish.
 
-use crate::support::engine::{agree_in_time, count, keep, own_spec};
-use crate::support::{compiled, generated, load_file, programs, rows};
+use crate::support::engine::{agree_in_time, count, own_spec};
+use crate::support::{compiled, generated, keep, load_file, programs, rows};
 use wireloom_ir::builder::{EngineBuilder, StepBuilder, program_of};
 use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp, store};
 use wireloom_mpsoc::engine::MpsocEngine;

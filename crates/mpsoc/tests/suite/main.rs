@@ -12,5 +12,6 @@ mod random;
 mod runtime_headers;
 mod services;
 mod support;
+mod timers;
 mod updates;
 mod whole_packets;

@@ -2,15 +2,14 @@
 
 use std::ops::Range;
 
-use crate::support::agree;
+use crate::support::agree_on_log;
 use crate::support::engine::{agree_on_both_kernels, own_spec};
-use wireloom_fuzz::campaign::case_for_all;
+use wireloom_fuzz::campaign::case;
 use wireloom_ir::Program;
 use wireloom_isa::program::Architecture;
 use wireloom_mpsoc::for_threads;
 use wireloom_mpsoc::program::{Elements, PARTS, Partition};
 use wireloom_mpsoc::spec::Set;
-use wireloom_offloads::Store;
 
 /// The seeds. `WIRELOOM_MPSOC_RANDOM=FIRST..END` replaces the seeds of every run.
 fn seeds() -> Range<u64> {
@@ -23,16 +22,16 @@ fn seeds() -> Range<u64> {
 fn random_programs_agree() {
     let (mut agreed, mut refused) = (0, Vec::new());
     for seed in seeds() {
-        let (case, compiled) = case_for_all(seed);
+        let (case, compiled) = case(seed);
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         let machine = if seed % 2 == 0 { Architecture::Arm } else { Architecture::Riscv };
         let program = &for_threads(compiled.plain);
         for partition in [Partition::whole(), cut(program, seed)] {
-            match agree(
+            match agree_on_log(
                 program,
                 &partition,
                 &Elements::none(),
-                &case.input.packets,
+                &case.input,
                 machine,
                 &|store| case.input.load(store),
             ) {
@@ -51,15 +50,14 @@ fn random_programs_agree() {
 fn random_programs_agree_in_time_and_in_order() {
     let (mut agreed, mut refused) = (0, Vec::new());
     for seed in seeds() {
-        let (case, compiled) = case_for_all(seed);
+        let (case, compiled) = case(seed);
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         let program = &for_threads(compiled.plain);
         let cuts = cut(program, seed).names(program);
         let cut = format!("[partition]\nkind = \"within-packet\"\ncuts = {:?}", &cuts[1..]);
         let set = if seed % 2 == 0 { Set::Armv4 } else { Set::Rv32im };
         for keys in ["", &cut][..cuts.len().min(2)].iter() {
-            let load = |store: &mut Store| case.input.load(store);
-            match agree_on_both_kernels(&own_spec(set, keys), program, &case.input.packets, &load) {
+            match agree_on_both_kernels(&own_spec(set, keys), program, &case.input) {
                 Ok(()) => agreed += 1,
                 Err(why) => refused.push(format!("{seed}: {why}")),
             }

@@ -1,7 +1,7 @@
 //! Updates of offloads between packets: every packet sees the same state as on golden.
 
 use crate::support::engine::{agree_in_time, own_spec};
-use crate::support::{Sent, compiled, generated, rows};
+use crate::support::{Sent, compiled, generated, keep, rows};
 use wireloom_bits::Bits;
 use wireloom_ir::{Execute, Golden, Output, Program, store};
 use wireloom_mpsoc::engine::MpsocEngine;
@@ -36,10 +36,6 @@ fn updates() -> Vec<Update> {
             line: 1 + number as u64,
         })
         .collect()
-}
-
-fn keep(sent: &mut Vec<Sent>, o: Output<'_>) {
-    sent.push((o.sequence, o.arrival_ns, o.ingress, o.verdict, o.bytes.to_vec()));
 }
 
 /// The outputs of golden, and the final state of its offloads.

@@ -139,11 +139,10 @@ impl<I: Iterator<Item = Offered>> LineSource<I> {
         })
     }
 
-    /// Returns a line that waits while the queue is full, so that it loses nothing. The owner must
-    /// call [`resume`](Self::resume) after it has taken packets.
-    #[must_use]
-    pub fn waiting(self) -> Self {
-        Self { waits: true, ..self }
+    /// Sets whether the line waits while the queue is full, so that it loses nothing. The owner
+    /// must then call [`resume`](Self::resume) after it has taken packets.
+    pub fn wait(&mut self, waits: bool) {
+        self.waits = waits;
     }
 
     /// The packets that have not arrived yet.

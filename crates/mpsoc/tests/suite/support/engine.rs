@@ -1,6 +1,9 @@
 //! Comparison of golden with a timed machine.
 
+use std::cell::RefCell;
+
 use wireloom_description::Description;
+use wireloom_fuzz::input::Input;
 use wireloom_ir::{Execute, Golden, Output, Program, print, store};
 use wireloom_mpsoc::engine::MpsocEngine;
 use wireloom_mpsoc::spec::Set;
@@ -10,12 +13,7 @@ use wireloom_offloads::Store;
 use wireloom_sim::Effort;
 use wireloom_sim::stats::{Record, Value};
 
-use super::{Sent, rows};
-
-/// Adds an output to a list.
-pub fn keep(sent: &mut Vec<Sent>, o: Output<'_>) {
-    sent.push((o.sequence, o.arrival_ns, o.ingress, o.verdict, o.bytes.to_vec()));
-}
+use super::{Sent, keep, replayed, rows};
 
 /// Executes packets in two batches on a machine, and asserts that all outputs equal golden's.
 pub fn agree_in_time(
@@ -54,30 +52,35 @@ pub fn agree_in_time(
     engine
 }
 
-/// Executes packets on a machine with the active kernel (with sleep and timing wheels) and with the
+/// Replays a log on a machine with the active kernel (with sleep and timing wheels) and with the
 /// naive one. Asserts that all outputs and the final state of the offloads equal golden's, and that
 /// both kernels have equal statistics. Returns the message if the machine is rejected.
-pub fn agree_on_both_kernels(
-    spec: &Spec,
-    program: &Program,
-    packets: &[Packet],
-    load: &dyn Fn(&mut Store),
-) -> Result<(), String> {
+pub fn agree_on_both_kernels(spec: &Spec, program: &Program, log: &Input) -> Result<(), String> {
     let loaded = || {
         let mut store = store(program).expect("offloads of a verified program");
-        load(&mut store);
+        log.load(&mut store);
         store
     };
     let mut golden = Golden::new(program.clone(), loaded());
-    let mut expected = Vec::new();
-    golden.execute(packets, &mut |output| keep(&mut expected, output));
+    let expected = replayed(log, &mut golden, |golden| golden.store_mut());
     let run = |effort| -> Result<_, String> {
         let options = Options { effort, ..Options::default() };
         let mut engine = MpsocEngine::new(spec, program, loaded(), options)
             .map_err(|error| error.to_string())?;
-        let mut got: Vec<Sent> = Vec::new();
-        engine.offer(packets.to_vec());
-        engine.finish(&mut |output| keep(&mut got, output)).expect("it runs");
+        let got: RefCell<Vec<Sent>> = RefCell::default();
+        let sink = |output: Output<'_>| keep(&mut got.borrow_mut(), output);
+        log.replay(
+            &mut engine,
+            |engine, packets| engine.offer(packets.to_vec()),
+            |engine, change| {
+                engine.change(&mut { sink }, |store| change(store)).expect("it runs");
+            },
+            |engine, time_ns| {
+                engine.advance_to(time_ns, &mut { sink }).expect("it runs");
+            },
+        );
+        engine.finish(&mut { sink }).expect("it runs");
+        let got = got.into_inner();
         let record = engine.record();
         let platform =
             record.value("platform").map(|record| serde_json::to_string(record).expect("JSON"));

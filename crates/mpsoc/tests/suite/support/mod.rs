@@ -2,9 +2,11 @@
 
 pub mod engine;
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 
 use wireloom_compile::lower;
+use wireloom_fuzz::input::Input;
 use wireloom_ir::{Execute, Golden, Output, Program, Verdict, print, store};
 use wireloom_isa::program::Architecture;
 use wireloom_isa::{Arm, Compiled, Riscv};
@@ -54,15 +56,30 @@ pub fn load_file(store: &mut Store, name: &str) {
 /// An output with its bytes: sequence, arrival, ingress, verdict, bytes.
 pub type Sent = (u64, u64, u16, Verdict, Vec<u8>);
 
-fn outputs(machine: &mut dyn Execute, packets: &[Packet]) -> Vec<Sent> {
-    let mut sent = Vec::new();
-    let (first, second) = packets.split_at(packets.len() / 3);
-    for lot in [first, second] {
-        machine.execute(lot, &mut |o: Output<'_>| {
-            sent.push((o.sequence, o.arrival_ns, o.ingress, o.verdict, o.bytes.to_vec()));
-        });
-    }
-    sent
+/// Adds an output to a list.
+pub fn keep(sent: &mut Vec<Sent>, o: Output<'_>) {
+    sent.push((o.sequence, o.arrival_ns, o.ingress, o.verdict, o.bytes.to_vec()));
+}
+
+/// Replays a log on a machine in software. Returns all outputs.
+pub fn replayed<M: Execute>(
+    log: &Input,
+    machine: &mut M,
+    store: impl Fn(&mut M) -> &mut Store,
+) -> Vec<Sent> {
+    let sent = RefCell::new(Vec::new());
+    let sink = |output: Output<'_>| keep(&mut sent.borrow_mut(), output);
+    log.replay(
+        machine,
+        |machine, packets| {
+            let (first, second) = packets.split_at(packets.len() / 3);
+            machine.execute(first, &mut { sink });
+            machine.execute(second, &mut { sink });
+        },
+        |machine, change| change(store(machine)),
+        |machine, time_ns| machine.advance_to(time_ns, &mut { sink }),
+    );
+    sent.into_inner()
 }
 
 pub fn rows(store: &Store) -> Vec<(String, Vec<StateRow>)> {
@@ -88,9 +105,22 @@ pub fn agree(
     machine: Architecture,
     load: &dyn Fn(&mut Store),
 ) -> Result<(), String> {
+    let log = Input { packets: packets.to_vec(), ..Input::default() };
+    agree_on_log(program, partition, elements, &log, machine, load)
+}
+
+/// The same as [`agree`], for a log of packets, changes and times.
+pub fn agree_on_log(
+    program: &Program,
+    partition: &Partition,
+    elements: &Elements,
+    log: &Input,
+    machine: Architecture,
+    load: &dyn Fn(&mut Store),
+) -> Result<(), String> {
     match machine {
-        Architecture::Arm => agree_on::<Arm>(program, partition, elements, packets, load),
-        Architecture::Riscv => agree_on::<Riscv>(program, partition, elements, packets, load),
+        Architecture::Arm => agree_on::<Arm>(program, partition, elements, log, load),
+        Architecture::Riscv => agree_on::<Riscv>(program, partition, elements, log, load),
     }
 }
 
@@ -98,7 +128,7 @@ fn agree_on<S: Compiled>(
     program: &Program,
     partition: &Partition,
     elements: &Elements,
-    packets: &[Packet],
+    log: &Input,
     load: &dyn Fn(&mut Store),
 ) -> Result<(), String> {
     let built = match build(program, partition, elements, &BuildOptions::new(S::MACHINE)) {
@@ -114,8 +144,8 @@ fn agree_on<S: Compiled>(
     let mut golden = Golden::new(program.clone(), loaded());
     let mut functional = Functional::<S>::new(&built, program, elements, loaded())
         .expect("it was built for this set");
-    let expected = outputs(&mut golden, packets);
-    let got = outputs(&mut functional, packets);
+    let expected = replayed(log, &mut golden, |golden| golden.store_mut());
+    let got = replayed(log, &mut functional, |machine| machine.store_mut());
     let place = built.path.display();
     for (expected, got) in expected.iter().zip(&got) {
         assert_eq!(got, expected, "{} (left) against golden: {place}\n{}", S::NAME, print(program));
