@@ -746,8 +746,8 @@ module wl_exact_table #(
   end
 
   logic unused;
-  assign unused = &{request, swap, expected, both, only_key, only_age, ctl_address_i, ctl_data_i, request_data_i,
-      expired, reply_age, older_than, value};
+  assign unused = &{request, swap, both, only_key, only_age, ctl_address_i, ctl_data_i,
+      request_data_i, expired, expected, reply_age, older_than, value};
 
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin

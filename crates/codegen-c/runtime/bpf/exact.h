@@ -190,9 +190,15 @@ WL_INLINE bool wl_exact_update(const struct wl_exact *t, const uint64_t *key, ui
     return true;
 }
 
+/* The values of a compare-and-swap. A function in the kernel has at most five parameters. */
+struct wl_exact_swap {
+    const uint64_t *expected;
+    const uint64_t *value;
+};
+
 /* The reply is the value before, and above it `swapped` and `found`. */
 WL_INLINE void wl_exact_compare_swap(const struct wl_exact *t, const uint64_t *key, uint64_t now_ns,
-                                     const uint64_t *expected, const uint64_t *value, uint64_t *reply)
+                                     const struct wl_exact_swap *swap, uint64_t *reply)
 {
     struct wl_exact_clock *clock = wl_exact_clock(t);
     void *lock = wl_lock_at(t->offload);
@@ -204,9 +210,9 @@ WL_INLINE void wl_exact_compare_swap(const struct wl_exact *t, const uint64_t *k
         return;
     wl_lock(lock);
     wl_copy(reply, element + WL_EXACT_VALUE, t->words);
-    bool is_expected = wl_wide_eq(element + WL_EXACT_VALUE, expected, t->words);
+    bool is_expected = wl_wide_eq(element + WL_EXACT_VALUE, swap->expected, t->words);
     if (is_expected)
-        wl_copy(element + WL_EXACT_VALUE, value, t->words);
+        wl_copy(element + WL_EXACT_VALUE, swap->value, t->words);
     wl_exact_renew(clock, element);
     wl_unlock(lock);
     wl_exact_mark(t, is_expected ? 3 : 2, 2, reply);

@@ -193,9 +193,8 @@ fn call_in_kernel(KernelCall { call, offload, map }: &KernelCall<'_>) -> Option<
     let value = || as_words(&call.args[1]);
     Some(match call.method.name {
         "compare_swap" => {
-            let values = [value(), as_words(&call.args[2])];
-            let args = [table, key, now].into_iter().chain(values);
-            call.fill("wl_exact_compare_swap", args.collect())
+            let swap = object("wl_exact_swap", vec![value(), as_words(&call.args[2])]);
+            call.fill("wl_exact_compare_swap", vec![table, key, now, swap])
         }
         "lookup" => call.fill("wl_exact_lookup", vec![table, key, now]),
         "touch" => call.fill("wl_exact_touch", vec![table, key, now]),

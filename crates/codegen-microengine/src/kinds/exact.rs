@@ -118,8 +118,7 @@ fn access(call: &mut Call<'_, '_>) -> Option<Words> {
     let Find { entry, age: passed, .. } = Find::of(lower.code);
     let zero = Operand::Number(0);
     // A routine keeps no register, so what a branch uses is read from the frame before the branch.
-    let given: Vec<Words> =
-        args.iter().skip(1).map(|value| lower.again(*value)).collect();
+    let given: Vec<Words> = args.iter().skip(1).map(|value| lower.again(*value)).collect();
     let state = lower.state;
     let code = &mut *lower.code;
     let [found, swapped] = [(); 2].map(|()| code.register());

@@ -166,9 +166,7 @@ impl Generator {
             format!("<{}>", arguments.join(", "))
         };
         let line = format!("offload {name} : {}{arguments};", kind.name);
-        let is_known = |method: &registry::Method| {
-            has_ticks || method.needs.is_none()
-        };
+        let is_known = |method: &registry::Method| has_ticks || method.needs.is_none();
         let methods = Self::methods(kind, &name, key.as_ref(), value.as_ref(), is_known);
         let timed = (has_ticks && has_packet && kind.claim.is_some())
             .then(|| (name.clone(), key.into_iter().chain(value).collect()));
