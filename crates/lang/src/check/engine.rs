@@ -382,10 +382,17 @@ impl<'a> Checker<'a> {
         self.body = Body { in_step: true, ..Body::default() };
         let first_local = self.cx.vars.len();
         let body = self.scoped(|c| {
-            let mut body = match timed.zip(decl.trigger.as_ref()) {
-                Some((timed, trigger)) => c.claim(timed, trigger).unwrap_or_default(),
-                None => Vec::new(),
-            };
+            let mut body = Vec::new();
+            if let Some(trigger) = &decl.trigger {
+                match timed.and_then(|timed| c.claim(timed, trigger)) {
+                    Some(begin) => body = begin,
+                    // The error is reported; the body may name the parameters.
+                    None => trigger
+                        .params
+                        .iter()
+                        .for_each(|(name, _)| c.declare(name, Symbol::Poisoned)),
+                }
+            }
             body.extend(c.statements(&decl.body));
             body
         });

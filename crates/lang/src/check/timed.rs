@@ -167,7 +167,6 @@ impl Checker<'_> {
             );
             let what = if value.is_some() { "the key and its value" } else { "the key" };
             self.report(Diagnostic::new("E0622", span, message).help(format!("they are {what}")));
-            trigger.params.iter().for_each(|(name, _)| self.declare(name, Symbol::Poisoned));
             return None;
         }
         let mut params = trigger.params.iter().map(|(name, _)| {
