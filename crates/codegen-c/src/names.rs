@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use wireloom_ir::{Engine, Step};
+
 /// Identifiers reserved by C compilers, the runtime or the generated code.
 const TAKEN: &[&str] = &[
     "alignas", "alignof", "asm", "auto", "bool", "break", "case", "char", "const", "continue",
@@ -13,6 +15,37 @@ const TAKEN: &[&str] = &[
     "backward", "end", "packet", "next", "lists", "state", "hand", "verdict", "objects", "context",
     "rest", "quotient", "words",
 ];
+
+/// Words behind an engine's name in the names that the generated code makes, of types, functions and
+/// enumerators.
+const WORDS: &[&str] = &[
+    "ENDED", "STATES", "context", "engine", "in_order", "lanes", "machine", "pass", "passing",
+    "thread", "turn", "undo", "version", "wait",
+];
+/// Words with which the generated code extends the name of an engine or a step.
+const SUFFIXES: &[&str] = &["ahead", "call", "fetch", "further", "list", "reply", "rest"];
+
+/// Returns an identifier for each step of an engine. No name that the generated code makes from the
+/// names of the engine and of its steps equals another one.
+pub fn of_steps(engine: &Engine) -> Vec<String> {
+    let mut names = Names::default();
+    let name = |step: &Step| {
+        let mut name = identifier(&step.name);
+        let is_numbered = |word| {
+            let rest = name.strip_prefix(word);
+            rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '_'))
+        };
+        if is_numbered("AT") || is_numbered("way") {
+            name.insert_str(0, "step_");
+        }
+        let last = name.rsplit('_').next().map(|last| last.trim_end_matches(char::is_numeric));
+        if WORDS.contains(&name.as_str()) || last.is_some_and(|last| SUFFIXES.contains(&last)) {
+            name.push_str("_step");
+        }
+        names.give(&name)
+    };
+    engine.steps.iter().map(name).collect()
+}
 
 /// A scope in which each identifier is unique.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +91,30 @@ pub fn identifier(hint: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_have_no_names_that_are_made_for_others() {
+        let named = |names: &[&str]| {
+            let text: String =
+                names.iter().map(|name| format!("  step {name} {{\n    finish\n  }}\n")).collect();
+            let text = format!("loom_ir 1\n\nengine e {{\n{text}}}\n\nmain e\n");
+            let program = wireloom_ir::parse(&text).unwrap_or_else(|why| panic!("{why}"));
+            of_steps(&program.engines[0])
+        };
+        assert_eq!(named(&["look", "way", "AT", "passed"]), ["look", "way", "AT", "passed"]);
+        assert_eq!(
+            named(&["pass", "in_order", "way1", "ENDED", "look_list", "look_fetch2", "pass_step"]),
+            [
+                "pass_step",
+                "in_order_step",
+                "step_way1",
+                "ENDED_step",
+                "look_list_step",
+                "look_fetch2_step",
+                "pass_step_2"
+            ]
+        );
+    }
 
     #[test]
     fn names_stay_recognisable_and_are_given_once() {

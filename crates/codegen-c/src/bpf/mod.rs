@@ -29,7 +29,7 @@ pub use self::refusal::refusals;
 pub use self::watch::{Comparison, Header, Test, Watch};
 use super::called::variable_field;
 use super::emitter::{Effects, Emitter, Scope, proved_room};
-use super::names::{Names, identifier};
+use super::names::{self, Names, identifier};
 use super::preamble::{
     IGNORED_WARNINGS, declare_wide, ignored, opening, source_line, wide_sizes, widths,
 };
@@ -169,9 +169,8 @@ impl<'a> Writer<'a> {
     fn new(program: &'a Program) -> Self {
         let engine = &program.engines[program.main.index()];
         let prefix = identifier(&engine.name);
-        let mut names = Names::default();
-        let steps = engine.steps.iter();
-        let steps = steps.map(|step| format!("{prefix}_{}", names.give(&step.name))).collect();
+        let steps = names::of_steps(engine);
+        let steps = steps.into_iter().map(|step| format!("{prefix}_{step}")).collect();
         let mut fields = Names::default();
         let context = engine.context.iter().map(|var| fields.give(&var.name)).collect();
         let arrays = engine.arrays.iter().map(|array| fields.give(&array.name)).collect();

@@ -21,7 +21,7 @@ use super::call::Surroundings;
 use super::called::last_jump_back;
 use super::calls;
 use super::emitter::{Emitter, Scope};
-use super::names::Names;
+use super::names::{self, Names};
 use super::plan::{self, StepPlan};
 use super::preamble::source_line;
 use super::tree::{self, Binary, Declaration, Expr, Item, Signature, Stmt, Type, uses};
@@ -49,7 +49,6 @@ pub struct PacketEngine<'a> {
     slot_index: Vec<usize>,
     functions: Vec<Option<String>>,
     step_names: Vec<String>,
-    rest_names: Vec<String>,
     context: Vec<String>,
     arrays: Vec<String>,
     /// For each variable, whether steps pass it to each other. Then no thread keeps it while it
@@ -77,10 +76,7 @@ impl<'a> PacketEngine<'a> {
         counts: bool,
     ) -> Self {
         let plans = plan::plan(program, program.main);
-        let mut names = Names::default();
-        let step_names = engine.steps.iter().map(|step| names.give(&step.name)).collect();
-        let rest_name = |step: &Step| names.give(&format!("{}_rest", step.name));
-        let rest_names = engine.steps.iter().map(rest_name).collect();
+        let step_names = names::of_steps(engine);
         let mut fields = Names::default();
         let context: Vec<String> =
             engine.context.iter().map(|var| fields.give(&var.name)).collect();
@@ -113,7 +109,6 @@ impl<'a> PacketEngine<'a> {
             slot_index,
             functions,
             step_names,
-            rest_names,
             variables,
             elements: arrays.iter().map(|name| Expr::name("c").arrow(name)).collect(),
             is_passed,
@@ -194,7 +189,7 @@ impl<'a> PacketEngine<'a> {
 
     /// Returns the name of the function with the exits of a step that packets seldom take.
     fn rest(&self, step: usize) -> String {
-        format!("{}_{}", self.prefix, self.rest_names[step])
+        format!("{}_{}_rest", self.prefix, self.step_names[step])
     }
 
     /// Returns the names of the functions that advance the searches of a step from one memory

@@ -115,3 +115,50 @@ fn long_chains_of_steps_do_not_grow_the_stack() {
     );
     holds(&source, 800_000);
 }
+
+/// The words that the generated code puts behind the name of an engine or a step.
+#[test]
+fn names_of_steps_clash_with_no_name_of_the_generated_code() {
+    let words = [
+        "in_order",
+        "wait",
+        "machine",
+        "thread",
+        "pass",
+        "passing",
+        "context",
+        "lanes",
+        "way1",
+        "way1_2",
+        "version",
+        "undo",
+        "turn",
+        "call",
+        "ENDED",
+        "STATES",
+        "AT_call",
+        "list",
+        "wait_list",
+        "wait_ahead",
+        "wait_reply",
+        "wait_fetch1",
+        "wait_further",
+        "wait_rest",
+    ];
+    let step = |(number, word): (usize, &&str)| {
+        let next = words.get(number + 1).map_or("finish".to_owned(), |word| format!("next {word}"));
+        format!(
+            "step {word} {{ h.c += seen.accumulate(h.a % 7, {{ h.b }}).value.sum;
+             if (h.c[7:0] == {number}) drop(EARLY); {next}; }}\n"
+        )
+    };
+    let steps: String = words.iter().enumerate().map(step).collect();
+    holds(
+        &format!(
+            "{HEADER} enum Why : u8 {{ EARLY }}; struct Sum {{ u32 sum; }};
+             engine E() {{ offload seen : exact<u16, Sum, size = 16>; H h @ 0; {steps} }}",
+            steps = steps.replace("{ h.b }", "{ (u32)h.b }")
+        ),
+        400_000,
+    );
+}
