@@ -139,7 +139,7 @@ Examples, in the folder of `wireloom example all`:
 
 SIGINT and SIGTERM end it; the interfaces are then as they were. SIGHUP reads program and tables again. How to deploy and observe it: `wireloom docs operate`.")]
     Forward(Box<forward::Forward>),
-    /// Ask a running forwarder: counters, reload, stop, captures, traces of live packets (Linux)
+    /// Ask a running forwarder: counters, reload, stop, captures, traces of live packets, tables (Linux)
     #[cfg(target_os = "linux")]
     #[command(after_help = "\
 Examples:
@@ -147,6 +147,7 @@ Examples:
   wireloom ctl reload
   wireloom ctl capture --at drop,cpu --count 100 --out drops.pcapng
   wireloom ctl trace --filter 'ip.dst == 10.0.0.0/8 && udp'
+  wireloom ctl tables list
 
 How to observe a forwarder, and how filters are written: `wireloom docs operate/observe`.")]
     Ctl(ctl::Ctl),

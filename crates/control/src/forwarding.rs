@@ -4,6 +4,8 @@
 //! does the job between two batches. Without jobs this costs packets nothing, and a thread without
 //! packets stays asleep.
 
+mod tables;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -18,7 +20,7 @@ use wireloom_live::{
     WatchedPrograms, Worker,
 };
 use wireloom_machine::trace::{Trace, trace};
-use wireloom_machine::{Error, Machine, Outputs, Result, Wanted, reason_name};
+use wireloom_machine::{Error, Machine, Outputs, Result, UpdateError, Wanted, reason_name};
 use wireloom_native::absorb;
 use wireloom_net::Packet;
 use wireloom_offloads::{Content, Instance, Store, Update, registry};
@@ -31,6 +33,8 @@ use crate::engine::{Built, RunningProgram, keeps_state};
 use crate::filter::Filter;
 use crate::kernel_conditions::KernelConditions;
 use crate::status::{Kernel, Memory, Offload, Policed, Status};
+
+pub use tables::{Intent, Page, Planned, RowWithTimes, TableStates, Unmade};
 
 /// The state of the forwarding thread.
 pub struct Forwarding {
@@ -474,21 +478,27 @@ impl Forwarding {
         self.sum_up();
         let mut refused = Vec::new();
         for update in updates {
-            let cores = match self.of_all_cores.contains(&update.offload) {
-                true => 1,
-                false => self.cores.len(),
-            };
-            let machines = self.machines().take(cores);
-            let made: Vec<_> =
-                machines.map(|machine| machine.update(update, &mut |_| ())).collect();
-            if let Some(Err(why)) = made.into_iter().find(Result::is_err) {
+            if let Err(why) = self.change_entry(update) {
                 refused.push(format!("`{}`: {why}", update.offload));
             }
         }
-        let finished =
-            self.machines().try_for_each(|machine| machine.finish(&mut |_| ()).map(drop));
-        refused.extend(finished.err().map(|why| why.message));
+        refused.extend(self.finish_changes().err().map(|why| why.message));
         refused
+    }
+
+    /// Changes an entry on every core that has a copy of it.
+    fn change_entry(&mut self, update: &Update) -> Result<(), UpdateError> {
+        let cores = match self.of_all_cores.contains(&update.offload) {
+            true => 1,
+            false => self.cores.len(),
+        };
+        let machines = self.machines().take(cores);
+        let made: Vec<_> = machines.map(|machine| machine.update(update, &mut |_| ())).collect();
+        made.into_iter().try_for_each(|made| made.map(drop))
+    }
+
+    fn finish_changes(&mut self) -> Result {
+        self.machines().try_for_each(|machine| machine.finish(&mut |_| ()).map(drop))
     }
 }
 

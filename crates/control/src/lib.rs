@@ -32,6 +32,7 @@ mod server;
 mod service;
 mod status;
 mod supervisor;
+mod tables;
 
 pub use capture::Point;
 pub use client::Client;

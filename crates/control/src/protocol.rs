@@ -7,7 +7,7 @@ use crate::capture::Point;
 use crate::status::{Reloaded, Status};
 
 /// The longest request, in bytes. Longer lines are refused.
-pub const MOST_REQUEST_BYTES: usize = 64 << 10;
+pub const MOST_REQUEST_BYTES: usize = 1 << 20;
 
 /// A request of a client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -23,6 +23,59 @@ pub enum Request {
     Capture(Capture),
     /// Returns a [`Reply::Trace`] for each packet, then [`Reply::Ended`].
     Trace(Trace),
+    /// Describes the offloads. Returns one [`Reply::Tables`].
+    Tables,
+    /// Returns the rows of an offload, as [`Reply::Rows`] of which the last one has an end.
+    Rows(ShowRows),
+    /// Changes entries, all of them or none. Returns one [`Reply::Changed`] or [`Reply::Refused`].
+    Change(Changes),
+}
+
+/// The rows that are returned.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShowRows {
+    /// The path of the offload.
+    pub table: String,
+    /// The keys of the rows, in the notation of table files; all rows if there are none.
+    #[serde(default)]
+    pub keys: Vec<String>,
+    /// The most rows; without it there is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<u64>,
+}
+
+/// The most changes of a transaction. Packets wait while they are made.
+pub const MOST_CHANGES: usize = 10_000;
+
+/// A transaction: changes that are made together, between two batches of packets.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Changes {
+    /// The changes in their order, at most [`MOST_CHANGES`].
+    pub changes: Vec<Change>,
+}
+
+/// A change of an entry. Entries and keys have the notation of table files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Change {
+    /// Adds an entry. It is refused if there is an entry with this key.
+    Insert { table: String, entry: String },
+    /// Writes an entry, whether or not there is one with this key.
+    Replace { table: String, entry: String },
+    /// Removes an entry. It is refused if there is none with this key.
+    Delete { table: String, key: String },
+}
+
+impl Change {
+    /// The path of the offload.
+    pub fn table(&self) -> &str {
+        match self {
+            Self::Insert { table, .. } | Self::Replace { table, .. } => table,
+            Self::Delete { table, .. } => table,
+        }
+    }
 }
 
 /// Which packets are captured. The capture ends at the first of its limits.
@@ -73,6 +126,13 @@ pub enum Reply {
     Trace(Traced),
     /// A capture or a trace has ended.
     Ended(Ended),
+    /// The offloads, in the order of their declaration.
+    Tables(Vec<Table>),
+    Rows(Rows),
+    /// All changes of a transaction were made.
+    Changed(Changed),
+    /// A transaction was refused, and nothing has changed.
+    Refused(Refused),
     /// The request was refused.
     Error {
         /// The reason of the refusal.
@@ -81,6 +141,107 @@ pub enum Reply {
         #[serde(skip_serializing_if = "Option::is_none")]
         help: Option<String>,
     },
+}
+
+/// An offload.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Table {
+    /// The path: names joined by dots.
+    pub table: String,
+    pub kind: String,
+    /// The fields of keys. Empty for elements with an index, and for kinds without keys.
+    pub key: Vec<Field>,
+    /// The fields that table files give.
+    pub value: Vec<Field>,
+    /// The number of entries; absent if the kind has none or would have to count them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<u64>,
+    /// The declared size, in entries or elements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    pub writer: TableWriter,
+    /// Whether packets change the state.
+    pub changed_by_packets: bool,
+}
+
+/// Who writes the entries of an offload, besides packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TableWriter {
+    /// Clients of the control socket.
+    Control,
+    /// The kernel, whose routes and neighbours the table follows.
+    Kernel,
+    /// Nobody: the kind has no entries that can be written.
+    Nobody,
+}
+
+/// A field of keys or values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Field {
+    /// The name; empty for a scalar.
+    pub name: String,
+    /// The width in bits.
+    pub bits: u32,
+}
+
+/// Some rows of an offload.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Rows {
+    pub rows: Vec<Row>,
+    /// Whether and why these are the last rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<End>,
+}
+
+/// Why no rows follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// There are no more.
+    Complete,
+    /// There may be more than the request permits.
+    Limit,
+}
+
+/// A row of an offload's state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    pub key: String,
+    /// The row in the notation of table files. If they cannot give rows of this kind, only the key.
+    pub entry: String,
+    /// The name and value of each field that table files give.
+    pub fields: Vec<(String, String)>,
+    /// The name and value of each further field: state that packets made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub state: Vec<(String, String)>,
+    /// The nanoseconds since a packet made or touched the entry; absent if entries do not age.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age_ns: Option<u64>,
+    /// The nanoseconds until the entry ends or its timer runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_ns: Option<u64>,
+}
+
+/// A transaction that was made.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Changed {
+    /// The number of changes.
+    pub changes: u64,
+    /// How long packets waited.
+    pub microseconds: f64,
+}
+
+/// A transaction that was refused.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Refused {
+    /// The index of the change that was refused, from 0.
+    pub change: u64,
+    /// The reason.
+    pub message: String,
+    /// A remedy, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
 }
 
 /// A captured packet.
@@ -152,8 +313,13 @@ mod tests {
         let capture = r#"{"do":"capture","at":["in","drop"],"packets":1,"bytes":2,"seconds":3}"#;
         let Ok(Request::Capture(capture)) = parse(capture) else { panic!("a capture") };
         assert_eq!((&capture.at[..], capture.seconds), (&[Point::In, Point::Drop][..], 3));
+        let change = r#"{"do":"change","changes":[{"do":"delete","table":"t","key":"1"}]}"#;
+        let Ok(Request::Change(change)) = parse(change) else { panic!("a transaction") };
+        assert_eq!(change.changes, [Change::Delete { table: "t".into(), key: "1".into() }]);
+        assert!(matches!(parse(r#"{"do":"rows","table":"t"}"#), Ok(Request::Rows(_))));
         for wrong in [
             r#"{"do":"dance"}"#,
+            r#"{"do":"change","changes":[{"do":"insert","table":"t","key":"1"}]}"#,
             r#"{"do":"trace","filter":"","count":1,"steps":1,"width":1,"seconds":1,"x":1}"#,
             "",
         ] {

@@ -130,8 +130,8 @@ impl Drop for ControlSocket {
     }
 }
 
-struct Session {
-    handle: Handle,
+pub(crate) struct Session {
+    pub(crate) handle: Handle,
     reloader: Reloader,
     /// Captures and traces of an engine in the kernel.
     watching: Option<Arc<Watching>>,
@@ -184,6 +184,14 @@ impl Session {
                 crate::log_reload(&reloaded);
                 reloaded.map(Reply::Reloaded)
             }
+            Request::Tables => self.tables().map(Reply::Tables),
+            Request::Rows(wanted) => {
+                match self.send_rows(&wanted, &mut |reply| write(out, &reply)) {
+                    Ok(written) => return written,
+                    Err(error) => Err(error),
+                }
+            }
+            Request::Change(changes) => self.change(&changes.changes),
             Request::Stop => {
                 tracing::info!("stopped through the control socket");
                 write(out, &Reply::Stopping {})?;

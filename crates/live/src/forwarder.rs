@@ -20,6 +20,7 @@ use crate::port::{self, Exchange, Gate, Io, Port, Receive, Spread, Transmit};
 use crate::removal::Removals;
 use crate::shadow_tap::{Device, Twin};
 use crate::stop::Stop;
+use crate::system;
 use crate::wakeup::{Attention, Bell};
 
 /// Updates applied between two rounds of the ports, so that packets do not wait for a whole large
@@ -266,6 +267,16 @@ impl Forwarder {
         match watched {
             Some(watched) => kernel.links.watch(watched),
             None => kernel.links.replace(&kernel.programs),
+        }
+    }
+
+    /// Returns the time that a packet would arrive at now, in nanoseconds. Ages of entries refer to
+    /// it. Engines in the kernel use the kernel's monotonic clock, others one that begins at the time
+    /// of day.
+    pub fn now_ns(&self) -> u64 {
+        match &self.kernel {
+            Some(_) => system::monotonic_ns(),
+            None => self.cores[0].now_ns(),
         }
     }
 
@@ -597,11 +608,15 @@ impl Core {
         Ok(())
     }
 
+    fn now_ns(&self) -> u64 {
+        self.begin_ns + self.begin.elapsed().as_nanos() as u64
+    }
+
     /// Returns the longest time to sleep, in milliseconds: at most `patience` (-1: any), and until
     /// the next timer.
     fn patience(&self, machine: &dyn Machine, patience: libc::c_int) -> libc::c_int {
         let Some(next) = machine.next_timer() else { return patience };
-        let now_ns = self.begin_ns + self.begin.elapsed().as_nanos() as u64;
+        let now_ns = self.now_ns();
         let until = next.saturating_sub(now_ns).div_ceil(1_000_000).min(1000) as libc::c_int;
         if patience < 0 { until } else { until.min(patience) }
     }

@@ -18,6 +18,14 @@ pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
+/// Returns the time of the kernel's monotonic clock, in nanoseconds.
+pub fn monotonic_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure outlives the call, which only writes it.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// Takes ownership of a new descriptor that a system call returned.
 pub fn owned(result: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: the caller has just got the descriptor from the kernel.

@@ -53,5 +53,8 @@ pub use record::{Bar, Line, Part, Record, counted, thousands};
 pub use registry::Registry;
 pub use running::{LoadedTables, Running, load_store};
 pub use snapshot::Snapshot;
-pub use state::{RowDifference, differences, fields_text, find_offload, key_text, value_text};
+pub use state::{
+    RowDifference, differences, entry_text, fields_text, find_offload, key_text, value_text,
+    written_fields,
+};
 pub use throughput::{Latency, Throughput, Totals};

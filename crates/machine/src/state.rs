@@ -26,7 +26,10 @@ pub fn find_offload<'a>(store: &'a Store, path: &str) -> Result<(&'a Config, &'a
 pub fn key_text(config: &Config, key: &EntryKey) -> String {
     match key {
         EntryKey::Index(index) => index.to_string(),
-        EntryKey::Pattern(bytes) => format!("\"{}\"", bytes.escape_ascii()),
+        // Table files do not escape apostrophes.
+        EntryKey::Pattern(bytes) => {
+            format!("\"{}\"", bytes.escape_ascii().to_string().replace("\\'", "'"))
+        }
         EntryKey::Prefix { bits, length } => format!("{}/{length}", scalar_text(bits)),
         EntryKey::Exact(bits) => {
             let Some(layout) = &config.key else { return String::new() };
@@ -42,6 +45,28 @@ pub fn key_text(config: &Config, key: &EntryKey) -> String {
             parts.join(" ")
         }
     }
+}
+
+/// Formats a row in the notation of table files, with the names of enumeration members. Only the
+/// fields that table files give are included; see [`written_fields`].
+pub fn entry_text(config: &Config, row: &StateRow) -> String {
+    let mut text = key_text(config, &row.key);
+    let has_named_key = |layout: &Layout| layout.fields.iter().any(|(name, _)| !name.is_empty());
+    if matches!(row.key, EntryKey::Exact(_)) && config.key.as_ref().is_some_and(has_named_key) {
+        text += " ->";
+    }
+    let layout = value_layout(config).unwrap_or_default();
+    for ((name, _), (_, value)) in layout.fields.iter().zip(&row.fields) {
+        let space = if name.is_empty() { "= " } else { "=" };
+        text += &format!(" {name}{space}{}", value_text(&layout, name, value));
+    }
+    text
+}
+
+/// Returns the number of a row's fields that the control plane writes. Further fields are state of
+/// packets, such as the tokens of a meter.
+pub fn written_fields(config: &Config) -> usize {
+    value_layout(config).map_or(0, |layout| layout.fields.len())
 }
 
 /// Formats the fields of an entry's value for users, with the names of enumeration members.
@@ -158,10 +183,25 @@ mod tests {
             |state| [("state".into(), Bits::new(8, state)), ("age".into(), Bits::new(8, 3))];
         assert_eq!(fields_text(&states, &fields(5)), "state=OPEN age=3");
         assert_eq!(fields_text(&states, &fields(4)), "state=4 age=3");
+        let row = |state| StateRow {
+            key: EntryKey::Exact(Bits::new(56, 0x02_0000_0000_0105)),
+            fields: fields(state).to_vec(),
+        };
+        let text = "link=02:00:00:00:00:01 state=OPEN -> state=OPEN age=3";
+        assert_eq!(entry_text(&states, &row(5)), text);
         let scalar = exact(&[("", 128)]);
         assert_eq!(key_text(&scalar, &EntryKey::Exact(Bits::new(128, 1))), "::1");
         let prefix = EntryKey::Prefix { bits: Bits::new(32, 0xc000_0200), length: 24 };
         assert_eq!(key_text(&scalar, &prefix), "192.0.2.0/24");
         assert_eq!(key_text(&scalar, &EntryKey::Pattern(b"GET \r\n".to_vec())), "\"GET \\r\\n\"");
+        assert_eq!(key_text(&scalar, &EntryKey::Pattern(b"it's".to_vec())), "\"it's\"");
+        let mut routes = exact(&[("", 32)]);
+        (routes.kind, routes.value) = ("lpm".into(), Some(Layout::scalar(16)));
+        let key = EntryKey::Prefix { bits: Bits::new(32, 0xc000_0200), length: 24 };
+        let row = StateRow { key, fields: vec![("value".into(), Bits::new(16, 7))] };
+        assert_eq!(
+            (entry_text(&routes, &row).as_str(), written_fields(&routes)),
+            ("192.0.2.0/24 = 7", 1)
+        );
     }
 }

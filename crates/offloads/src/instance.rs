@@ -57,6 +57,37 @@ pub struct StateRow {
     pub fields: Vec<(String, Bits)>,
 }
 
+/// Where a visit of rows continues; see [`Instance::visit_from`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Cursor {
+    /// At the first row.
+    #[default]
+    Start,
+    /// At the element or the slot with this number.
+    At(u64),
+    /// After this key, in the order of the kind.
+    After(EntryKey),
+}
+
+impl Cursor {
+    /// Returns the number at which a kind continues that numbers its rows.
+    pub(crate) fn number(&self) -> usize {
+        match self {
+            Self::At(number) => *number as usize,
+            Self::Start | Self::After(_) => 0,
+        }
+    }
+}
+
+/// The times of an entry that packets made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lifetime {
+    /// The time of the last touch, in nanoseconds.
+    pub touched_ns: u64,
+    /// The time at which the entry ends without another touch, in nanoseconds; `None` if it stays.
+    pub ends_ns: Option<u64>,
+}
+
 /// A configured offload with its state. A machine that knows the type of a kind (`kinds::lpm::Lpm`,
 /// ...) can convert a `&mut dyn Instance` to a `&mut dyn Any` and downcast it.
 pub trait Instance: Any + Send + Duplicate {
@@ -96,6 +127,57 @@ pub trait Instance: Any + Send + Duplicate {
     /// Visits the same rows in no particular order. Large tables need not build a list for this.
     fn for_each_row(&self, visit: &mut dyn FnMut(StateRow)) {
         self.rows().into_iter().for_each(visit);
+    }
+
+    /// Returns the row of a key; `None` if [`rows`](Self::rows) does not contain it.
+    ///
+    /// # Errors
+    /// If the key does not match the kind.
+    fn look_up(&self, key: &EntryKey) -> Result<Option<StateRow>, Refused> {
+        Ok(self.rows().into_iter().find(|row| row.key == *key))
+    }
+
+    /// Visits a page of at most `most` rows (at least 1), from a cursor on. Returns the cursor of
+    /// the next page, or `None` after the last one. A page may have no rows and not be the last.
+    ///
+    /// The table may change between two pages. A row that is there the whole time is visited
+    /// exactly once; every other row at most once, unless its key leaves the table and returns.
+    ///
+    /// The work of a page is bounded by `most`, so that packets need not wait for a large table.
+    /// Kinds whose contents are small, or have no such order, visit all rows in one page. `visit`
+    /// must not use the instance, which may be locked.
+    fn visit_from(
+        &self,
+        from: &Cursor,
+        most: usize,
+        visit: &mut dyn FnMut(StateRow),
+    ) -> Option<Cursor> {
+        let _ = (from, most);
+        self.for_each_row(visit);
+        None
+    }
+
+    /// Returns the times of an entry; `None` if it has none, because it does not exist, does not age
+    /// or was loaded by the control plane.
+    fn lifetime(&self, key: &EntryKey) -> Option<Lifetime> {
+        let _ = key;
+        None
+    }
+
+    /// Returns an error if [`load`](Self::load) would refuse an entry even though there is room for
+    /// it. The key matches the kind.
+    ///
+    /// # Errors
+    /// The error of `load`.
+    fn check(&self, entry: &Entry) -> Result<(), Refused> {
+        let _ = entry;
+        Ok(())
+    }
+
+    /// Returns the number of new keys for which there is certainly room; `None` if only loading
+    /// them shows it, because the memory of the computer is the limit.
+    fn room(&self) -> Option<u64> {
+        None
     }
 
     /// Returns the number of entries or kept packets, including expired ones. `None` if the kind

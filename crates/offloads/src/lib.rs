@@ -17,7 +17,9 @@ pub mod store;
 pub mod time;
 pub mod updates;
 
-pub use instance::{Duplicate, Entry, EntryKey, Env, Instance, Refused, StateRow, TableWriter};
+pub use instance::{
+    Cursor, Duplicate, Entry, EntryKey, Env, Instance, Lifetime, Refused, StateRow, TableWriter,
+};
 pub use kinds::instantiate;
 pub use populate::{LoadSummary, load_tables};
 pub use raw::RawView;

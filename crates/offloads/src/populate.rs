@@ -107,8 +107,24 @@ pub fn entry_key(config: &Config, key: &Key) -> Result<EntryKey, String> {
     })
 }
 
+/// Converts a key of a row, as [`entry_key`] does. Unlike that, it also takes keys of kinds without a
+/// table, such as timers.
+///
+/// # Errors
+/// As [`entry_key`].
+pub fn row_key(config: &Config, key: &Key) -> Result<EntryKey, String> {
+    match (table(config), &config.key) {
+        (Ok(_), _) => entry_key(config, key),
+        (Err(_), Some(layout)) => whole_key(layout, key).map(EntryKey::Exact),
+        (Err(_), None) => index(key).map(EntryKey::Index),
+    }
+}
+
 /// Converts a value to the representation of the offload.
-pub(crate) fn entry_value(config: &Config, fields: &[(String, Literal)]) -> Result<Bits, String> {
+///
+/// # Errors
+/// If a field does not match the offload. The error is a sentence without a full stop.
+pub fn entry_value(config: &Config, fields: &[(String, Literal)]) -> Result<Bits, String> {
     let (layout, base) = (table(config)?.value)(config);
     pack(&layout, base, fields)
 }

@@ -1,5 +1,7 @@
 //! `wireloom ctl`: requests of operators to a running forwarder.
 
+mod tables;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
@@ -56,6 +58,20 @@ enum Action {
     Capture(Capture),
     /// Show the steps that live packets take
     Trace(Trace),
+    /// List, show, change and watch the entries of tables
+    #[command(after_help = "\
+Examples:
+  wireloom ctl tables list
+  wireloom ctl tables show destinations4 10.0.0.0/8
+  wireloom ctl tables show flows --all --json flows.json
+  wireloom ctl tables insert labels 17 next_hop=2
+  wireloom ctl tables replace services 'address=203.0.113.80 protocol=6 port=80 -> = 0'
+  wireloom ctl tables delete labels 17
+  wireloom ctl tables change --file changes.txt
+  wireloom ctl tables watch started --interval 500ms --count 10
+
+How tables change while packets flow: `wireloom docs operate/tables`. The notation of entries: `wireloom docs packets`.")]
+    Tables(tables::Tables),
 }
 
 #[derive(Args, Debug)]
@@ -145,7 +161,11 @@ pub fn unexpected() -> Failure {
 impl Ctl {
     /// Whether the action itself handles the signals that ask the process to end.
     pub fn handles_signals(&self) -> bool {
-        matches!(self.action, Action::Capture(_) | Action::Trace(_))
+        match &self.action {
+            Action::Capture(_) | Action::Trace(_) => true,
+            Action::Tables(tables) => tables.handles_signals(),
+            Action::Status(_) | Action::Reload(_) | Action::Stop => false,
+        }
     }
 
     /// Sends the request, and shows the reply.
@@ -175,6 +195,7 @@ impl Ctl {
             },
             Action::Capture(capture) => capture.run(client),
             Action::Trace(trace) => trace.run(client),
+            Action::Tables(tables) => tables.run(client),
         }
     }
 }

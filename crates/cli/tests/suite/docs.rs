@@ -353,7 +353,11 @@ fn commands_name_subcommands_and_options_that_exist() {
             };
             count += 1;
             let action = words.get(2).filter(|word| !is_pattern(word) && !word.starts_with('-'));
+            let part = words.get(3).filter(|word| !is_pattern(word) && !word.starts_with('-'));
             let subcommand = match action {
+                Some(action) if action == "tables" && subcommand == "ctl" && part.is_some() => {
+                    &format!("ctl tables {}", part.expect("checked before"))
+                }
                 Some(action) if ["ctl", "np", "raw", "mpsoc"].contains(&&**subcommand) => {
                     &format!("{subcommand} {action}")
                 }

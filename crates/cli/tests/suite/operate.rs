@@ -7,6 +7,7 @@
 
 mod ends;
 mod kernel_conditions;
+mod tables;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -561,7 +562,7 @@ fn the_control_socket_survives_what_clients_send() {
     for wrong in [&b"x\n"[..], b"{\"do\":\"dance\"}\n", b"\xff\xfe\n", b"{\"do\":\"capture\"}\n"] {
         assert!(ask(wrong).starts_with("{\"error\":{\"message\":\"no request: "), "{wrong:?}");
     }
-    assert!(ask(&vec![b'x'; 1 << 17]).contains("more than 65536 bytes"));
+    assert!(ask(&vec![b'x'; 1 << 21]).contains("more than 1048576 bytes"));
     // Two requests on one connection; clients that leave; more clients than the limit.
     let mut stream = UnixStream::connect(&socket).expect("a socket");
     stream.write_all(b"{\"do\":\"status\"}\n{\"do\":\"status\"}\n").expect("sent");

@@ -4,14 +4,14 @@ use std::any::Any;
 
 use wireloom_bits::{Bits, Known};
 
-use crate::kinds::{check_value, field_values, index_of};
+use crate::kinds::{check_value, field_values, index_of, visit_numbered};
 use crate::lanes::{Lanes, nothing, pack, words};
 use crate::memory::zeroed;
 use crate::registry::{
     METHOD, Method, OffloadKind, ReplyType, SIZE, StateUse, TableForm, TableKey, U32, ValueType,
     declared_value,
 };
-use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, StateRow};
+use crate::{Config, Cursor, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, StateRow};
 
 /// The interface of `array`.
 pub const KIND: OffloadKind = OffloadKind {
@@ -119,6 +119,16 @@ impl Array {
             *to = from;
         }
     }
+
+    /// Returns the row of an element, unless the element is zero.
+    fn row(&self, index: usize) -> Option<StateRow> {
+        let stride = words(self.width);
+        let element = &self.elements[index * stride..][..stride];
+        element.iter().any(|&word| word != 0).then(|| StateRow {
+            key: EntryKey::Index(index as u64),
+            fields: field_values(&self.layout, &Bits::from_words(self.width, element)),
+        })
+    }
 }
 
 impl Instance for Array {
@@ -162,17 +172,25 @@ impl Instance for Array {
     }
 
     fn rows(&self) -> Vec<StateRow> {
-        let stride = words(self.width);
-        let live = self
-            .elements
-            .chunks_exact(stride)
-            .enumerate()
-            .filter(|(_, e)| e.iter().any(|&w| w != 0));
-        live.map(|(index, element)| StateRow {
-            key: EntryKey::Index(index as u64),
-            fields: field_values(&self.layout, &Bits::from_words(self.width, element)),
-        })
-        .collect()
+        (0..self.size).filter_map(|index| self.row(index)).collect()
+    }
+
+    fn look_up(&self, key: &EntryKey) -> Result<Option<StateRow>, Refused> {
+        Ok(self.row(index_of(key, self.size)?))
+    }
+
+    fn visit_from(
+        &self,
+        from: &Cursor,
+        most: usize,
+        visit: &mut dyn FnMut(StateRow),
+    ) -> Option<Cursor> {
+        visit_numbered(from, most, self.size, |index| self.row(index), visit)
+    }
+
+    /// Every element exists already.
+    fn room(&self) -> Option<u64> {
+        Some(u64::MAX)
     }
 
     fn certain(&self, method: usize) -> Option<Known> {

@@ -4,11 +4,11 @@ use std::any::Any;
 
 use wireloom_bits::Bits;
 
-use crate::kinds::index_of;
+use crate::kinds::{index_of, visit_numbered};
 use crate::lanes::nothing;
 use crate::memory::zeroed;
 use crate::registry::{METHOD, Method, OffloadKind, SIZE, StateUse, TableForm, TableKey, U32};
-use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, StateRow};
+use crate::{Config, Cursor, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, StateRow};
 
 /// The interface of `counter`.
 pub const KIND: OffloadKind = OffloadKind {
@@ -56,6 +56,18 @@ impl Counter {
     fn size(&self) -> usize {
         self.cells.len() / 2
     }
+
+    /// Returns the row of a counter, unless it is zero.
+    fn row(&self, index: usize) -> Option<StateRow> {
+        let cell = &self.cells[2 * index..][..2];
+        (cell != [0, 0]).then(|| StateRow {
+            key: EntryKey::Index(index as u64),
+            fields: vec![
+                ("packets".into(), Bits::new(64, u128::from(cell[0]))),
+                ("bytes".into(), Bits::new(64, u128::from(cell[1]))),
+            ],
+        })
+    }
 }
 
 impl Instance for Counter {
@@ -85,16 +97,25 @@ impl Instance for Counter {
     }
 
     fn rows(&self) -> Vec<StateRow> {
-        let cells = self.cells.chunks_exact(2).enumerate().filter(|(_, cell)| *cell != [0, 0]);
-        cells
-            .map(|(index, cell)| StateRow {
-                key: EntryKey::Index(index as u64),
-                fields: vec![
-                    ("packets".into(), Bits::new(64, u128::from(cell[0]))),
-                    ("bytes".into(), Bits::new(64, u128::from(cell[1]))),
-                ],
-            })
-            .collect()
+        (0..self.size()).filter_map(|index| self.row(index)).collect()
+    }
+
+    fn look_up(&self, key: &EntryKey) -> Result<Option<StateRow>, Refused> {
+        Ok(self.row(index_of(key, self.size())?))
+    }
+
+    fn visit_from(
+        &self,
+        from: &Cursor,
+        most: usize,
+        visit: &mut dyn FnMut(StateRow),
+    ) -> Option<Cursor> {
+        visit_numbered(from, most, self.size(), |index| self.row(index), visit)
+    }
+
+    /// Every counter exists already.
+    fn room(&self) -> Option<u64> {
+        Some(u64::MAX)
     }
 
     fn absorb(&mut self, other: &mut dyn Instance) {

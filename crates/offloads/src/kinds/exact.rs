@@ -20,14 +20,16 @@ pub(super) mod table;
 
 use wireloom_bits::{Bits, Known};
 
-use crate::kinds::{check_value, field_values};
+use crate::kinds::{check_value, field_values, visit_numbered};
 use crate::lanes::{Lanes, pack, words};
 use crate::registry::{
     AGE, Delay, FOUND_VALUE, METHOD, Method, OffloadKind, Param, ReplyType, SIZE, STEP, StateUse,
     TableForm, TableKey, U32, U64, ValueType, declared_value, param,
 };
 use crate::time::NEVER;
-use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, StateRow};
+use crate::{
+    Config, Cursor, Entry, EntryKey, Env, Instance, Layout, Lifetime, RawView, Refused, StateRow,
+};
 
 use table::{Ends, Table};
 
@@ -366,6 +368,14 @@ impl Exact {
         }
     }
 
+    /// Returns the row of an entry that is not expired at the table's time.
+    fn row(&self, entry: u32) -> Option<StateRow> {
+        self.live_age(entry, self.table.time_ns)?;
+        let key = Bits::from_words(self.key_width, self.table.key(entry));
+        let fields = field_values(&self.layout, &self.value(entry));
+        Some(StateRow { key: EntryKey::Exact(key), fields })
+    }
+
     fn whole_key(&self, key: &EntryKey) -> Result<Vec<u64>, Refused> {
         match key {
             EntryKey::Exact(bits) if bits.width() == self.key_width => Ok(bits.words().collect()),
@@ -446,15 +456,43 @@ impl Instance for Exact {
 
     /// Returns the entries that are not expired at the table's time, sorted by key.
     fn rows(&self) -> Vec<StateRow> {
-        let now = self.table.time_ns;
-        let live = self.table.all().filter(|&entry| self.live_age(entry, now).is_some());
-        let rows = live.map(|entry| StateRow {
-            key: EntryKey::Exact(Bits::from_words(self.key_width, self.table.key(entry))),
-            fields: field_values(&self.layout, &self.value(entry)),
-        });
-        let mut rows: Vec<StateRow> = rows.collect();
+        let mut rows: Vec<StateRow> =
+            self.table.all().filter_map(|entry| self.row(entry)).collect();
         rows.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         rows
+    }
+
+    fn look_up(&self, key: &EntryKey) -> Result<Option<StateRow>, Refused> {
+        let entry = self.table.find(&self.whole_key(key)?);
+        Ok(entry.and_then(|entry| self.row(entry)))
+    }
+
+    /// An entry keeps its slot until it is removed.
+    fn visit_from(
+        &self,
+        from: &Cursor,
+        most: usize,
+        visit: &mut dyn FnMut(StateRow),
+    ) -> Option<Cursor> {
+        let row = |slot| self.table.at(slot as u32).and_then(|entry| self.row(entry));
+        visit_numbered(from, most, self.table.slots() as usize, row, visit)
+    }
+
+    fn lifetime(&self, key: &EntryKey) -> Option<Lifetime> {
+        let entry = self.table.find(&self.whole_key(key).ok()?)?;
+        if self.table.is_static(entry) {
+            return None;
+        }
+        let touched_ns = self.table.touched_ns(entry);
+        let ends_ns = match self.age_ns {
+            0 => Some(self.table.deadline_ns(entry)).filter(|end| *end != NEVER),
+            age_ns => Some(touched_ns.saturating_add(age_ns)),
+        };
+        Some(Lifetime { touched_ns, ends_ns })
+    }
+
+    fn room(&self) -> Option<u64> {
+        Some((self.size as u64).saturating_sub(u64::from(self.table.count())))
     }
 
     fn raw(&mut self) -> Option<RawView> {

@@ -11,7 +11,7 @@ use crate::registry::{
     METHOD, Method, OffloadKind, ReplyType, TableForm, TableKey, ValueType, declared_value, param,
 };
 use crate::{
-    Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, StateRow, TableWriter,
+    Config, Cursor, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, StateRow, TableWriter,
 };
 
 /// The interface of `lpm`.
@@ -153,6 +153,11 @@ impl Lpm {
         self.reader.clone()
     }
 
+    fn row(&self, bits: Bits, length: u32, value: &Bits) -> StateRow {
+        let fields = field_values(&self.layout, value);
+        StateRow { key: EntryKey::Prefix { bits, length }, fields }
+    }
+
     fn with_table<T>(&self, work: impl FnOnce(&mut Table) -> T) -> T {
         work(&mut locked(&self.table))
     }
@@ -225,11 +230,40 @@ impl Instance for Lpm {
 
     fn for_each_row(&self, visit: &mut dyn FnMut(StateRow)) {
         self.with_table(|table| {
-            table.for_each(&mut |bits, length, value| {
-                let fields = field_values(&self.layout, &value);
-                visit(StateRow { key: EntryKey::Prefix { bits, length }, fields });
+            table.for_each(&mut |bits, length, value| visit(self.row(bits, length, &value)));
+        });
+    }
+
+    fn look_up(&self, key: &EntryKey) -> Result<Option<StateRow>, Refused> {
+        let (bits, length) = prefix(key)?;
+        let value = self.with_table(|table| table.get(bits, length));
+        Ok(value.map(|value| self.row(bits.clone(), length, &value)))
+    }
+
+    /// The order of prefixes depends only on the prefixes themselves.
+    fn visit_from(
+        &self,
+        from: &Cursor,
+        most: usize,
+        visit: &mut dyn FnMut(StateRow),
+    ) -> Option<Cursor> {
+        let after = match from {
+            Cursor::After(EntryKey::Prefix { bits, length }) => Some((bits, *length)),
+            _ => None,
+        };
+        let mut left = most;
+        let mut next = None;
+        self.with_table(|table| {
+            table.for_each_after(after, &mut |bits, length, value| {
+                left -= 1;
+                if left == 0 {
+                    next = Some(Cursor::After(EntryKey::Prefix { bits: bits.clone(), length }));
+                }
+                visit(self.row(bits, length, &value));
+                left > 0
             });
         });
+        next
     }
 
     fn share(&self) -> Option<Box<dyn Instance>> {

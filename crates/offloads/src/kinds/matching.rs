@@ -103,6 +103,16 @@ impl Match {
         Some(Walk { values, ..walk })
     }
 
+    fn check_pattern(&self, bytes: &[u8]) -> Result<(), Refused> {
+        if bytes.is_empty() {
+            return Err(Refused("an empty pattern would match everywhere".into()));
+        }
+        if !self.places.contains_key(bytes) && self.total + bytes.len() > MAX_PATTERN_BYTES {
+            return Err(Refused("the patterns have more than 16 MiB together".into()));
+        }
+        Ok(())
+    }
+
     fn automaton(&mut self) -> &AhoCorasick {
         self.automaton.get_or_insert_with(|| {
             AhoCorasick::builder()
@@ -134,15 +144,10 @@ impl Instance for Match {
         };
         check_value(&entry.value, self.layout.width())?;
         self.tables = None;
-        if bytes.is_empty() {
-            return Err(Refused("an empty pattern would match everywhere".into()));
-        }
+        self.check_pattern(&bytes)?;
         if let Some(&place) = self.places.get(&bytes) {
             self.patterns[place].1 = entry.value;
             return Ok(());
-        }
-        if self.total + bytes.len() > MAX_PATTERN_BYTES {
-            return Err(Refused("the patterns have more than 16 MiB together".into()));
         }
         self.automaton = None;
         self.total += bytes.len();
@@ -167,6 +172,23 @@ impl Instance for Match {
 
     fn entries(&self) -> Option<u64> {
         Some(self.patterns.len() as u64)
+    }
+
+    fn look_up(&self, key: &EntryKey) -> Result<Option<StateRow>, Refused> {
+        let EntryKey::Pattern(bytes) = key else {
+            return Err(Refused("the key is not a byte string".into()));
+        };
+        Ok(self.places.get(bytes).map(|place| {
+            let fields = field_values(&self.layout, &self.patterns[*place].1);
+            StateRow { key: key.clone(), fields }
+        }))
+    }
+
+    fn check(&self, entry: &Entry) -> Result<(), Refused> {
+        match &entry.key {
+            EntryKey::Pattern(bytes) => self.check_pattern(bytes),
+            _ => Err(Refused("the key is not a byte string".into())),
+        }
     }
 
     /// Returns the patterns in table order.

@@ -10,13 +10,13 @@
 use wireloom_bits::Bits;
 
 use crate::instance::packed;
-use crate::kinds::{check_value, index_of};
+use crate::kinds::{check_value, index_of, visit_numbered};
 use crate::memory::zeroed;
 use crate::registry::{
     METHOD, Method, OffloadKind, ReplyType, SIZE, StateUse, TableForm, TableKey, U32, U64,
     ValueType, param,
 };
-use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, StateRow};
+use crate::{Config, Cursor, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, StateRow};
 
 /// The interface of `meter`.
 pub const KIND: OffloadKind = OffloadKind {
@@ -300,6 +300,23 @@ impl Meter {
             buckets.single_rate(from, to, bytes, color)
         }
     }
+
+    /// Returns the row of a meter that was used or set.
+    fn row(&self, index: usize) -> Option<StateRow> {
+        let state = &self.state[index * WORDS..][..WORDS];
+        if state == [0; WORDS] {
+            return None;
+        }
+        let rates = self.rates(index as u64);
+        let (other, size) =
+            if self.two_rates { ("peak", rates.pbs) } else { ("excess", rates.ebs) };
+        let mut fields = crate::kinds::field_values(&rates_layout(), &rates.pack());
+        let word = |value: u64| Bits::new(64, u128::from(value));
+        fields.push(("committed".into(), word(rates.cbs - state[0])));
+        fields.push((other.into(), word(size - state[1])));
+        fields.push(("last_ns".into(), word(state[2])));
+        Some(StateRow { key: EntryKey::Index(index as u64), fields })
+    }
 }
 
 impl Instance for Meter {
@@ -316,13 +333,7 @@ impl Instance for Meter {
     /// Sets the rates of a meter, packed with the layout [`rates_layout`], and fills its buckets.
     fn load(&mut self, entry: Entry) -> Result<(), Refused> {
         let index = index_of(&entry.key, self.size())?;
-        check_value(&entry.value, 320)?;
-        for (word, name) in RATE_NAMES.iter().rev().enumerate() {
-            let rate = entry.value.word(word);
-            if rate > MAX_RATE {
-                return Err(Refused(format!("{name} is {rate}, more than 2^40")));
-            }
-        }
+        self.check(&entry)?;
         let rates = Rates::unpack(&entry.value);
         let number = match (self.rates_number(index as u64), self.free.pop()) {
             (0, Some(free)) => free,
@@ -358,23 +369,36 @@ impl Instance for Meter {
     /// Returns the meters that were used or set: the rates, the tokens in the buckets after the
     /// last packet, and the time `last_ns` of that packet.
     fn rows(&self) -> Vec<StateRow> {
-        let mut rows = Vec::new();
-        for (index, state) in self.state.chunks_exact(WORDS).enumerate() {
-            let index = index as u64;
-            if state == [0; WORDS] {
-                continue;
+        (0..self.size()).filter_map(|index| self.row(index)).collect()
+    }
+
+    fn look_up(&self, key: &EntryKey) -> Result<Option<StateRow>, Refused> {
+        Ok(self.row(index_of(key, self.size())?))
+    }
+
+    fn visit_from(
+        &self,
+        from: &Cursor,
+        most: usize,
+        visit: &mut dyn FnMut(StateRow),
+    ) -> Option<Cursor> {
+        visit_numbered(from, most, self.size(), |index| self.row(index), visit)
+    }
+
+    fn check(&self, entry: &Entry) -> Result<(), Refused> {
+        check_value(&entry.value, 320)?;
+        for (word, name) in RATE_NAMES.iter().rev().enumerate() {
+            let rate = entry.value.word(word);
+            if rate > MAX_RATE {
+                return Err(Refused(format!("{name} is {rate}, more than 2^40")));
             }
-            let rates = self.rates(index);
-            let (other, size) =
-                if self.two_rates { ("peak", rates.pbs) } else { ("excess", rates.ebs) };
-            let mut fields = crate::kinds::field_values(&rates_layout(), &rates.pack());
-            let word = |value: u64| Bits::new(64, u128::from(value));
-            fields.push(("committed".into(), word(rates.cbs - state[0])));
-            fields.push((other.into(), word(size - state[1])));
-            fields.push(("last_ns".into(), word(state[2])));
-            rows.push(StateRow { key: EntryKey::Index(index), fields });
         }
-        rows
+        Ok(())
+    }
+
+    /// Every meter exists already.
+    fn room(&self) -> Option<u64> {
+        Some(u64::MAX)
     }
 
     fn raw(&mut self) -> Option<RawView> {

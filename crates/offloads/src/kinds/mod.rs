@@ -19,7 +19,7 @@ pub mod timer;
 use wireloom_bits::Bits;
 
 use crate::registry::{self, OffloadKind};
-use crate::{Config, EntryKey, Instance, Layout, Refused};
+use crate::{Config, Cursor, EntryKey, Instance, Layout, Refused, StateRow};
 
 /// All kinds, in the order of the reference. `engine` is not a kind: the interface of such an
 /// offload is the interface of the engine.
@@ -68,6 +68,35 @@ fn index_of(key: &EntryKey, size: usize) -> Result<usize, Refused> {
     }
 }
 
+/// The elements without a row that a page of [`Instance::visit_from`] passes over for each row that
+/// it may have. Passing over one takes a small part of the time that a row takes.
+const SKIPPED: usize = 64;
+
+/// Implements [`Instance::visit_from`] for a kind whose rows are numbered from 0 to `size`. `row`
+/// returns a row if there is one with that number.
+fn visit_numbered(
+    from: &Cursor,
+    most: usize,
+    size: usize,
+    row: impl Fn(usize) -> Option<StateRow>,
+    visit: &mut dyn FnMut(StateRow),
+) -> Option<Cursor> {
+    let start = from.number().min(size);
+    let mut end = start.saturating_add(most.saturating_mul(SKIPPED)).min(size);
+    let mut left = most;
+    for number in start..end {
+        if let Some(row) = row(number) {
+            visit(row);
+            left -= 1;
+            if left == 0 {
+                end = number + 1;
+                break;
+            }
+        }
+    }
+    (end < size).then_some(Cursor::At(end as u64))
+}
+
 /// Refuses a value whose width differs from the width of the offload's value type.
 pub(crate) fn check_value(value: &Bits, width: u32) -> Result<(), Refused> {
     if value.width() == width {
@@ -89,6 +118,8 @@ fn field_values(layout: &Layout, value: &Bits) -> Vec<(String, Bits)> {
 
 #[cfg(test)]
 mod ticks_tests;
+#[cfg(test)]
+mod visit_tests;
 
 #[cfg(test)]
 pub(crate) mod tests {

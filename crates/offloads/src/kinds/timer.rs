@@ -7,12 +7,13 @@
 use wireloom_bits::Bits;
 
 use super::exact::table::{Ends, Table};
+use super::visit_numbered;
 use crate::lanes::{pack, words};
 use crate::registry::{
     Delay, METHOD, Method, OffloadKind, ReplyType, SIZE, STEP, StateUse, U64, ValueType, param,
 };
 use crate::time::NEVER;
-use crate::{Config, Entry, EntryKey, Env, Instance, RawView, Refused, StateRow};
+use crate::{Config, Cursor, Entry, EntryKey, Env, Instance, Lifetime, RawView, Refused, StateRow};
 
 /// The interface of `timer`.
 pub const KIND: OffloadKind = OffloadKind {
@@ -150,6 +151,18 @@ impl Timer {
         Bits::from_words(self.key_width, self.table.key(entry))
     }
 
+    fn row(&self, entry: u32) -> StateRow {
+        let at_ns = Bits::new(64, u128::from(self.table.deadline_ns(entry)));
+        StateRow { key: EntryKey::Exact(self.key(entry)), fields: vec![("at_ns".into(), at_ns)] }
+    }
+
+    fn find(&self, key: &EntryKey) -> Result<Option<u32>, Refused> {
+        let EntryKey::Exact(key) = key else {
+            return Err(Refused("the key is not a whole key".into()));
+        };
+        Ok(self.table.find(&self.whole_key(key)?))
+    }
+
     fn whole_key(&self, key: &Bits) -> Result<Vec<u64>, Refused> {
         if key.width() != self.key_width {
             let (given, width) = (key.width(), self.key_width);
@@ -204,10 +217,7 @@ impl Instance for Timer {
 
     /// Ends the time of a key without running the step.
     fn unload(&mut self, key: &EntryKey) -> Result<bool, Refused> {
-        let EntryKey::Exact(key) = key else {
-            return Err(Refused("the key is not a whole key".into()));
-        };
-        let entry = self.table.find(&self.whole_key(key)?);
+        let entry = self.find(key)?;
         if let Some(entry) = entry {
             self.table.remove(entry);
         }
@@ -220,16 +230,30 @@ impl Instance for Timer {
 
     /// Returns the keys with the times at which their steps run, sorted by key.
     fn rows(&self) -> Vec<StateRow> {
-        let rows = self.table.all().map(|entry| StateRow {
-            key: EntryKey::Exact(self.key(entry)),
-            fields: vec![(
-                "at_ns".into(),
-                Bits::new(64, u128::from(self.table.deadline_ns(entry))),
-            )],
-        });
-        let mut rows: Vec<StateRow> = rows.collect();
+        let mut rows: Vec<StateRow> = self.table.all().map(|entry| self.row(entry)).collect();
         rows.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         rows
+    }
+
+    fn look_up(&self, key: &EntryKey) -> Result<Option<StateRow>, Refused> {
+        Ok(self.find(key)?.map(|entry| self.row(entry)))
+    }
+
+    /// A time keeps its slot until it ends.
+    fn visit_from(
+        &self,
+        from: &Cursor,
+        most: usize,
+        visit: &mut dyn FnMut(StateRow),
+    ) -> Option<Cursor> {
+        let row = |slot| self.table.at(slot as u32).map(|entry| self.row(entry));
+        visit_numbered(from, most, self.table.slots() as usize, row, visit)
+    }
+
+    fn lifetime(&self, key: &EntryKey) -> Option<Lifetime> {
+        let entry = self.find(key).ok()??;
+        let ends_ns = Some(self.table.deadline_ns(entry)).filter(|end| *end != NEVER);
+        Some(Lifetime { touched_ns: self.table.touched_ns(entry), ends_ns })
     }
 
     fn raw(&mut self) -> Option<RawView> {

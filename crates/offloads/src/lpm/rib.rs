@@ -1,6 +1,7 @@
 //! The source of truth: the prefixes of the table, by the trie node that they end in.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use wireloom_bits::Bits;
 
@@ -422,35 +423,94 @@ impl Rib {
         })
     }
 
-    /// Visits every prefix. `visit` takes the bits at the key's `width` (zero after the length),
-    /// the length and the number of the value.
-    pub(super) fn for_each(&self, width: u32, visit: &mut dyn FnMut(Bits, u32, u32)) {
-        for (&(bits, length), &value) in &self.short {
-            visit(
-                Bits::new(width, 0).with_slice(width - length, &Bits::new(32, u128::from(bits))),
-                length,
-                value,
-            );
+    /// Visits the prefixes after another one, or all, while `visit` returns true. `visit` takes the
+    /// bits at the key's `width` (zero after the length), the length and the number of the value.
+    ///
+    /// First come the prefixes of at most `direct_bits` bits, by their bits and lengths. The others
+    /// follow by their first `direct_bits` bits, and then in the order of the trie, a node before
+    /// its children.
+    pub(super) fn for_each_after(
+        &self,
+        width: u32,
+        after: Option<(&Bits, u32)>,
+        visit: &mut dyn FnMut(Bits, u32, u32) -> bool,
+    ) {
+        let top = |bits: u32, length: u32| {
+            Bits::zero(width).with_slice(width - length, &Bits::new(32, u128::from(bits)))
+        };
+        let leading = |bits: &Bits, count: u32| match count {
+            0 => 0,
+            count => bits.extract(width - count, count) as u32,
+        };
+        let is_short = |length: u32| length <= self.direct_bits;
+        let (short, long) = match after {
+            None => (Some(Bound::Unbounded), None),
+            Some((bits, length)) if is_short(length) => {
+                (Some(Bound::Excluded((leading(bits, length), length))), None)
+            }
+            Some(after) => (None, Some(after)),
+        };
+        if let Some(first) = short {
+            for (&(bits, length), &value) in self.short.range((first, Bound::Unbounded)) {
+                if !visit(top(bits, length), length, value) {
+                    return;
+                }
+            }
         }
-        for (slot, root) in self.roots() {
-            let base = Bits::zero(width)
-                .with_slice(width - self.direct_bits, &Bits::new(32, slot as u128));
-            self.visit_node(root, self.direct_bits, &base, visit);
+        let first = long.map_or(0, |(bits, _)| leading(bits, self.direct_bits) as usize);
+        for (slot, &root) in self.roots.iter().enumerate().skip(first) {
+            let after = long.filter(|_| slot == first);
+            if root != 0
+                && !self.visit_node(
+                    root,
+                    self.direct_bits,
+                    &top(slot as u32, self.direct_bits),
+                    after,
+                    visit,
+                )
+            {
+                return;
+            }
         }
     }
 
-    fn visit_node(&self, id: u32, at: u32, base: &Bits, visit: &mut dyn FnMut(Bits, u32, u32)) {
+    /// Visits the prefixes of a subtree, whose root begins at bit `at` of the keys. Those that are
+    /// not after `after`, a prefix in this subtree, are left out. Returns the last result of
+    /// `visit`.
+    fn visit_node(
+        &self,
+        id: u32,
+        at: u32,
+        base: &Bits,
+        after: Option<(&Bits, u32)>,
+        visit: &mut dyn FnMut(Bits, u32, u32) -> bool,
+    ) -> bool {
         let ((bitmap, children), width) = (self.children(id), base.width());
-        for (position, value) in self.prefixes(id) {
+        // The last position that is left out, and the child in which `after` is.
+        let (last, inside) = match after {
+            None => (0, None),
+            Some((bits, length)) if length <= at + STRIDE => {
+                let more = length - at;
+                ((1 << more) + bits.extract(width - length, more) as usize, None)
+            }
+            Some((bits, _)) => (usize::MAX, Some(bits.extract(width - at - STRIDE, STRIDE))),
+        };
+        for (position, value) in self.prefixes(id).filter(|(position, _)| *position > last) {
             let more = position.ilog2();
             let bits = Bits::new(6, (position - (1 << more)) as u128).resize(more);
-            visit(base.with_slice(width - at - more, &bits), at + more, value);
+            if !visit(base.with_slice(width - at - more, &bits), at + more, value) {
+                return false;
+            }
         }
-        let slots = (0..64).filter(|slot| bitmap >> slot & 1 == 1);
-        for (slot, &child) in slots.zip(children) {
-            let base = base.with_slice(width - at - STRIDE, &Bits::new(STRIDE, slot));
-            self.visit_node(child, at + STRIDE, &base, visit);
+        let slots = (0..64u64).filter(|slot| bitmap >> slot & 1 == 1);
+        for (slot, &child) in slots.zip(children).filter(|(slot, _)| inside <= Some(*slot)) {
+            let base = base.with_slice(width - at - STRIDE, &Bits::new(STRIDE, u128::from(slot)));
+            let after = after.filter(|_| inside == Some(slot));
+            if !self.visit_node(child, at + STRIDE, &base, after, visit) {
+                return false;
+            }
         }
+        true
     }
 
     /// Returns the memory in bytes.

@@ -239,7 +239,20 @@ impl Table {
 
     /// Visits every prefix (bits and length) with its value, in no particular order.
     pub fn for_each(&self, visit: &mut dyn FnMut(Bits, u32, Bits)) {
-        self.rib.for_each(self.key_width, &mut |bits, length, id| {
+        self.for_each_after(None, &mut |bits, length, value| {
+            visit(bits, length, value);
+            true
+        });
+    }
+
+    /// Visits the prefixes after another one, which need not be in the table, while `visit` returns
+    /// true. The order of two prefixes does not depend on the table's contents.
+    pub fn for_each_after(
+        &self,
+        after: Option<(&Bits, u32)>,
+        visit: &mut dyn FnMut(Bits, u32, Bits) -> bool,
+    ) {
+        self.rib.for_each_after(self.key_width, after, &mut |bits, length, id| {
             visit(bits, length, self.values.value(id))
         });
     }

@@ -501,7 +501,17 @@ impl Raw {
 
     /// Returns all entries in no particular order.
     pub fn all(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.fresh).filter(|entry| (self.order(*entry) >> 32) as u32 != FREE)
+        (0..self.fresh).filter_map(|slot| self.at(slot))
+    }
+
+    /// Returns the number of slots that have ever been used. An entry keeps its slot.
+    pub fn slots(&self) -> u32 {
+        self.fresh
+    }
+
+    /// Returns the entry in a slot that has been used, if it still has one.
+    pub fn at(&self, slot: u32) -> Option<u32> {
+        ((self.order(slot) >> 32) as u32 != FREE).then_some(slot)
     }
 
     /// Returns the ageing entries, the least recently touched one first.
