@@ -389,6 +389,10 @@ fn what_cannot_be_a_pipeline_is_refused_with_the_reason_and_the_line() {
         "engine e() { step s { packet.egress = 1; emit(t); }\n step t { finish; } }",
         &["one.loom:2", "a copy is sent"],
     );
+    refused(
+        "engine e() { u8 turn; step s { if (turn == 3) done;\n turn++; emit(s); } }",
+        &["one.loom:3", "jumps back to `s`"],
+    );
     refused("engine e() { step s { packet.reset(20); finish; } }", &["one.loom:2", "is reset"]);
     refused(
         "engine e() { H h @ 0;\n step s { packet.push(h.a); finish; } }",

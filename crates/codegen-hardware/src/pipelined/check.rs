@@ -1,5 +1,6 @@
 //! Checks whether an engine can be a straight pipeline, and determines the order of its steps.
 
+use wireloom_compile::analysis::effects::successors;
 use wireloom_compile::analysis::loops::Loops;
 use wireloom_ir::{
     Code, Engine, EngineId, EngineKind, Exit, Loc, OffloadTarget, OpKind, Program, Step,
@@ -93,21 +94,8 @@ fn unsuitable(body: &Engine, offload: usize, method: usize) -> Option<String> {
 fn jump_loc(step: &Step) -> Loc {
     let mut found = step.loc;
     step.for_each_op(|op| {
-        if matches!(op.kind, OpKind::Exit(Exit::Next(_))) && op.loc.line > 0 {
+        if matches!(op.kind, OpKind::Exit(Exit::Next(_) | Exit::Emit(_))) && op.loc.line > 0 {
             found = op.loc;
-        }
-    });
-    found
-}
-
-/// Returns the steps that a step jumps to.
-pub fn successors(step: &Step) -> Vec<usize> {
-    let mut found = Vec::new();
-    step.for_each_op(|op| {
-        if let OpKind::Exit(Exit::Next(to)) = op.kind
-            && !found.contains(&to.index())
-        {
-            found.push(to.index());
         }
     });
     found

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use wireloom_ir::{Engine, Exit, OffloadId, OpKind, Step};
+use wireloom_compile::analysis::effects::successors;
+use wireloom_ir::{Engine, OffloadId, OpKind, Step};
 use wireloom_machine::thousands;
 
 use super::plan::{Channel, Plan, Service};
@@ -155,16 +156,6 @@ fn calls(step: &Step, wanted: OffloadId) -> u32 {
         count += u32::from(is_wanted);
     });
     count
-}
-
-fn successors(step: &Step) -> Vec<usize> {
-    let mut next = Vec::new();
-    step.for_each_op(|op| {
-        if let OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) = op.kind {
-            next.push(to.index());
-        }
-    });
-    next
 }
 
 #[cfg(test)]
