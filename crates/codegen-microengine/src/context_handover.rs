@@ -20,14 +20,34 @@ const COMMAND: usize = 8;
 pub fn macros(name: &str, words: &BTreeSet<u32>, gives: bool) -> String {
     let words: Vec<u32> = words.iter().copied().collect();
     let (near, far) = words.split_at(words.len().min(NEIGHBOURS - REGISTERS));
-    let mut text = format!("#macro {name}_near()\n");
+    // Pointer 1 stays where the macro that is executed first leaves it: a part gives the words of
+    // the frame first, but takes them last.
     let mut places = Places::default();
-    for (number, word) in near.iter().enumerate() {
+    let [near, far] = if gives {
+        let far = far_macro(name, far, gives, &mut places);
+        [near_macro(name, near, gives, &mut places), far]
+    } else {
+        let near = near_macro(name, near, gives, &mut places);
+        [near, far_macro(name, far, gives, &mut places)]
+    };
+    near + &far
+}
+
+/// Returns the macro for words in next-neighbour registers.
+fn near_macro(name: &str, words: &[u32], gives: bool, places: &mut Places) -> String {
+    let mut text = format!("#macro {name}_near()\n");
+    for (number, word) in words.iter().enumerate() {
         let neighbour = format!("n${}", REGISTERS + number);
         places.moved(&mut text, &neighbour, *word, gives);
     }
-    let _ = write!(text, "#endm\n\n#macro {name}_far()\n");
-    for (part, words) in far.chunks(COMMAND).enumerate() {
+    text.push_str("#endm\n\n");
+    text
+}
+
+/// Returns the macro for words that go through the frame.
+fn far_macro(name: &str, words: &[u32], gives: bool, places: &mut Places) -> String {
+    let mut text = format!("#macro {name}_far()\n");
+    for (part, words) in words.chunks(COMMAND).enumerate() {
         // Between two steps the arguments of routines in the frame are free.
         let first = ARGUMENTS as usize + COMMAND * part;
         let what = if gives { "write" } else { "read" };
@@ -83,6 +103,20 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::macros;
+
+    #[test]
+    fn the_first_macro_of_a_part_sets_the_pointer() {
+        // The last words for next-neighbour registers and all others are in the second group.
+        let words = (9..20).collect();
+        let sets = "local_csr_wr[active_lm_addr_1";
+        for (name, gives, first) in [("give", true, "give_far"), ("take", false, "take_near")] {
+            let text = macros(name, &words, gives);
+            let (_, begin) = text.split_once(&format!("#macro {first}()")).expect("a macro");
+            let (own, _) = begin.split_once("#endm").expect("its end");
+            assert!(own.contains(sets), "{text}");
+            assert_eq!(text.matches(sets).count(), 1, "{text}");
+        }
+    }
 
     #[test]
     fn words_beyond_the_next_neighbours_go_through_the_frame() {

@@ -116,3 +116,66 @@ fn parts_of_a_long_loop_do_as_golden_does() {
     assert!(texts.len() > 1 && !is_chain(&texts), "{} parts", texts.len());
     agree_on(spec, &program, &[], &packets(83));
 }
+
+/// The rounds of arithmetic in a step of [`carrying`].
+const ROUNDS: usize = 50;
+
+/// A program that takes `count` words of a header into the context in its first step, and writes
+/// them back in the opposite order in its last one. The arithmetic in between is too long for one
+/// part. It uses `others` further variables, which have the first places of the context, and which
+/// the last step does not need.
+fn carrying(count: usize, others: usize) -> String {
+    let words = |text: &dyn Fn(usize) -> String| (1..=count).map(text).collect::<String>();
+    let all_others = |text: &dyn Fn(usize) -> String| (0..others).map(text).collect::<String>();
+    let rounds = |from: usize| {
+        let round = |number: usize| {
+            let other = number % others;
+            format!("t{other} = (t{other} ^ {number}) * 77 + (t{other} >> 5);\n")
+        };
+        (from..from + ROUNDS).map(round).collect::<String>()
+    };
+    format!(
+        "enum Reason : u8 {{ SHORT }};
+        header Words {{ u32 sum; {} }};
+        engine carrying() {{
+            {} {}
+            Words head @ 0;
+            step begin {{
+                if (packet.length < sizeof(Words)) drop(SHORT);
+                packet.egress = 0;
+                {} {} {}
+                next between;
+            }}
+            step between {{
+                {}
+                head.sum = 0 {};
+                next end;
+            }}
+            step end {{
+                {}
+                finish;
+            }}
+        }}",
+        words(&|word| format!("u32 w{word}; ")),
+        all_others(&|other| format!("u32 t{other}; ")),
+        words(&|word| format!("u32 c{word}; ")),
+        words(&|word| format!("c{word} = head.w{word};\n")),
+        all_others(&|other| format!("t{other} = head.sum + {other};\n")),
+        rounds(0),
+        rounds(1000),
+        all_others(&|other| format!("^ t{other}")),
+        words(&|word| format!("head.w{word} = c{};\n", count + 1 - word)),
+    )
+}
+
+/// Words of the context beyond those in next-neighbour registers go through the frame, whichever
+/// groups of local memory they are in.
+#[test]
+fn all_words_of_the_context_reach_later_parts() {
+    for (count, others) in [(8, 1), (10, 2), (12, 2), (12, 4), (14, 2), (20, 4)] {
+        let program = written(&carrying(count, others));
+        let (spec, texts) = parts(&program, 1536);
+        assert!(texts.len() > 1 && is_chain(&texts), "{count} words: {} parts", texts.len());
+        agree_on(spec, &program, &[], &packets(count as u64));
+    }
+}
