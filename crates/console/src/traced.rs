@@ -1,9 +1,11 @@
 //! The report on one packet, as the `trace` subcommand prints it.
 
 use serde::Serialize;
-use wireloom_ir::{Output, Program};
+use wireloom_ir::{Output, Program, Verdict};
 use wireloom_machine::trace::Trace;
-use wireloom_machine::{Compared, Outputs, Passage, Running, compare_outputs, verdict_text};
+use wireloom_machine::{
+    Compared, Outputs, Passage, Running, compare_outputs, missing_port_text, verdict_text,
+};
 use wireloom_net::{Packet, dissect};
 
 use crate::{output, thousands};
@@ -188,8 +190,12 @@ impl MachineReport {
             fields.retain(|row| row.expected != row.got);
             fields
         });
+        let verdict = |verdict| match verdict {
+            Verdict::Sent { port } if !machine.machine.has_port(port) => missing_port_text(port),
+            _ => verdict_text(program, verdict),
+        };
         let left = |output: Output<'_>| MachineOutput {
-            verdict: verdict_text(program, output.verdict),
+            verdict: verdict(output.verdict),
             length: output.bytes.len(),
             bytes: hex(output.bytes),
         };
@@ -290,7 +296,6 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use wireloom_ir::Verdict;
     use wireloom_lang::check_source;
     use wireloom_machine::{Options, Program, golden};
 

@@ -409,6 +409,8 @@ impl Values {
                 ),
             ),
         ]);
+        let nowhere = self.outputs.nowhere;
+        lines.extend((nowhere > 0).then(|| Line::no_such_port(nowhere)));
         lines.extend(power);
         lines.extend(self.did.map(|Did { slower, faster, stopped, started, late, lost }| {
             let steps = format!("{} steps slower, {} faster", thousands(slower), thousands(faster));

@@ -365,6 +365,11 @@ pub fn verdict_text(program: &ir::Program, verdict: Verdict) -> String {
     }
 }
 
+/// Formats what became of a packet that was sent to a port that the machine lacks.
+pub fn missing_port_text(port: u16) -> String {
+    format!("dropped: the machine has no port {port}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -33,7 +33,8 @@ pub mod trace;
 pub mod watch;
 
 pub use compare::{
-    Compared, Contender, Difference, compare_outputs, first_difference, reason_name, verdict_text,
+    Compared, Contender, Difference, compare_outputs, first_difference, missing_port_text,
+    reason_name, verdict_text,
 };
 pub use described::Described;
 pub use error::{Error, Result};

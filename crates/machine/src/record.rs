@@ -49,6 +49,13 @@ impl Line {
     pub fn new(name: &'static str, text: impl Into<String>) -> Self {
         Self { name, text: text.into() }
     }
+
+    /// Counts the packets that were dropped since they were sent to ports that the machine lacks.
+    pub fn no_such_port(packets: u64) -> Self {
+        let packets = thousands(packets);
+        let text = format!("{packets} packets dropped, for their egress port does not exist");
+        Self::new("no such port", text)
+    }
 }
 
 impl serde::Serialize for Record {

@@ -572,13 +572,7 @@ impl Values {
             self.throughput.lost(),
             Line::new("simulated", simulated),
         ]);
-        if let Some(packets) = run.unported {
-            let text = format!(
-                "{} packets dropped, for their egress port does not exist",
-                thousands(packets)
-            );
-            lines.push(Line::new("no such port", text));
-        }
+        lines.extend(run.unported.map(Line::no_such_port));
         if !run.updates.is_empty() {
             let cycles = |of: fn(u64, u64) -> u64| {
                 run.updates.iter().map(|update| update.done - update.begun).reduce(of).unwrap_or(0)

@@ -1,7 +1,7 @@
 //! Packet tests on a machine.
 
 use wireloom_ir::{self as ir, Output, Reason, Verdict};
-use wireloom_machine::{Compared, Machine, Outputs, Settled, Sink, Wanted};
+use wireloom_machine::{Compared, Machine, Outputs, Settled, Sink, Wanted, missing_port_text};
 
 use crate::mismatch::{Mismatch, packet_fields};
 use crate::packet_file::{Action, ActionKind, Expected, RUNAWAY, reason_is};
@@ -84,7 +84,9 @@ impl Tester {
             expected: expected.map_or_else(nothing, expected_text),
             got: output.map_or_else(nothing, |output| self.verdict_text(output.verdict)),
         }];
-        if let (Some(Expected::Sent(_, packet)), Some(output)) = (expected, output) {
+        if let (Some(Expected::Sent(_, packet)), Some(output)) = (expected, output)
+            && !self.has_no_port(output.verdict)
+        {
             fields.extend(packet_fields(packet, &output));
         }
         Err(Mismatch { what, fields })
@@ -92,6 +94,7 @@ impl Tester {
 
     fn is_met(&self, expected: &Expected, output: &Output<'_>) -> bool {
         match (expected, output.verdict) {
+            (_, verdict) if self.has_no_port(verdict) => false,
             (Expected::Sent(port, packet), Verdict::Sent { port: got }) => {
                 *port == got && packet.bytes == output.bytes
             }
@@ -102,6 +105,11 @@ impl Tester {
             },
             _ => false,
         }
+    }
+
+    /// Whether the machine dropped a packet since it lacks the port.
+    fn has_no_port(&self, verdict: Verdict) -> bool {
+        matches!(verdict, Verdict::Sent { port } if !self.machine.has_port(port))
     }
 
     /// Returns the set and the name of a reason of the program.
@@ -115,6 +123,7 @@ impl Tester {
     fn verdict_text(&self, verdict: Verdict) -> String {
         let reason = |reason| self.named(reason).map_or(RUNAWAY, |(_, name)| name);
         match verdict {
+            Verdict::Sent { port } if self.has_no_port(verdict) => missing_port_text(port),
             Verdict::Sent { port } => format!("sent to port {port}"),
             Verdict::ToCpu(why) => format!("to the cpu: {}", reason(why)),
             Verdict::Dropped(why) => format!("dropped: {}", reason(why)),

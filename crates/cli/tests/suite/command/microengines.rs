@@ -123,3 +123,36 @@ fn a_profile_has_the_lines_of_the_program() {
     place.wireloom(cross).status(0).says(&["cross.uc:"]);
     place.wireloom(&run("native")).status(2).complains(&["--profile has no effect on native"]);
 }
+
+/// No capture has packets to ports that a chip lacks. Reports count them, and traces and packet
+/// tests say what became of them.
+#[test]
+fn packets_to_ports_that_a_chip_lacks_are_dropped_and_counted() {
+    let place = workplace();
+    place.write("out.loom", b"engine out() { step begin { packet.egress = 12; finish; } }");
+    let tests = "\
+program out.loom
+test a byte leaves
+packet 0 zeros(1)
+expect 12 zeros(1)
+test no byte leaves
+packet 0 zeros(0)
+expect 12 zeros(0)
+";
+    place.write("out.packets", tests.as_bytes());
+    let dropped = "dropped: the machine has no port 12";
+    for chip in ["ixp1200", "ixp2400"] {
+        let packets = format!("out.loom --on {chip} --in frames.pcap");
+        let ran = place.wireloom(&format!("run {packets} --out out.pcap --json report.json"));
+        ran.status(0).says(&["no such port", "3 packets dropped"]);
+        let report: serde_json::Value =
+            serde_json::from_slice(&place.read("report.json")).expect("JSON");
+        assert_eq!(report["simulation"]["outputs"]["nowhere"], 3, "{chip}");
+        assert_eq!(place.read("out.pcap").len(), 24, "{chip}: only the header of the capture");
+        place.wireloom(&format!("verify {packets}")).status(0).says(&["no difference"]);
+        let traced = place.wireloom(&format!("trace {packets} --packet 1"));
+        traced.status(0).says(&[&format!("{chip}: {dropped}; no difference from golden")]);
+        let tested = place.wireloom(&format!("test out.packets --on {chip}"));
+        tested.status(1).says(&[&format!("sent to port 12   {dropped}"), "2 failed"]);
+    }
+}
