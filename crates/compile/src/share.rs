@@ -107,7 +107,7 @@ impl Sharing {
                 config.params.insert("size".to_owned(), Bits::new(32, u128::from(size)));
                 Ok(Division::Index)
             }
-            "hash" | "checksum" | "payload" | "clock" => Ok(Division::Alike),
+            "hash" | "crc" | "checksum" | "payload" | "clock" => Ok(Division::Alike),
             "random" => refuse(
                 "its numbers depend on how many packets came before, including those of other routers",
             ),

@@ -139,7 +139,7 @@ impl Configured for Spec {
 /// processor of 32 bits hundreds of cycles, and a processor does not know the sequence number of
 /// its packet.
 const PASSES: PassOptions =
-    PassOptions { header: None, served: &["hash", "random"], scalars: true };
+    PassOptions { header: None, served: &["hash", "crc", "random"], scalars: true };
 
 /// Optimises a program for hardware threads.
 pub fn for_threads(mut program: ir::Program) -> ir::Program {

@@ -10,6 +10,7 @@ mod array;
 mod checksum;
 mod clock;
 mod counter;
+mod crc;
 mod exact;
 mod hash;
 mod kind;
@@ -18,6 +19,7 @@ mod matching;
 mod meter;
 mod payload;
 mod random;
+mod siphash;
 mod timer;
 
 use wireloom_offloads::{Config, Method, registry};
@@ -35,6 +37,7 @@ pub const KINDS: &[&KindInC] = &[
     &checksum::KIND,
     &clock::KIND,
     &counter::KIND,
+    &crc::KIND,
     &exact::KIND,
     &hash::KIND,
     &lpm::KIND,
@@ -42,6 +45,7 @@ pub const KINDS: &[&KindInC] = &[
     &meter::KIND,
     &payload::KIND,
     &random::KIND,
+    &siphash::KIND,
     &timer::KIND,
 ];
 

@@ -10,7 +10,7 @@ use wireloom_net::Packet;
 
 const HEADER: &str = "header H { u16 a; u16 b; u32 c; u8 d; u8 e; };";
 
-fn compile(source: &str) -> Program {
+pub fn compile(source: &str) -> Program {
     let checked = wireloom_lang::check_source("large.loom", source, &Default::default());
     let program = checked.program.unwrap_or_else(|| {
         panic!("{}", wireloom_lang::render(&checked.diagnostics, &checked.sources, false))

@@ -4,6 +4,7 @@ mod control;
 mod cores;
 mod counts;
 mod edges;
+mod hashes;
 mod joined;
 mod kept;
 mod lanes;

@@ -1,11 +1,13 @@
 //! The kinds. One file contains the interface and the golden implementation of a kind, and is named
 //! after it (`match` is in `matching`).
 
+pub mod aes;
 pub mod array;
 pub mod bloom;
 pub mod checksum;
 pub mod clock;
 pub mod counter;
+pub mod crc;
 pub mod exact;
 pub mod hash;
 pub mod lpm;
@@ -14,6 +16,8 @@ pub mod meter;
 pub mod park;
 pub mod payload;
 pub mod random;
+pub mod secrets;
+pub mod siphash;
 pub mod timer;
 
 use wireloom_bits::Bits;
@@ -31,6 +35,9 @@ pub static KINDS: &[OffloadKind] = &[
     counter::KIND,
     meter::KIND,
     hash::KIND,
+    crc::KIND,
+    siphash::KIND,
+    aes::KIND,
     checksum::KIND,
     payload::KIND,
     clock::KIND,

@@ -19,22 +19,25 @@ pub(super) const KIND: KindInHardware = KindInHardware {
     ..KindInHardware::PLAIN
 };
 
-/// Builds the reply of a method of `hash`. All methods are linear over GF(2) except for the
-/// constant that CRC-32 adds, so each bit of the reply is the parity of some bits of the data; the
-/// golden model determines which ones.
+/// Builds the reply of a method of `hash`.
 fn logic(graph: &mut Graph, config: &Config, method: &str, data: Node) -> Node {
     let [multiplier48, multiplier64] =
         ["multiplier48", "multiplier64"].map(|name| config.param(name).low_u64());
-    let function = |data: &Bits| match method {
-        "crc32" => u64::from(hash::crc32(data)),
-        "hash48" => hash::hash48(data, multiplier48),
-        _ => hash::hash64(data, multiplier64),
-    };
-    let width: u32 = match method {
-        "crc32" => 32,
-        "hash48" => 48,
-        _ => 64,
-    };
+    match method {
+        "crc32" => linear(graph, data, 32, |data| u64::from(hash::crc32(data))),
+        "hash48" => linear(graph, data, 48, |data| hash::hash48(data, multiplier48)),
+        _ => linear(graph, data, 64, |data| hash::hash64(data, multiplier64)),
+    }
+}
+
+/// Builds a function of `width` bits that is linear over GF(2) except for a constant: each bit of
+/// the reply is the parity of some bits of the data. The golden model determines which ones.
+pub(super) fn linear(
+    graph: &mut Graph,
+    data: Node,
+    width: u32,
+    function: impl Fn(&Bits) -> u64,
+) -> Node {
     let data_width = graph.width(data);
     let offset = function(&Bits::zero(data_width));
     let mut masks = vec![Bits::zero(data_width); width as usize];

@@ -8,6 +8,7 @@
 mod array;
 mod checksum;
 mod clock;
+mod crc;
 mod hash;
 mod kind;
 mod matching;
@@ -21,6 +22,7 @@ const KINDS: &[&KindInHardware] = &[
     &array::KIND,
     &checksum::KIND,
     &clock::KIND,
+    &crc::KIND,
     &hash::KIND,
     &matching::KIND,
     &park::KIND,
