@@ -371,8 +371,9 @@ WL_INLINE bool wl_exact_keep(const struct wl_slot *slot, struct wl_exact_type ty
     if (found == WL_EXACT_NONE)
         return false;
     wl_exact_touch_entry(t, type, found);
-    /* A reply of a lookup may hold for less long now. */
-    t->changes++;
+    /* A reply of a lookup may hold for less long now, unless entries stay until they are claimed. */
+    if (!type.is_claimed)
+        t->changes++;
     t->keep(t, found, duration_ns);
     return true;
 }

@@ -5,7 +5,8 @@
 //! their offloads and then of their keys. A machine therefore executes all packets before the next
 //! tick together, and then asks which timers are due.
 
-use wireloom_net::Packet;
+use wireloom_bits::Bits;
+use wireloom_net::{Frame, Packet};
 use wireloom_offloads::{Config, Content, Store, TIMER};
 
 use crate::{Engine, OffloadTarget, Program};
@@ -31,11 +32,47 @@ pub struct Clock {
 }
 
 /// The packets of the timers that run at one tick.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Due {
-    pub packets: Vec<Packet>,
     /// The sequence number of the first.
     pub first: u64,
+    now_ns: u64,
+    /// The packets, one behind the other.
+    bytes: Vec<u8>,
+    /// Where each packet ends.
+    ends: Vec<usize>,
+}
+
+impl Due {
+    /// Returns the number of packets.
+    pub fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Returns the packets in their order.
+    pub fn frames(&self) -> impl Iterator<Item = Frame<'_>> {
+        let begins = std::iter::once(&0).chain(&self.ends);
+        begins.zip(&self.ends).map(|(begin, end)| Frame {
+            ingress: TIMER,
+            arrival_ns: self.now_ns,
+            bytes: &self.bytes[*begin..*end],
+        })
+    }
+
+    /// Returns the packets in their order.
+    pub fn packets(&self) -> Vec<Packet> {
+        self.frames().map(|frame| frame.to_packet()).collect()
+    }
+
+    /// Adds the packet of a key of the timers with this number.
+    fn push(&mut self, number: u16, key: &Bits) {
+        self.bytes.extend(number.to_be_bytes());
+        let padding = key.width().next_multiple_of(8);
+        let padded = key.resize(padding).shl(padding - key.width());
+        let bytes = (0..padding / 8).rev();
+        self.bytes.extend(bytes.map(|at| (padded.word(at as usize / 8) >> (8 * (at % 8))) as u8));
+        self.ends.push(self.bytes.len());
+    }
 }
 
 impl Clock {
@@ -96,23 +133,18 @@ impl Clock {
         loop {
             let next = self.next_timer(store).filter(|next| *next <= by_ns)?;
             let now_ns = self.advance(if self.ticks < MOST_TICKS { next } else { by_ns });
-            let mut packets = Vec::new();
+            let mut due = Due { now_ns, ..Due::default() };
             for (number, (offload, _)) in (0u16..).zip(&self.timed) {
                 let Content::Kind { instance, .. } = &mut store.slots[*offload].content else {
                     continue;
                 };
-                instance.due(now_ns, &mut |key| {
-                    let padding = key.width().next_multiple_of(8);
-                    let key = key.resize(padding).shl(padding - key.width());
-                    let bytes = [&number.to_be_bytes()[..], &key.to_bytes()].concat();
-                    packets.push(Packet { ingress: TIMER, arrival_ns: now_ns, bytes });
-                });
+                instance.due(now_ns, &mut |key| due.push(number, key));
             }
-            if !packets.is_empty() {
-                let first = TIMERS | self.run;
-                self.run += packets.len() as u64;
+            if due.count() > 0 {
+                due.first = TIMERS | self.run;
+                self.run += due.count() as u64;
                 self.ticks += 1;
-                return Some(Due { packets, first });
+                return Some(due);
             }
         }
     }

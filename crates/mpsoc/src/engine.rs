@@ -275,7 +275,7 @@ impl MpsocEngine {
         let store = each!(&mut self.machine, machine => machine.objects_mut().store_mut());
         let Some(due) = timers.due(store, by_ns, line) else { return false };
         self.number_from(due.first);
-        each!(&mut self.machine, machine => machine.offer_all(due.packets));
+        each!(&mut self.machine, machine => machine.offer_all(due.packets()));
         true
     }
 

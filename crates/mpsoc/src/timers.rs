@@ -41,7 +41,7 @@ impl Timers {
     /// numbers from `line` on.
     pub(super) fn due(&mut self, store: &mut Store, by_ns: u64, line: u64) -> Option<Due> {
         let due = self.clock.due(store, by_ns)?;
-        self.run += due.packets.len() as u64;
+        self.run += due.count() as u64;
         self.numbers.push_back((line, due.first));
         Some(due)
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use wireloom_compile::analysis::order;
 use wireloom_ir::{
-    Clock, Due, Execute, OffloadId, OffloadTarget, Output, Program, Reason, ReasonSetId, Verdict,
+    Clock, Execute, OffloadId, OffloadTarget, Output, Program, Reason, ReasonSetId, Verdict,
 };
 use wireloom_machine::Counts;
 use wireloom_net::Frame;
@@ -261,10 +261,10 @@ impl Native {
     /// Runs the timers that are due by a time.
     fn run_timers(&mut self, time_ns: u64, mut sink: impl FnMut(Output<'_>, &[u8])) {
         while let Some(clock) = &mut self.clock
-            && let Some(Due { packets, first }) = clock.due(&mut self.store, time_ns)
+            && let Some(due) = clock.due(&mut self.store, time_ns)
         {
-            let frames: Vec<Frame<'_>> = packets.iter().map(|packet| packet.frame()).collect();
-            self.execute_all(&frames, first, &mut sink);
+            let frames: Vec<Frame<'_>> = due.frames().collect();
+            self.execute_all(&frames, due.first, &mut sink);
         }
     }
 

@@ -36,7 +36,8 @@ pub struct Uses {
     pub engines: bool,
     /// Whether programs use `emit`.
     pub copies: bool,
-    /// Whether programs use what only machines in software have: times that end at ticks.
+    /// Whether programs use what not all machines have: times that end at ticks, checks with any
+    /// polynomial, keyed hashes and ciphers.
     pub in_software: bool,
 }
 

@@ -42,6 +42,9 @@ pub(super) struct Declared {
 /// Durations around the ticks and the times between packets, in nanoseconds.
 const DURATIONS: [u64; 8] = [0, 1, 99_999, 100_000, 100_001, 1_000_000, 3_300_000, u64::MAX];
 
+/// The kinds that not all machines have.
+const IN_SOFTWARE: [&str; 4] = ["timer", "crc", "siphash", "aes"];
+
 impl Generator {
     /// Declares timers or a table whose entries end at ticks. Also returns a statement that lets
     /// time run for a key.
@@ -120,7 +123,8 @@ impl Generator {
             .iter()
             .filter(|kind| self.uses.kinds.contains(&kind.name))
             .filter(|kind| has_packet || !kind.methods.iter().all(|m| m.reads_packet))
-            .filter(|kind| kind.name != "timer" || (self.uses.in_software && has_packet))
+            .filter(|kind| self.uses.in_software || !IN_SOFTWARE.contains(&kind.name))
+            .filter(|kind| kind.name != "timer" || has_packet)
             .collect();
         // Functions, which are evaluated in place, are more likely than other kinds.
         let functions: Vec<_> =

@@ -74,8 +74,8 @@ impl Golden {
         while let Some(due) =
             self.clock.as_mut().and_then(|clock| clock.due(&mut self.store, time_ns))
         {
-            for (packet, sequence) in due.packets.iter().zip(due.first..) {
-                self.thread(packet.frame(), sequence, observer, sink);
+            for (frame, sequence) in due.frames().zip(due.first..) {
+                self.thread(frame, sequence, observer, sink);
             }
         }
     }

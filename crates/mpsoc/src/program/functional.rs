@@ -127,8 +127,8 @@ impl<S: Compiled> Functional<S> {
         while let Some(clock) = &mut self.clock
             && let Some(due) = clock.due(self.around.objects.store_mut(), time_ns)
         {
-            for (packet, number) in due.packets.iter().zip(due.first..) {
-                self.execute(packet.frame(), number, sink)?;
+            for (frame, number) in due.frames().zip(due.first..) {
+                self.execute(frame, number, sink)?;
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 mod wheel;
 
-pub(crate) use wheel::{LOOSE, Links, Wheel};
+pub(crate) use wheel::{LOOSE, Places, Wheel};
 
 /// The ingress port of the packets that start the steps of timers. No other packet may arrive from
 /// it. Such a packet begins with a 16-bit number: the position of the step's offload among the

@@ -1,21 +1,26 @@
 //! Entries that end at ticks: their durations, their places in the wheel, and which are due.
 
 use super::{Ends, Raw};
-use crate::time::{self, Links, NEVER, Wheel};
+use crate::memory::prefetch;
+use crate::time::{self, LOOSE, NEVER, Places, Wheel};
 
-/// The places of entries in the wheel, which the entries contain.
-struct Places<'a> {
-    entries: &'a mut [u64],
+/// The entries, which contain their places in the wheel.
+struct Entries<'a> {
+    words: &'a mut [u64],
     stride: usize,
 }
 
-impl Links for Places<'_> {
+impl Places for Entries<'_> {
     fn get(&self, entry: u32) -> u64 {
-        self.entries[entry as usize * self.stride + 3]
+        self.words[entry as usize * self.stride + 3]
     }
 
-    fn set(&mut self, entry: u32, links: u64) {
-        self.entries[entry as usize * self.stride + 3] = links;
+    fn set(&mut self, entry: u32, place: u64) {
+        self.words[entry as usize * self.stride + 3] = place;
+    }
+
+    fn fetch(&self, entry: u32) {
+        prefetch(&self.words[entry as usize * self.stride]);
     }
 }
 
@@ -37,8 +42,14 @@ impl Raw {
 
     /// Gives an entry a duration, in a table with ticks. A static entry stays.
     pub fn keep(&mut self, entry: u32, duration_ns: u64) {
-        if !self.is_static(entry) {
-            self.set_word(entry, 2, duration_ns);
+        if self.is_static(entry) {
+            return;
+        }
+        let before = self.deadline_ns(entry);
+        self.set_word(entry, 2, duration_ns);
+        // As after a touch, an entry in a slot before its deadline moves on when the slot comes.
+        let is_in_wheel = self.word(entry, 3) != LOOSE;
+        if !(is_in_wheel && self.deadline_ns(entry) >= before) {
             self.leave_wheel(entry);
             self.enter_wheel(entry);
         }
@@ -72,9 +83,9 @@ impl Raw {
         }
     }
 
-    fn places(&mut self) -> (Places<'_>, &mut Wheel) {
+    fn places(&mut self) -> (Entries<'_>, &mut Wheel) {
         let stride = self.stride();
-        (Places { entries: &mut self.entries, stride }, &mut self.wheel)
+        (Entries { words: &mut self.entries, stride }, &mut self.wheel)
     }
 
     /// Whether entries end at ticks.
