@@ -118,12 +118,16 @@ fn rights_are_given_up_after_the_start() {
 fn without_traffic_it_sleeps() {
     let Some((network, forwarding)) = start(&[]) else { return };
     reaches(&network.left, "10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
-    let before = forwarding.cpu_ticks();
-    // This sleep is the measured time, not a wait for an event.
-    std::thread::sleep(std::time::Duration::from_secs(2));
-    let ticks = forwarding.cpu_ticks() - before;
+    let mut busy = Vec::new();
+    // At first the engine is still specialised to its tables. A thread that polls is never quiet.
+    while busy.len() < 3 && busy.last().is_none_or(|ticks| *ticks > 6) {
+        let before = forwarding.cpu_ticks();
+        // This sleep is the measured time, not a wait for an event.
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        busy.push(forwarding.cpu_ticks() - before);
+    }
     // A tick is 10 ms, so 3 % of two seconds are six ticks.
-    assert!(ticks <= 6, "{ticks} ticks in two seconds");
+    assert!(busy.last() <= Some(&6), "{busy:?} ticks, each in two seconds");
     forwarding.stop();
 }
 
