@@ -4,8 +4,9 @@
 
 #include "base.h"
 
-/* The parameters. Those of a reflected CRC have their bits in reverse order, and its register shifts
- * to the right; any other register is at the top of its word. */
+/* The parameters of a CRC. If it is reflected, polynomial and initial value have their bits in reverse
+ * order, and the register shifts to the right. Otherwise all three are aligned to the top of a word,
+ * and the register shifts to the left. */
 struct wl_crc {
     uint32_t width;
     bool is_reflected;

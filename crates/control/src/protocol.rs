@@ -25,7 +25,7 @@ pub enum Request {
     Trace(Trace),
     /// Describes the offloads. Returns one [`Reply::Tables`].
     Tables,
-    /// Returns the rows of an offload, as [`Reply::Rows`] of which the last one has an end.
+    /// Returns the rows of an offload in one or more [`Reply::Rows`]. The last one has an `end`.
     Rows(ShowRows),
     /// Changes entries, all of them or none. Returns one [`Reply::Changed`] or [`Reply::Refused`].
     Change(Changes),

@@ -37,7 +37,7 @@ pub struct Due {
     /// The sequence number of the first.
     pub first: u64,
     now_ns: u64,
-    /// The packets, one behind the other.
+    /// The bytes of all packets, in order.
     bytes: Vec<u8>,
     /// Where each packet ends.
     ends: Vec<usize>,

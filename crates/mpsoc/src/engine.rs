@@ -38,9 +38,9 @@ pub struct MpsocEngine {
     /// Packets that wait until those before them have left: they arrive after the first of
     /// `updates`, or at a tick.
     held: VecDeque<Packet>,
-    /// The number of packets given to the line, without those of timers.
+    /// The number of packets given to the line, excluding those of timers.
     passed: u64,
-    /// The number of packets that have left or were lost, with those of timers.
+    /// The number of packets that have left or were lost, including those of timers.
     gone: u64,
     /// Engine time and timers, if times of the program end at ticks.
     timers: Option<Timers>,

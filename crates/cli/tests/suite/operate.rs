@@ -140,6 +140,22 @@ impl Operated {
         });
     }
 
+    /// Sends requests to a host, each after the reply to the one before, until `is_over`. Every
+    /// request must be answered. Returns their number.
+    fn answered(&self, to: &str, is_over: &AtomicBool) -> u64 {
+        self.network.left.run(|| {
+            let mut echo = Echo::open(address(to), 64);
+            let mut sent = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                assert!(echo.send());
+                let reply = echo.receive(patience());
+                assert_eq!(reply, Some((address(to), REPLY4, 0)), "packet {sent}");
+                sent += 1;
+            }
+            sent
+        })
+    }
+
     fn reaches_the_right(&self) {
         self.reaches("10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
     }
@@ -286,19 +302,7 @@ fn reloads(cores: usize) {
     // Each request is answered: before, during and after the replacement of everything.
     let is_over = AtomicBool::new(false);
     let (reloaded, sent) = std::thread::scope(|scope| {
-        let sending = scope.spawn(|| {
-            operated.network.left.run(|| {
-                let expected = (address("10.0.2.2"), REPLY4, 0);
-                let mut echo = Echo::open(address("10.0.2.2"), 64);
-                let mut sent = 0;
-                while !is_over.load(Ordering::Relaxed) {
-                    assert!(echo.send());
-                    assert_eq!(echo.receive(patience()), Some(expected), "packet {sent}");
-                    sent += 1;
-                }
-                sent
-            })
-        });
+        let sending = scope.spawn(|| operated.answered("10.0.2.2", &is_over));
         let reloaded = operated.asked(&["reload"]);
         is_over.store(true, Ordering::Relaxed);
         (reloaded, sending.join().expect("no packet is lost"))

@@ -24,7 +24,8 @@ use crate::words::{self, Words, is_wide};
 
 pub use bucket::{bucket, hash as bucket_hash};
 
-/// The word of the frame, behind the longest key, in which a call keeps values across routines.
+/// The first word of the frame after the longest key. A call stores values there before it calls a
+/// routine.
 const LATER: u32 = ARGUMENTS + 40;
 
 pub struct Exact;

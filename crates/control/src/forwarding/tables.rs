@@ -161,8 +161,8 @@ impl Forwarding {
         let refused = |at, why: Error| Unmade::Refused(at, why.message, None);
         self.read_tables().map_err(|why| refused(0, why))?;
         check(self.cores[0].machine.store(), changes)?;
-        // Tables that can still refuse an entry come first: the undone changes are those of such
-        // tables only. The order does not matter to packets, which see all changes or none.
+        // Changes of tables that can still refuse an entry are made first, so that only such changes
+        // are ever undone. The order does not matter to packets, which see all changes or none.
         let store = self.cores[0].machine.store();
         let is_certain = |at: &usize| {
             let instance = instance(store, &changes[*at].update.offload);
