@@ -22,7 +22,7 @@ use crate::protocol::{
 };
 use crate::server::Session;
 
-/// The rows that are read in one job, while packets wait: about 0.2 ms.
+/// The rows that are read in one job, while packets wait: 0.2 ms in the median.
 const PAGE: usize = 256;
 
 /// An offload of a program.
