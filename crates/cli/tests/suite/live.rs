@@ -16,7 +16,7 @@ mod route_attributes;
 mod routes;
 mod timers;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
@@ -386,7 +386,14 @@ fn datagrams(from: &Namespace, to: &Namespace, at: &str) {
         let sent: Vec<u8> = (0..size as u8).collect();
         sender.send_to(&sent, (address(at), port)).expect("a datagram");
         let mut got = [0; 100];
-        assert_eq!(receiver.recv(&mut got).expect("a datagram"), size);
+        let received = loop {
+            // A signal, as of a child that ended, interrupts the wait.
+            match receiver.recv(&mut got) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                received => break received.expect("a datagram"),
+            }
+        };
+        assert_eq!(received, size);
         assert_eq!(got[..size], sent);
     }
 }
