@@ -22,6 +22,17 @@ package wl_pkg;
   localparam logic [2:0] EXIT_TO_CPU = 3'd4;
   localparam logic [2:0] EXIT_DONE = 3'd5;
   localparam logic [2:0] EXIT_REPLY = 3'd6;
+  localparam logic [2:0] EXIT_COPY_TO_CPU = 3'd7;
+
+  // Returns whether a packet leaves as a copy, and its thread continues.
+  function automatic logic is_copy(logic [2:0] kind);
+    return kind == EXIT_EMIT || kind == EXIT_COPY_TO_CPU;
+  endfunction
+
+  // Returns whether a packet leaves for the control processor.
+  function automatic logic is_for_cpu(logic [2:0] kind);
+    return kind == EXIT_TO_CPU || kind == EXIT_COPY_TO_CPU;
+  endfunction
 
   // The header window of a packet is stored in a circular memory of WindowBytes bytes; a packet's
   // first byte is loaded at `WindowFront`.
@@ -69,7 +80,7 @@ package wl_pkg;
   // The result of an engine for a packet.
   typedef struct packed {
     logic [2:0] kind;      // EXIT_*
-    logic [23:0] reason;   // reason set (8 bits), reason (16 bits), for EXIT_DROP and EXIT_TO_CPU
+    logic [23:0] reason;   // reason set (8 bits), reason (16 bits): dropped, or for the cpu
     logic [15:0] egress;   // egress port
     logic [3:0] start;     // byte of the first row at which the window begins
     logic [8:0] window;    // bytes of the window
@@ -80,7 +91,7 @@ package wl_pkg;
 
   // The sideband bits of a packet that leaves (`tuser`).
   typedef struct packed {
-    logic [2:0] kind;      // EXIT_FINISH, EXIT_EMIT or EXIT_TO_CPU
+    logic [2:0] kind;      // EXIT_FINISH, EXIT_EMIT, EXIT_TO_CPU or EXIT_COPY_TO_CPU
     logic [23:0] reason;   // as in result_t
     logic [15:0] egress;   // egress port
   } sent_t;

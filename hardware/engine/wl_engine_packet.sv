@@ -209,7 +209,7 @@ module wl_engine_packet #(
       result.start = packet.front[3:0];
       result.window = packet.window;
       result.length = packet.length;
-      result.more = Emits && core_exit_i == wl_pkg::EXIT_EMIT;
+      result.more = Emits && wl_pkg::is_copy(core_exit_i);
     end
     assign finish_row = packet.front[7:4];
     assign reply = '0;

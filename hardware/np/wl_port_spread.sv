@@ -73,7 +73,7 @@ module wl_port_spread #(
 
   function automatic logic [Streams-1:0] goal(logic [2:0] kind, logic [15:0] egress);
     goal = '0;
-    if (kind == wl_pkg::EXIT_TO_CPU) goal[Ports] = 1'b1;
+    if (wl_pkg::is_for_cpu(kind)) goal[Ports] = 1'b1;
     else for (int unsigned i = 0; i < Ports; i++) goal[i] = egress == Numbers[i*16+:16];
   endfunction
 

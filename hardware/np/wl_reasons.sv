@@ -5,7 +5,7 @@
 //
 // Contract
 //   A packet that is dropped is an event of kind EXIT_DROP; one for the control processor is sent
-//   with kind EXIT_TO_CPU. Each adds one to the increment of its reason; of a reason that is not in
+//   with kind EXIT_TO_CPU or EXIT_COPY_TO_CPU. Each adds one to the increment of its reason; of a reason that is not in
 //   the list, to that of all other drops (counter `Reasons`), or of all other packets for the
 //   control processor (counter `Reasons` + 1). So every such packet is counted once.
 //   Other events and packets do not count.
@@ -52,7 +52,7 @@ module wl_reasons #(
     wl_pkg::sent_t user;
     assign user = sent_user_i[lane];
     assign dropped[lane] = event_valid_i[lane] && event_kind_i[lane] == wl_pkg::EXIT_DROP;
-    assign to_cpu[lane] = sent_i[lane] && user.kind == wl_pkg::EXIT_TO_CPU;
+    assign to_cpu[lane] = sent_i[lane] && wl_pkg::is_for_cpu(user.kind);
     assign why_dropped[lane] = event_reason_i[lane];
     assign why_to_cpu[lane] = user.reason;
     logic unused;

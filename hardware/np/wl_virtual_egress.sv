@@ -104,7 +104,7 @@ module wl_virtual_egress #(
     end
     assign beats[p] = beat;
     assign ends_o[p] = in_event_i[p]
-        || (in_valid_i[p] && in_ready_o[p] && in_last_i[p] && user.kind != wl_pkg::EXIT_EMIT);
+        || (in_valid_i[p] && in_ready_o[p] && in_last_i[p] && !wl_pkg::is_copy(user.kind));
     assign event_o[p] = ended;
     logic unused;
     assign unused = &{user.egress[15:8], place};

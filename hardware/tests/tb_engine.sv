@@ -309,7 +309,7 @@ module tb_engine #(
         leaving.window = window;
       end
       leaving.result.kind = i_core.ending(seed, step, n);
-      leaving.result.more = leaving.result.kind == wl_pkg::EXIT_EMIT;
+      leaving.result.more = wl_pkg::is_copy(leaving.result.kind);
       leaving.reply = acc;
       step = i_core.next_step(seed, step, n);
       n += 8'd1;

@@ -131,7 +131,8 @@ module tb_engine_core #(
     logic [31:0] h;
     h = decide(seed, step, n, 15);
     if (32'(n) + 1 < 1 + seed % Steps) begin
-      return Emits && h[4:2] == '0 ? wl_pkg::EXIT_EMIT : wl_pkg::EXIT_NEXT;
+      if (!Emits || h[4:2] != '0) return wl_pkg::EXIT_NEXT;
+      return h[5] ? wl_pkg::EXIT_COPY_TO_CPU : wl_pkg::EXIT_EMIT;
     end
     if (!HasPacket) return wl_pkg::EXIT_REPLY;
     case (h[2:0])

@@ -49,8 +49,11 @@ module spread_case #(
   function automatic wl_pkg::sent_t sent(int unsigned number);
     int unsigned goal;
     goal = tb_pkg::goal(Goals, 1, number);
-    sent.kind = goal == Ports ? wl_pkg::EXIT_TO_CPU : number % 3 == 0 ? wl_pkg::EXIT_EMIT
-        : wl_pkg::EXIT_FINISH;
+    if (goal == Ports) begin
+      sent.kind = number % 3 == 0 ? wl_pkg::EXIT_COPY_TO_CPU : wl_pkg::EXIT_TO_CPU;
+    end else begin
+      sent.kind = number % 3 == 0 ? wl_pkg::EXIT_EMIT : wl_pkg::EXIT_FINISH;
+    end
     sent.reason = 24'(tb_pkg::word(2, number));
     sent.egress = goal == Ports ? 16'd1 : goal == Goals - 1 ? 16'h8000 : 16'(3 * goal + 1);
   endfunction

@@ -37,7 +37,8 @@ module reasons_case #(
 
   // The counter of a packet, or Counters if it does not count.
   function automatic int unsigned counter_of(logic is_event, logic [2:0] kind, logic [23:0] reason);
-    if (kind != (is_event ? wl_pkg::EXIT_DROP : wl_pkg::EXIT_TO_CPU)) return Counters;
+    if (is_event && kind != wl_pkg::EXIT_DROP) return Counters;
+    if (!is_event && kind inside {wl_pkg::EXIT_FINISH, wl_pkg::EXIT_EMIT}) return Counters;
     for (int unsigned k = 0; k < Reasons; k++) begin
       if (Values[25*k+:25] == {!is_event, reason}) return k;
     end
@@ -54,6 +55,7 @@ module reasons_case #(
       int unsigned counter;
       is_event = $urandom_range(1) == 1;
       kind = is_event ? ($urandom_range(3) == 0 ? wl_pkg::EXIT_DONE : wl_pkg::EXIT_DROP)
+          : $urandom_range(3) == 0 ? wl_pkg::EXIT_COPY_TO_CPU
           : ($urandom_range(2) == 0 ? wl_pkg::EXIT_FINISH : wl_pkg::EXIT_TO_CPU);
       reason =
           {7'd0, 1'($urandom_range(1)), 13'd0, 3'($urandom_range(1) == 0 ? 5 : $urandom_range(2))};

@@ -131,8 +131,8 @@ module egress_case #(
           $fatal(1, "%m: router %0d: number %0d, not %0d", router, m_data[63:32], numbers[router]);
         end
         if (m_keep !== '1) $fatal(1, "%m: bytes are missing");
-        if (m_last && m_sent.kind != wl_pkg::EXIT_EMIT) numbers[router] = numbers[router] + 1;
-        if (m_last && m_sent.kind == wl_pkg::EXIT_EMIT) copied = copied + 1;
+        if (m_last && m_sent.kind == wl_pkg::EXIT_FINISH) numbers[router] = numbers[router] + 1;
+        if (m_last && m_sent.kind != wl_pkg::EXIT_FINISH) copied = copied + 1;
         if (m_last) packets = packets + 1;
       end
       for (int p = 0; p < int'(Processors); p++) begin
@@ -210,7 +210,8 @@ module egress_case #(
             out_last[p] <= left[p] == 0;
             out_data[p*8*Bytes+:8*Bytes] <= {32'(number), 16'd0, 8'(cycle), 8'(who)};
             // The upper byte of the program's egress port is ignored.
-            out_user[p*Sent+:Sent] <= {copies[p] != 0 ? wl_pkg::EXIT_EMIT : wl_pkg::EXIT_FINISH,
+            out_user[p*Sent+:Sent] <= {copies[p] == 0 ? wl_pkg::EXIT_FINISH
+                : tb_pkg::chance(128) ? wl_pkg::EXIT_COPY_TO_CPU : wl_pkg::EXIT_EMIT,
                 24'($urandom()), 8'($urandom()), 8'(cycle)};
           end
         end

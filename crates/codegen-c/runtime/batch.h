@@ -22,6 +22,8 @@
 enum wl_verdict { WL_NOTHING, WL_SENT, WL_TO_CPU, WL_DROPPED, WL_RUNAWAY };
 
 enum { WL_NO_OUTPUT = 0xffffffff };
+/* No packet has more bytes. */
+enum { WL_ALL_BYTES = 0xffff };
 
 /* A packet that leaves: its window, then its payload. Copies that a thread emits share their payload
  * until it changes, so that a loop that emits a long packet needs memory for windows only. */
@@ -128,9 +130,15 @@ WL_COLD void wl_end_aside(struct wl_end *end, struct wl_packet *p, uint32_t verd
     wl_end_packet(end, p, verdict, reasons, reason);
 }
 
-/* Sends a copy of the packet in its current form to its egress port. */
-WL_COLD void wl_emit(struct wl_machine *m, struct wl_end *end, struct wl_packet *p)
+/* Sends a copy of the packet in its current form: `count` bytes from `offset` on, as far as there
+ * are any. */
+WL_COLD void wl_emit_bytes(struct wl_machine *m, struct wl_end *end, struct wl_packet *p, uint32_t offset,
+                           uint32_t count, uint32_t verdict, uint32_t reasons, uint16_t value)
 {
+    const uint32_t skipped = offset < p->window ? offset : p->window;
+    const uint32_t window = count < p->window - skipped ? count : p->window - skipped;
+    const uint32_t behind = offset - skipped < p->payload_length ? offset - skipped : p->payload_length;
+    const uint32_t left = p->payload_length - behind;
     if (m->emitted_count == m->emitted_room) {
         m->emitted_room = m->emitted_room ? 2 * m->emitted_room : WL_BATCH;
         m->emitted = realloc(m->emitted, m->emitted_room * sizeof *m->emitted);
@@ -139,14 +147,15 @@ WL_COLD void wl_emit(struct wl_machine *m, struct wl_end *end, struct wl_packet 
     }
     uint32_t index = (uint32_t)m->emitted_count++;
     m->emitted[index] = (struct wl_output){
-        .window = wl_window_copy(p, &m->arena),
-        .payload = p->payload,
-        .window_length = p->window,
-        .payload_length = p->payload_length,
+        .window = wl_window_copy(p, &m->arena) + skipped,
+        .payload = p->payload + behind,
+        .window_length = window,
+        .payload_length = count - window < left ? count - window : left,
         .next = WL_NO_OUTPUT,
-        .value = p->egress,
+        .reasons = reasons,
+        .value = value,
         .ingress = p->ingress,
-        .verdict = WL_SENT,
+        .verdict = verdict,
     };
     /* From here on a change of the payload makes a copy, as if it were where it arrived. */
     p->payload_room = 0;
@@ -155,6 +164,12 @@ WL_COLD void wl_emit(struct wl_machine *m, struct wl_end *end, struct wl_packet 
     else
         m->emitted[end->last_emitted].next = index;
     end->last_emitted = index;
+}
+
+/* Sends a copy of the packet in its current form to its egress port. */
+WL_INLINE void wl_emit(struct wl_machine *m, struct wl_end *end, struct wl_packet *p)
+{
+    wl_emit_bytes(m, end, p, 0, WL_ALL_BYTES, WL_SENT, 0, p->egress);
 }
 
 #endif

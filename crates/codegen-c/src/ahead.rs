@@ -90,7 +90,7 @@ fn is_quiet(
         | OpKind::Insert { .. }
         | OpKind::Remove { .. }
         | OpKind::Reset { .. }
-        | OpKind::Exit(Exit::Emit(_)) => false,
+        | OpKind::Exit(Exit::Emit(..)) => false,
         OpKind::Exit(Exit::Next(to)) => {
             let plan = &engine.plans[to.index()];
             *goes_on |= plan.waits && plan.ordered != 0;

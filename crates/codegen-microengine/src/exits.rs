@@ -1,7 +1,7 @@
 //! The exits of a step: to another step, to the egress port, or with a reason.
 
 use wireloom_codegen::refused::Refused;
-use wireloom_ir::Exit;
+use wireloom_ir::{Copied, Exit, ReasonSetId, Value};
 
 use super::code::Label;
 use super::flow::label;
@@ -13,6 +13,9 @@ use super::words;
 /// The word of the frame that counts jumps back, after the number of the packet and its port. The
 /// runtime clears it.
 const BACKWARD: u32 = 2;
+
+/// The bit of a control word that says that the thread goes on and sends more.
+const MORE: u32 = 1 << 17;
 
 /// The reason for packets that jump back too often.
 pub const RUNAWAY: (u32, u16) = (u32::MAX, 0);
@@ -35,15 +38,23 @@ impl Lower<'_> {
                 self.pass(None);
                 self.code.branch_to("finish");
             }
-            Exit::Drop(reason, set) | Exit::ToCpu(reason, set) => {
-                let way = if matches!(exit, Exit::Drop(..)) { 2 } else { 1 };
-                match self.get(*reason)[0] {
-                    Operand::Number(number) => self.ends(way, (set.0, number as u16)),
-                    word => self.ends_for(way, set.0, word, self.most(*reason)),
-                }
+            Exit::Drop(reason, set) => {
+                self.set_verdict(2, *reason, *set, 0);
+                self.end();
+            }
+            Exit::ToCpu(reason, set) => {
+                self.set_verdict(1, *reason, *set, 0);
+                self.end();
             }
             Exit::Done => self.ends(3, RUNAWAY),
-            Exit::Emit(to) => {
+            Exit::Emit(_, Copied { bytes: Some(_), .. }) => {
+                let message = format!(
+                    "some bytes of the packet are sent as a copy in step `{}`, and microengines send all of them",
+                    self.step.name
+                );
+                return Err(self.refuse(None, message));
+            }
+            Exit::Emit(to, Copied { cpu, .. }) => {
                 // The packet is sent. Then the runtime continues with the step, or ends.
                 if to.index() <= self.number {
                     let goes_on = self.jump_back();
@@ -52,13 +63,13 @@ impl Lower<'_> {
                     let word = self.code.copy(Operand::Number(word));
                     self.state.store(self.code, store, &[word.into()]);
                     self.pass(None);
-                    self.code.branch_to("emit");
+                    self.send_copy(*cpu);
                     self.code.place(goes_on);
                 }
                 self.pass(Some(to.index()));
                 let resume = self.code.copy(Operand::Number(to.index() as u32));
                 self.state.store(self.code, Operand::Number(frame::RESUME), &[resume.into()]);
-                self.code.branch_to("emit");
+                self.send_copy(*cpu);
             }
             Exit::Reply(_) => unreachable!("called engines are part of their caller"),
         }
@@ -82,8 +93,36 @@ impl Lower<'_> {
     fn ends(&mut self, way: u32, reason: (u32, u16)) {
         let word = self.control(way, reason);
         self.code.set(self.state.control, Operand::Number(word));
+        self.end();
+    }
+
+    /// Ends the packet with the word in `control`.
+    fn end(&mut self) {
         self.pass(None);
         self.code.branch_to("end");
+    }
+
+    /// Sends a copy of the packet, to the processor core if there is a reason. The runtime continues
+    /// as [`frame::RESUME`] says.
+    fn send_copy(&mut self, cpu: Option<(Value, ReasonSetId)>) {
+        match cpu {
+            None => self.code.branch_to("emit"),
+            Some((reason, set)) => {
+                self.set_verdict(1, reason, set, MORE);
+                self.code.branch_to("end");
+            }
+        }
+    }
+
+    /// Sets the control word for a reason, with other bits.
+    fn set_verdict(&mut self, way: u32, reason: Value, set: ReasonSetId, bits: u32) {
+        match self.get(reason)[0] {
+            Operand::Number(number) => {
+                let word = self.control(way, (set.0, number as u16)) | bits;
+                self.code.set(self.state.control, Operand::Number(word));
+            }
+            word => self.set_verdict_for(way << 18 | bits, set.0, word, self.most(reason)),
+        }
     }
 
     /// Returns the control word for a reason, which contains the number of the reason.
@@ -96,9 +135,9 @@ impl Lower<'_> {
         way << 18 | (number & 0x7f) << 24 | (number >> 7 & 0x1f) << 12 | (number >> 12 & 0xf) << 20
     }
 
-    /// Ends the packet with a reason that is known only at run time and is at most `most`. The
+    /// Sets the control word for a reason that is known only at run time and is at most `most`. The
     /// numbers of the reasons of a set are consecutive.
-    fn ends_for(&mut self, way: u32, set: u32, reason: Operand, most: u32) {
+    fn set_verdict_for(&mut self, begin: u32, set: u32, reason: Operand, most: u32) {
         let all: Vec<(u32, u16)> = (0..=most).map(|value| (set, value as u16)).collect();
         let known = self.reasons.windows(all.len()).position(|known| known == all);
         let first = known.unwrap_or_else(|| {
@@ -109,13 +148,11 @@ impl Lower<'_> {
         let control = self.state.control;
         let code = &mut *self.code;
         code.alu(number, reason, "+", Operand::Number(first as u32));
-        code.set(control, Operand::Number(way << 18));
+        code.set(control, Operand::Number(begin));
         for (from, width, to) in [(0, 7, 24), (7, 5, 12), (12, 4, 20)] {
             code.shift(part, Operand::None, "B", number.into(), Shift::Right(from));
             code.alu(part, part.into(), "AND", Operand::Number((1 << width) - 1));
             code.shift(control, control.into(), "OR", part.into(), Shift::Left(to));
         }
-        self.pass(None);
-        self.code.branch_to("end");
     }
 }

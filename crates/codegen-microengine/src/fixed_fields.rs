@@ -39,7 +39,7 @@ pub fn fronts(engine: &Engine, kinds: &Kinds) -> Vec<Option<u32>> {
             if moves_front(engine, kinds, op) {
                 front = Front::Unknown;
             }
-            let OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) = &op.kind else { continue };
+            let OpKind::Exit(Exit::Next(to) | Exit::Emit(to, _)) = &op.kind else { continue };
             let known = &mut fronts[to.index()];
             let both = match *known {
                 Front::Unreached => front,

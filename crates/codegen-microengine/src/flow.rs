@@ -1,6 +1,6 @@
 //! The ways of packets between steps.
 
-use wireloom_ir::{Engine, Exit, OpKind};
+use wireloom_ir::{Copied, Engine, Exit, OpKind};
 
 /// Returns the label of a step.
 pub(super) fn label(step: usize) -> String {
@@ -50,7 +50,8 @@ pub(super) fn exits(engine: &Engine, step: usize) -> Vec<(Entry, f64)> {
         exits.push(match exit {
             Exit::Next(to) => (Entry::Step(to.index()), 1.0),
             Exit::Finish => (Entry::Finish, 1.0),
-            Exit::Emit(_) => (Entry::Emit, 1.0),
+            Exit::Emit(_, Copied { cpu: None, .. }) => (Entry::Emit, 1.0),
+            Exit::Emit(..) => (Entry::End, 1.0),
             // Most packets are neither dropped nor sent to the processor core.
             _ => (Entry::End, 0.01),
         });
@@ -63,7 +64,7 @@ pub(super) fn exits(engine: &Engine, step: usize) -> Vec<(Entry, f64)> {
 /// Returns the steps to which the packets of a step go, or threads after one was sent.
 pub(super) fn targets(engine: &Engine, step: usize) -> impl Iterator<Item = usize> {
     engine.steps[step].ops().filter_map(|op| match &op.kind {
-        OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => Some(to.index()),
+        OpKind::Exit(Exit::Next(to) | Exit::Emit(to, _)) => Some(to.index()),
         _ => None,
     })
 }
@@ -75,7 +76,7 @@ pub(super) fn resumed<'a>(
 ) -> Vec<usize> {
     let exits = steps.into_iter().flat_map(|step| engine.steps[*step].ops());
     let exits = exits.filter_map(|op| match &op.kind {
-        OpKind::Exit(Exit::Emit(to)) => Some(to.index()),
+        OpKind::Exit(Exit::Emit(to, _)) => Some(to.index()),
         _ => None,
     });
     let mut steps: Vec<usize> = exits.collect();

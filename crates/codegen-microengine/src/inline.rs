@@ -297,7 +297,7 @@ fn renumber(op: &mut Op, offloads: impl Fn(usize) -> usize, steps: impl Fn(usize
         OpKind::Call { offload, .. } | OpKind::Evaluate { offload, .. } => {
             *offload = OffloadId(offloads(offload.index()) as u32);
         }
-        OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => *to = StepId(steps(to.index()) as u32),
+        OpKind::Exit(Exit::Next(to) | Exit::Emit(to, _)) => *to = StepId(steps(to.index()) as u32),
         _ => {}
     }
 }

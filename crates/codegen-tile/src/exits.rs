@@ -3,10 +3,11 @@
 //! A side word is the verdict on a packet. Bits 31 and 30 are the way, bit 29 marks the last packet
 //! of a thread, bits 28 to 16 are the set of the reason, and bits 15 to 0 its value.
 
-use wireloom_ir::{Exit, MAX_BACKWARD_JUMPS};
+use wireloom_ir::{Copied, Exit, MAX_BACKWARD_JUMPS, Value};
 use wireloom_isa::raw::tile::Op as Do;
 
-use super::code::{ARGUMENTS, FRAME, NOTHING, Operand, RETURN, ZERO};
+use super::code::{ARGUMENTS, FRAME, FRONT, NOTHING, Operand, RETURN, ZERO};
+use super::frame;
 use super::lower::Lower;
 
 /// The set in the side word of a packet that was dropped after too many jumps back.
@@ -19,6 +20,9 @@ pub const STEP: u32 = 0xf000;
 pub const STEPS: usize = 0xfff;
 /// A message without a packet.
 pub const IDLE: u32 = u32::MAX;
+
+/// The egress port of a packet that goes to the control processor.
+const CORE_PORT: u32 = 0xffff;
 
 /// The verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +56,7 @@ impl Way {
 impl Lower<'_> {
     /// Writes an exit.
     pub fn exit(&mut self, exit: &Exit) {
-        if !matches!(exit, Exit::Next(_) | Exit::Emit(_) | Exit::Reply(_)) {
+        if !matches!(exit, Exit::Next(_) | Exit::Emit(..) | Exit::Reply(_)) {
             self.over();
         }
         match exit {
@@ -63,9 +67,8 @@ impl Lower<'_> {
                 self.side(Way::Port, 0, NOTHING, true);
                 self.code.jump("finish");
             }
-            Exit::Emit(to) => {
-                self.side(Way::Port, 0, NOTHING, false);
-                self.code.call("send_to_port", &[], 0);
+            Exit::Emit(to, copied) => {
+                self.send_copy(copied);
                 self.go_on(to.index());
             }
             Exit::Drop(reason, set) | Exit::ToCpu(reason, set) => {
@@ -83,6 +86,50 @@ impl Lower<'_> {
                 self.reply(&words);
             }
         }
+    }
+
+    /// Sends a copy of the packet, or of some of its bytes, to its port or to the control processor.
+    fn send_copy(&mut self, copied: &Copied) {
+        let cut = copied.bytes.map(|(offset, count)| self.cut(offset, count));
+        let port = copied.cpu.map(|_| {
+            let port = self.load(frame::EGRESS, 1);
+            self.store(frame::EGRESS, &[Operand::Number(CORE_PORT)]);
+            port
+        });
+        match copied.cpu {
+            None => self.side(Way::Port, 0, NOTHING, false),
+            Some((reason, set)) => {
+                let reason = self.word(reason);
+                self.side(Way::Core, set.0, reason, false);
+            }
+        }
+        self.code.call("send_to_port", &[], 0);
+        if let Some(port) = port {
+            self.store(frame::EGRESS, &port);
+        }
+        if let Some((skipped, length)) = cut {
+            let front = self.code.two(Do::Subu, FRONT.into(), skipped);
+            self.code.copy(FRONT, front);
+            self.store(frame::LENGTH, &[length]);
+        }
+    }
+
+    /// Moves the front of the packet to the first byte of a copy, and cuts the packet behind the
+    /// last one. Returns by how many bytes the front was moved, and the length of the packet.
+    fn cut(&mut self, offset: Value, count: Value) -> (Operand, Operand) {
+        let length = self.load(frame::LENGTH, 1)[0];
+        let (offset, count) = (self.word(offset), self.word(count));
+        // A copy that begins behind the end is empty. Its front stays where words begin.
+        let is_behind = self.code.two(Do::Sltu, length, offset);
+        let left = self.code.two(Do::Subu, length, offset);
+        let left = self.code.choose(is_behind, NOTHING, left);
+        let skipped = self.code.choose(is_behind, NOTHING, offset);
+        let is_less = self.code.two(Do::Sltu, count, left);
+        let sent = self.code.choose(is_less, count, left);
+        self.store(frame::LENGTH, &[sent]);
+        let front = self.code.two(Do::Addu, FRONT.into(), skipped);
+        self.code.copy(FRONT, front);
+        (skipped, length)
     }
 
     /// Continues with a step. Another tile executes the step if it belongs to another stage.

@@ -16,7 +16,9 @@ use std::collections::HashMap;
 
 use wireloom_codegen::refused::Refused;
 use wireloom_codegen::steps::next_step;
-use wireloom_ir::{BinaryOp, Engine, Exit, Meta, OffloadTarget, Op, OpKind, Program, Step, Value};
+use wireloom_ir::{
+    BinaryOp, Copied, Engine, Exit, Meta, OffloadTarget, Op, OpKind, Program, Step, Value,
+};
 use wireloom_net::packet::{HEADROOM, WINDOW};
 use wireloom_offloads::registry::{self, Extent};
 
@@ -38,7 +40,7 @@ const DEPTH: u32 = 64;
 /// Returns the words of the shortest head with all bytes that the steps of a program access.
 ///
 /// # Errors
-/// The refusals of offloads that may access bytes past the longest head.
+/// The refusals of offloads that may access bytes past the longest head, and of copies of some bytes.
 pub fn words(program: &Program) -> Result<u32, Vec<Refused>> {
     let engine = &program.engines[program.main.index()];
     let context = context(engine);
@@ -51,6 +53,9 @@ pub fn words(program: &Program) -> Result<u32, Vec<Refused>> {
         for op in &values.ops {
             if let Some(end) = window_end(&values, op) {
                 reach = reach.max(gone.saturating_add(end).min(WINDOW as u64));
+            }
+            if let OpKind::Exit(Exit::Emit(_, Copied { bytes: Some(_), .. })) = op.kind {
+                refused.push(refuse_pieces(step));
             }
             match offload_end(engine, &values, op) {
                 Ok(None) => {}
@@ -71,8 +76,17 @@ pub fn words(program: &Program) -> Result<u32, Vec<Refused>> {
 /// Returns a step that continues after sending a packet, if there is one.
 pub fn sends_twice(program: &Program) -> Option<&str> {
     let steps = &program.engines[program.main.index()].steps;
-    let is_emit = |op: &Op| matches!(op.kind, OpKind::Exit(Exit::Emit(_)));
+    let is_emit = |op: &Op| matches!(op.kind, OpKind::Exit(Exit::Emit(..)));
     steps.iter().find(|step| step.ops().any(is_emit)).map(|step| step.name.as_str())
+}
+
+fn refuse_pieces(step: &Step) -> Refused {
+    let message = format!(
+        "step `{}` sends some bytes of a packet as a copy, and tiles have only its first bytes where its rest stays \
+         outside (`mapping.rest`): name a machine whose tiles take whole packets",
+        step.name
+    );
+    Refused { offload: None, step: Some(step.name.clone()), message }
 }
 
 fn refuse(engine: &Engine, step: &Step, op: &Op, why: &str) -> Refused {

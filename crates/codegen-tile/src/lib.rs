@@ -55,7 +55,7 @@ use wireloom_codegen::context;
 use wireloom_codegen::steps::next_step;
 use wireloom_compile::analysis::Definitions;
 use wireloom_compile::analysis::conditions::exits::forwarded;
-use wireloom_ir::{Engine, EngineKind, Op, OpKind, Program, Step};
+use wireloom_ir::{Copied, Engine, EngineKind, Exit, Op, OpKind, Program, Step};
 
 use self::aligned::Aligned;
 use self::code::{Code, FRAME, RETURN, ZERO};
@@ -369,6 +369,10 @@ fn keeps_front(step: &Step, ops: &[&Op], op: &Op, aligned: &Aligned) -> bool {
     match &op.kind {
         OpKind::Insert { count, .. } | OpKind::Remove { count, .. } | OpKind::Reset { count } => {
             aligned.value(step, ops, *count) == Some(0)
+        }
+        // A copy of some bytes leaves from where they begin.
+        OpKind::Exit(Exit::Emit(_, Copied { bytes: Some((offset, _)), .. })) => {
+            aligned.value(step, ops, *offset) == Some(0)
         }
         _ => true,
     }

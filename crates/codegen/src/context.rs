@@ -39,7 +39,11 @@ pub fn parks(engine: &Engine) -> bool {
 
 /// Whether threads emit packets and continue.
 pub fn emits(engine: &Engine) -> bool {
-    engine.steps.iter().flat_map(Step::ops).any(|op| matches!(op.kind, OpKind::Exit(Exit::Emit(_))))
+    engine
+        .steps
+        .iter()
+        .flat_map(Step::ops)
+        .any(|op| matches!(op.kind, OpKind::Exit(Exit::Emit(..))))
 }
 
 /// Returns the variables that may be read before they are written. They must be 0 when a thread

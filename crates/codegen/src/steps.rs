@@ -5,7 +5,7 @@ use wireloom_ir::{Engine, Exit, Op, OpKind, Step};
 /// Returns the step to which an operation passes the packet; `None` if it does not pass it on.
 pub fn next_step(op: &Op) -> Option<usize> {
     match &op.kind {
-        OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => Some(to.index()),
+        OpKind::Exit(Exit::Next(to) | Exit::Emit(to, _)) => Some(to.index()),
         _ => None,
     }
 }

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use wireloom_bits::Bits;
 use wireloom_ir::{EngineId, Loc, OffloadId};
 use wireloom_lang::hir::{
-    self, Exit, Expr, ExprKind, OffloadTarget, Place, Projection, Resize, Root, Stmt, StmtKind,
-    Type,
+    self, Expr, ExprKind, OffloadTarget, Place, Projection, Resize, Root, Stmt, StmtKind, Type,
 };
 use wireloom_offloads::registry::kind;
 
@@ -198,13 +197,8 @@ impl<'a> Collector<'a> {
                 self.stmts(default);
             }
             StmtKind::For { body, .. } | StmtKind::Block(body) => self.stmts(body),
-            StmtKind::Exit(Exit::Reply(expr) | Exit::Drop(expr) | Exit::ToCpu(expr)) => {
-                self.expr(expr);
-            }
-            StmtKind::Exit(Exit::Next(_) | Exit::Finish | Exit::Emit(_) | Exit::Done)
-            | StmtKind::Break
-            | StmtKind::Continue
-            | StmtKind::SetNext(_) => {}
+            StmtKind::Exit(exit) => exit.parts().into_iter().for_each(|e| self.expr(e)),
+            StmtKind::Break | StmtKind::Continue | StmtKind::SetNext(_) => {}
         }
     }
 

@@ -210,7 +210,7 @@ impl Writer<'_> {
                     Division::Index => args[0] = self.indexed(args[0], op.loc, &mut out),
                     Division::Alike => {}
                 },
-                OpKind::Exit(Exit::Finish | Exit::Emit(_) | Exit::ToCpu(..)) => {
+                OpKind::Exit(Exit::Finish | Exit::Emit(..) | Exit::ToCpu(..)) => {
                     let number = self.number(PORT_BITS, op.loc, &mut out);
                     let own = self.own_port(Meta::Egress, op.loc, &mut out);
                     let port = self.value(16, OpKind::Concat(vec![number, own]), op.loc, &mut out);

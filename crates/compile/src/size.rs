@@ -66,7 +66,7 @@ fn weight(offloads: &[Offload], step: &Step) -> u64 {
                 28
             }
             OpKind::Call { .. } | OpKind::Evaluate { .. } => 4,
-            OpKind::Exit(Exit::Emit(_)) => 25,
+            OpKind::Exit(Exit::Emit(..)) => 25,
             OpKind::Exit(_) => 18,
             _ => 1,
         };

@@ -206,7 +206,7 @@ fn empty_unreachable(steps: &mut [Step]) {
             continue;
         }
         steps[step].for_each_op(|op| {
-            if let OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) = &op.kind {
+            if let OpKind::Exit(Exit::Next(to) | Exit::Emit(to, _)) = &op.kind {
                 open.push(to.index());
             }
         });

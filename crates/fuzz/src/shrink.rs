@@ -6,7 +6,7 @@
 
 use crate::compare::Failure;
 use crate::input::Input;
-use crate::tree::{Expr, Function, Program, Stmt};
+use crate::tree::{Copied, Expr, Function, Program, Stmt};
 
 /// A failing program and its input.
 #[derive(Clone)]
@@ -170,10 +170,14 @@ fn drop_step(program: &mut Program, mut at: usize) -> bool {
 fn redirect(body: &mut [Stmt], gone: &str, heir: Option<&str>, reply: Option<&crate::tree::Ty>) {
     for stmt in body {
         match (&mut *stmt, heir) {
-            (Stmt::Jump(_, step) | Stmt::SetNext(step), Some(heir)) if step == gone => {
+            (Stmt::Next(step) | Stmt::Emit(_, step) | Stmt::SetNext(step), Some(heir))
+                if step == gone =>
+            {
                 *step = heir.to_owned()
             }
-            (Stmt::Jump(_, step) | Stmt::SetNext(step), None) if step == gone => {
+            (Stmt::Next(step) | Stmt::Emit(_, step) | Stmt::SetNext(step), None)
+                if step == gone =>
+            {
                 *stmt = match reply {
                     Some(ty) => Stmt::EndWith("finish", Expr::zero(ty.clone())),
                     None => Stmt::End("finish"),
@@ -282,6 +286,9 @@ fn statement_expressions_mut(stmt: &mut Stmt) -> Vec<&mut Expr> {
         | Stmt::Return(e)
         | Stmt::EndWith(_, e)
         | Stmt::Assign(_, _, e) => vec![e],
+        Stmt::Emit(Copied { reason, bytes }, _) => {
+            reason.iter_mut().chain(bytes.iter_mut().flatten()).collect()
+        }
         _ => vec![],
     }
 }

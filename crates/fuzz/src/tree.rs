@@ -186,8 +186,10 @@ pub enum Stmt {
     Leave(&'static str),
     /// `return value;`
     Return(Expr),
-    /// `next STEP;` or `emit(STEP);`.
-    Jump(JumpKind, String),
+    /// `next STEP;`
+    Next(String),
+    /// `emit(STEP);` or `to_cpu(reason, STEP);`
+    Emit(Copied, String),
     /// `Next_step = STEP;`
     SetNext(String),
     /// `finish;`, `done;`
@@ -196,13 +198,13 @@ pub enum Stmt {
     EndWith(&'static str, Expr),
 }
 
-/// The kind of a jump.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JumpKind {
-    /// `next STEP;`
-    Next,
-    /// `emit(STEP);`
-    Emit,
+/// What a copy is made of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Copied {
+    /// The reason for which the control processor gets it.
+    pub reason: Option<Expr>,
+    /// The offset and the number of the bytes.
+    pub bytes: Option<[Expr; 2]>,
 }
 
 /// A function. A view parameter has a header type.
@@ -368,8 +370,17 @@ fn statement(out: &mut String, stmt: &Stmt, depth: usize) {
         }
         Stmt::Leave(word) => line(format!("{word};")),
         Stmt::Return(value) => line(format!("return {};", value.text())),
-        Stmt::Jump(JumpKind::Next, step) => line(format!("next {step};")),
-        Stmt::Jump(JumpKind::Emit, step) => line(format!("emit({step});")),
+        Stmt::Next(step) => line(format!("next {step};")),
+        Stmt::Emit(Copied { reason, bytes }, step) => {
+            let mut text = match reason {
+                None => format!("emit({step}"),
+                Some(reason) => format!("to_cpu({}, {step}", reason.text()),
+            };
+            if let Some([offset, count]) = bytes {
+                text += &format!(", {}, {}", offset.text(), count.text());
+            }
+            line(text + ");")
+        }
         Stmt::SetNext(step) => line(format!("Next_step = {step};")),
         Stmt::End(word) => line(format!("{word};")),
         Stmt::EndWith(word, value) => line(format!("{word}({});", value.text())),

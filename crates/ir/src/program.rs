@@ -388,6 +388,36 @@ pub enum OpKind {
     Exit(Exit),
 }
 
+/// What a thread sends of its packet while it goes on, and where to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Copied {
+    /// The offset and the number of the bytes that are sent, of 16 bits each. Bytes behind the end
+    /// of the packet are not sent. `None`: all bytes.
+    pub bytes: Option<(Value, Value)>,
+    /// The reason (16 bits) of the set for which the control processor gets the copy. `None`: the
+    /// copy goes to the egress port.
+    pub cpu: Option<(Value, ReasonSetId)>,
+}
+
+impl Copied {
+    /// Returns the values that decide what is sent.
+    pub fn values(self) -> impl Iterator<Item = Value> {
+        let bytes = self.bytes.into_iter().flat_map(|(offset, count)| [offset, count]);
+        bytes.chain(self.cpu.map(|(reason, _)| reason))
+    }
+
+    /// Calls a function for each of these values.
+    pub fn for_each_value_mut(&mut self, mut f: impl FnMut(&mut Value)) {
+        if let Some((offset, count)) = &mut self.bytes {
+            f(offset);
+            f(count);
+        }
+        if let Some((reason, _)) = &mut self.cpu {
+            f(reason);
+        }
+    }
+}
+
 /// A way to end a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -397,8 +427,9 @@ pub enum Exit {
     Finish,
     /// Return a reply and end the thread. For called engines only.
     Reply(Value),
-    /// Send a copy of the packet and continue at another step. For packet engines only.
-    Emit(StepId),
+    /// Send a copy of the packet and continue at another step, with packet and context unchanged.
+    /// For packet engines only.
+    Emit(StepId, Copied),
     /// Drop the packet for a reason (16 bits) of the set and end the thread. For packet engines
     /// only.
     Drop(Value, ReasonSetId),

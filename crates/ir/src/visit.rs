@@ -37,7 +37,8 @@ impl OpKind {
             }
             Self::Exit(exit) => match exit {
                 Exit::Reply(v) | Exit::Drop(v, _) | Exit::ToCpu(v, _) => f(*v),
-                Exit::Next(_) | Exit::Emit(_) | Exit::Finish | Exit::Done => {}
+                Exit::Emit(_, copied) => copied.values().for_each(f),
+                Exit::Next(_) | Exit::Finish | Exit::Done => {}
             },
         }
     }
@@ -99,7 +100,8 @@ impl OpKind {
             | Self::Evaluate { args: values, .. } => values.iter_mut().for_each(f),
             Self::Exit(exit) => match exit {
                 Exit::Reply(v) | Exit::Drop(v, _) | Exit::ToCpu(v, _) => f(v),
-                Exit::Next(_) | Exit::Emit(_) | Exit::Finish | Exit::Done => {}
+                Exit::Emit(_, copied) => copied.for_each_value_mut(f),
+                Exit::Next(_) | Exit::Finish | Exit::Done => {}
             },
         }
     }

@@ -168,7 +168,7 @@ pub(crate) enum StmtKind {
     Return(Option<Expr>),
     Next(Name),
     Finish(Option<Expr>),
-    Emit(Name),
+    Emit(Copied),
     Drop(Expr),
     ToCpu(Expr),
     Done,
@@ -176,6 +176,16 @@ pub(crate) enum StmtKind {
     Block(Vec<Stmt>),
     /// A single `;`.
     Empty,
+}
+
+/// What `emit(STEP)` and `to_cpu(reason, STEP)` send before the thread goes on.
+#[derive(Clone, Debug)]
+pub(crate) struct Copied {
+    pub(crate) step: Name,
+    /// The reason of `to_cpu`.
+    pub(crate) reason: Option<Expr>,
+    /// The offset and the number of the bytes.
+    pub(crate) bytes: Option<(Expr, Expr)>,
 }
 
 /// A body of a `switch` and the labels that share it.

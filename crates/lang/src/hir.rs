@@ -267,6 +267,23 @@ pub enum StmtKind {
 /// The maximum number of rounds of a loop.
 pub const MAX_UNROLL: usize = 4096;
 
+/// What a statement sends of the packet while the thread goes on, and where to.
+#[derive(Clone, Debug)]
+pub struct Copied {
+    /// The offset and the number of the bytes, of 16 bits each; the whole packet if `None`.
+    pub bytes: Option<(Expr, Expr)>,
+    /// The reason for which the control processor gets the copy; the egress port gets it if `None`.
+    pub cpu: Option<Expr>,
+}
+
+impl Copied {
+    /// Returns the expressions in order of evaluation.
+    pub fn parts(&self) -> impl Iterator<Item = &Expr> {
+        let bytes = self.bytes.iter().flat_map(|(offset, count)| [offset, count]);
+        self.cpu.iter().chain(bytes)
+    }
+}
+
 /// A way to end a step.
 #[derive(Clone, Debug)]
 pub enum Exit {
@@ -276,15 +293,26 @@ pub enum Exit {
     Finish,
     /// `finish(value);` ends the thread of a called engine and returns the reply.
     Reply(Expr),
-    /// `emit(STEP);` sends a copy of the packet and continues at the step, with the same packet and
-    /// context.
-    Emit(StepId),
+    /// `emit(STEP);`, `to_cpu(reason, STEP);` sends a copy of the packet and continues at the step,
+    /// with the same packet and context.
+    Emit(StepId, Copied),
     /// `drop(reason);` drops the packet. The reason has an enumeration type.
     Drop(Expr),
     /// `to_cpu(reason);` hands the packet to the control processor.
     ToCpu(Expr),
     /// `done;` ends the thread. The packet is neither sent nor counted as dropped.
     Done,
+}
+
+impl Exit {
+    /// Returns the expressions in order of evaluation.
+    pub fn parts(&self) -> Vec<&Expr> {
+        match self {
+            Self::Reply(e) | Self::Drop(e) | Self::ToCpu(e) => vec![e],
+            Self::Emit(_, copied) => copied.parts().collect(),
+            Self::Next(_) | Self::Finish | Self::Done => Vec::new(),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

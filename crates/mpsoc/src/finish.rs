@@ -2,7 +2,7 @@
 
 use wireloom_sim::Time;
 
-use super::mpe::is_kept;
+use super::mpe::{is_kept, selected};
 use super::order_gate::CallCounts;
 use super::packet_message::{Kept, PacketChange};
 use super::run::Run;
@@ -20,6 +20,8 @@ pub(super) struct Finish {
     pub(super) egress: u16,
     /// The length of the whole packet in bytes.
     pub(super) length: u32,
+    /// The bytes of it that are sent: an [`EXTENT`](super::mpe::EXTENT).
+    pub(super) extent: u32,
     /// The window in network order; empty if packets have no contents.
     pub(super) window: Vec<u8>,
     /// The length of the window in bytes.
@@ -48,7 +50,13 @@ impl Finish {
     /// The outgoing packet. `came` is the content of packet memory after the window at arrival.
     pub(super) fn merge(&self, came: Kept<'_>) -> Vec<u8> {
         let body = (self.length - self.window_bytes) as usize;
-        [&self.window, &self.kept(came).behind[..body]].concat()
+        let whole = [&self.window, &self.kept(came).behind[..body]].concat();
+        whole[selected(self.extent, whole.len())].to_vec()
+    }
+
+    /// The number of bytes that are sent.
+    pub(super) fn sent_bytes(&self) -> u32 {
+        selected(self.extent, self.length as usize).len() as u32
     }
 }
 

@@ -98,12 +98,12 @@ pub(super) struct Forward {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mpe::{LOCAL_BYTES, kind, swizzle};
+    use crate::mpe::{LOCAL_BYTES, WHOLE, kind, swizzle};
 
     #[test]
     fn a_part_finds_the_window_where_packets_arrive_and_the_words_where_replies_do() {
         let mut local = vec![0xee; LOCAL_BYTES];
-        let registers = Registers { egress: 3, front: 0xfc, end: 0x103, length: 90 };
+        let registers = Registers { egress: 3, front: 0xfc, end: 0x103, length: 90, extent: WHOLE };
         swizzle(&mut local, 0xfc, &[1, 2, 3, 4, 5, 6, 7]);
         mpe::put_words(&mut local, REPLIES, &[10, 11, 12]);
         let handed = HandOver::of(kind::FORWARD | 2 << 8 | 5 << 16 | 1 << 24, &local, &registers)
@@ -113,7 +113,10 @@ mod tests {
             Information { number: 9, length: 100, ingress: 2, arrival_ns: 77, loaded: 11 };
         let mut other = vec![0xdd; LOCAL_BYTES];
         let placed = handed.place(&mut other, &arrived);
-        assert_eq!(placed, Registers { egress: 3, front: 0x102, end: 0x109, length: 90 });
+        assert_eq!(
+            placed,
+            Registers { egress: 3, front: 0x102, end: 0x109, length: 90, extent: WHOLE }
+        );
         assert_eq!(
             mpe::unswizzle(&other[..AREA_BYTES], 0x100, 12),
             [0, 0, 1, 2, 3, 4, 5, 6, 7, 0, 0, 0]

@@ -4,6 +4,8 @@
 //! the window area, in network order, lies at local address k ^ 3, so that aligned words,
 //! half-words (at k ^ 2) and bytes are read without swapping.
 
+use std::ops::Range;
+
 use super::objects::Words;
 
 /// The address of the local store, the same for all threads.
@@ -75,6 +77,12 @@ pub const CYCLES: u32 = REGISTERS + 0x24;
 /// Written: the number of an object of which the thread's packet makes no more calls. Objects with
 /// an order gate need this.
 pub const RELEASE: u32 = REGISTERS + 0x28;
+/// Written before [`SEND`], and read: the bytes of the packet that it sends, as far as the packet has
+/// them. Bits 0 to 15 are the offset, 16 to 31 the number. [`RECEIVE`] and [`SEND`] set it to
+/// [`WHOLE`].
+pub const EXTENT: u32 = REGISTERS + 0x2c;
+/// The [`EXTENT`] that has all bytes of a packet.
+pub const WHOLE: u32 = 0xffff_0000;
 /// Read at `4 * ticket` from here on: waits for a reply and returns its first word.
 pub const WAIT: u32 = REGISTERS + 0x100;
 /// Written at `object << 24 | method << 8 | ticket << 4` from here on: makes a call. The word that
@@ -120,6 +128,8 @@ pub mod kind {
     /// words that go with it, which lie in the places of replies; bits 16 to 23 are the entry of
     /// that part, 24 to 31 the part.
     pub const FORWARD: u32 = 6;
+    /// A copy goes to the control processor; the thread keeps the packet.
+    pub const COPY_TO_CPU: u32 = 7;
 }
 
 /// The information that a thread gets about its packet, a word each from [`INFORMATION`] on. The
@@ -172,12 +182,14 @@ pub struct Registers {
     pub end: u32,
     /// The length of the whole packet in bytes: [`LENGTH`].
     pub length: u32,
+    /// The bytes that are sent: [`EXTENT`].
+    pub extent: u32,
 }
 
 impl Registers {
     /// The registers for an arriving packet of `length` bytes, of which `loaded` are in the window.
     pub fn arrived(length: u32, loaded: u32) -> Self {
-        Self { egress: 0, front: FRONT as u32, end: FRONT as u32 + loaded, length }
+        Self { egress: 0, front: FRONT as u32, end: FRONT as u32 + loaded, length, extent: WHOLE }
     }
 
     /// The register at an address.
@@ -187,6 +199,7 @@ impl Registers {
             WINDOW_FRONT => Some(&mut self.front),
             WINDOW_END => Some(&mut self.end),
             LENGTH => Some(&mut self.length),
+            EXTENT => Some(&mut self.extent),
             _ => None,
         }
     }
@@ -207,7 +220,13 @@ pub(super) fn reply_room(ticket: u32) -> u32 {
 
 /// Whether a thread keeps the packet that it sends with this word in [`SEND`].
 pub(super) fn is_kept(word: u32) -> bool {
-    word & 0xff == kind::EMIT
+    matches!(word & 0xff, kind::EMIT | kind::COPY_TO_CPU)
+}
+
+/// Returns the bytes that an [`EXTENT`] selects of a packet of `length` bytes.
+pub(super) fn selected(extent: u32, length: usize) -> Range<usize> {
+    let start = (extent as usize & 0xffff).min(length);
+    start..(start + (extent >> 16) as usize).min(length)
 }
 
 /// Places the window of an arriving packet in a window area, and zeros after it; in the first word

@@ -219,7 +219,7 @@ mod tests {
             (other.ingress, other.arrival_ns, other.egress) = (6, 5 << 32 | 4, 2);
             assert!(carried.take_over(&other, CAME));
             carried.put(&mut local);
-            let Registers { egress, front: new, end, length: bytes } = carried.registers;
+            let Registers { egress, front: new, end, length: bytes, .. } = carried.registers;
             assert_eq!((egress, bytes as usize), (2, length + 3));
             assert_eq!(((new ^ front as u32) & 3, (end - new) as usize), (0, length));
             assert!(
@@ -242,7 +242,12 @@ mod tests {
     fn what_is_no_packet_is_not_carried() {
         let local = vec![0; mpe::LOCAL_BYTES];
         let of = |front, end, length| {
-            PacketMessage::of(&local, Registers { egress: 0, front, end, length }, 0, &None)
+            PacketMessage::of(
+                &local,
+                Registers { egress: 0, front, end, length, extent: mpe::WHOLE },
+                0,
+                &None,
+            )
         };
         assert!(of(0, 256, 65_535).is_some());
         let end = AREA_BYTES as u32;

@@ -21,6 +21,9 @@
 #define WL_LENGTH WL_REGISTER(0x010)
 /* A store sends the packet; it contains kind, reason and set of reasons. */
 #define WL_SEND WL_REGISTER(0x014)
+/* A store selects the bytes that the next SEND takes: the offset, and their number in the upper half.
+ * Without it, it takes all bytes. */
+#define WL_EXTENT WL_REGISTER(0x02c)
 /* A store reports that the packet makes no more calls of the object of this number. */
 #define WL_RELEASE WL_REGISTER(0x028)
 /* A load waits for the reply of a ticket and returns its first word. */
@@ -48,7 +51,7 @@ struct wl_information {
 #define WL_CONTEXT ((uint32_t *)(WL_STORE + 0x540))
 
 /* Kinds of SEND. */
-enum { WL_FINISH, WL_DROP, WL_TO_CPU, WL_DONE, WL_RUNAWAY, WL_EMIT, WL_FORWARD };
+enum { WL_FINISH, WL_DROP, WL_TO_CPU, WL_DONE, WL_RUNAWAY, WL_EMIT, WL_FORWARD, WL_COPY_TO_CPU };
 #define WL_VERDICT(kind, set, reason) ((kind) | (uint32_t)(reason) << 8 | (uint32_t)(set) << 24)
 
 /* In the address of a call: its only argument is a field of the window, and the word is the

@@ -104,6 +104,12 @@ WL_INLINE void wl_set_length(struct wl_packet *p, uint32_t length)
     WL_LENGTH = length;
 }
 
+/* Selects the bytes that the next copy takes. */
+WL_INLINE void wl_set_extent(uint32_t offset, uint32_t count)
+{
+    WL_EXTENT = offset | count << 16;
+}
+
 /* Reports the outcome of the packet. */
 WL_INLINE void wl_send(uint32_t verdict)
 {

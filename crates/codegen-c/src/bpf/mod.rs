@@ -415,7 +415,7 @@ impl StepEffects<'_> {
                 end("WL_TO_CPU", Expr::number(set.0), emitter.operand(*reason).c)
             }
             Exit::Done => end("WL_NOTHING", zero(), zero()),
-            Exit::Emit(_) | Exit::Reply(_) => unreachable!("refused"),
+            Exit::Emit(..) | Exit::Reply(_) => unreachable!("refused"),
         }
     }
 }

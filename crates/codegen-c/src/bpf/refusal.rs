@@ -67,7 +67,7 @@ pub fn refusals(program: &Program) -> Vec<Refused> {
 /// Returns the offload, if one is concerned, and the reason why an operation is refused.
 fn refusal(engine: &Engine, step: &Step, op: &Op) -> Option<(Option<String>, String)> {
     let why = match &op.kind {
-        OpKind::Exit(Exit::Emit(_)) => {
+        OpKind::Exit(Exit::Emit(..)) => {
             "`emit` sends a copy, and an XDP program cannot copy frames: finish the packet instead"
                 .to_owned()
         }

@@ -1,7 +1,7 @@
 //! Writes the effects of a step as statements: calls, edits and exits.
 
 use wireloom_compile::analysis::resources::{Resource, changes};
-use wireloom_ir::{Exit, Meta, Op, OpKind, Value};
+use wireloom_ir::{Copied, Exit, Meta, Op, OpKind, Value};
 
 use super::super::emitter::{Effects, Emitter};
 use super::super::tree::{Expr, Stmt};
@@ -62,9 +62,28 @@ impl StepEffects<'_> {
         };
         match exit {
             Exit::Next(to) => self.engine.jump(self.from, *to),
-            Exit::Emit(to) => {
-                let emitted = [machine().address()].into_iter().chain(packet_to_end());
-                let mut statements = vec![Stmt::call("wl_emit", emitted)];
+            Exit::Emit(to, copied) => {
+                let mut arguments = vec![machine().address()];
+                arguments.extend(packet_to_end());
+                let mut function = "wl_emit";
+                if *copied != Copied::default() {
+                    function = "wl_emit_bytes";
+                    arguments.extend(match copied.bytes {
+                        None => [Expr::number(0), Expr::name("WL_ALL_BYTES")],
+                        Some((offset, count)) => {
+                            [offset, count].map(|value| emitter.operand(value).c)
+                        }
+                    });
+                    let port = emitter.scope.packet.clone().arrow("egress");
+                    arguments.extend(match copied.cpu {
+                        None => [Expr::name("WL_SENT"), Expr::number(0), port],
+                        Some((reason, set)) => {
+                            let reason = emitter.operand(reason).c;
+                            [Expr::name("WL_TO_CPU"), Expr::number(set.0), reason]
+                        }
+                    });
+                }
+                let mut statements = vec![Stmt::call(function, arguments)];
                 statements.extend(self.engine.jump(self.from, *to));
                 statements
             }

@@ -463,20 +463,33 @@ impl<'a> StepEffects<'a> {
 
     fn exit(&self, emitter: &mut Emitter<'_>, exit: &Exit) -> Vec<Stmt> {
         let own = self.function;
-        let mut verdict = |kind: &str, set: u32, reason| {
+        let verdict = |emitter: &mut Emitter<'_>, kind: &str, set: u32, reason| {
             let reason = emitter.operand(reason).c;
             own.end(Expr::call("WL_VERDICT", [Expr::name(kind), Expr::number(set), reason]))
         };
         match exit {
             Exit::Next(to) => own.jump(self.from, *to),
-            Exit::Emit(to) => {
-                let mut statements = vec![Stmt::call("wl_send", [Expr::name("WL_EMIT")])];
+            Exit::Emit(to, copied) => {
+                let mut statements = Vec::new();
+                if let Some((offset, count)) = copied.bytes {
+                    let extent = [offset, count].map(|value| emitter.operand(value).c);
+                    statements.push(Stmt::call("wl_set_extent", extent));
+                }
+                let kind = match copied.cpu {
+                    None => Expr::name("WL_EMIT"),
+                    Some((reason, set)) => {
+                        let reason = emitter.operand(reason).c;
+                        let kind = Expr::name("WL_COPY_TO_CPU");
+                        Expr::call("WL_VERDICT", [kind, Expr::number(set.0), reason])
+                    }
+                };
+                statements.push(Stmt::call("wl_send", [kind]));
                 statements.extend(own.jump(self.from, *to));
                 statements
             }
             Exit::Finish => own.end(Expr::name("WL_FINISH")),
-            Exit::Drop(reason, set) => verdict("WL_DROP", set.0, *reason),
-            Exit::ToCpu(reason, set) => verdict("WL_TO_CPU", set.0, *reason),
+            Exit::Drop(reason, set) => verdict(emitter, "WL_DROP", set.0, *reason),
+            Exit::ToCpu(reason, set) => verdict(emitter, "WL_TO_CPU", set.0, *reason),
             Exit::Reply(value) => vec![Stmt::Return(emitter.operand(*value).c)],
             Exit::Done => own.end(Expr::name("WL_DONE")),
         }

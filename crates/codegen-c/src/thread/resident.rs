@@ -147,7 +147,7 @@ fn exits(
                 (state, under) = (HOME, Vec::new());
             }
             (OpKind::WriteContext(id, _), Some(guard)) if *id == variable => under.push(guard),
-            (OpKind::Exit(Exit::Next(to) | Exit::Emit(to)), guard) => {
+            (OpKind::Exit(Exit::Next(to) | Exit::Emit(to, _)), guard) => {
                 let at = match guard {
                     Some(guard) if under.contains(&guard) => HOME,
                     _ if under.is_empty() => state,

@@ -29,6 +29,8 @@ pub mod exit_code {
     pub const DONE: u64 = 5;
     /// Returns from a called engine.
     pub const REPLY: u64 = 6;
+    /// Hands a copy to the control processor and continues.
+    pub const COPY_TO_CPU: u64 = 7;
 }
 
 /// The outputs of the core and of the address module.
@@ -258,7 +260,8 @@ impl<'a> Assembly<'a> {
         let code = |graph: &mut Graph, kind: &ExitKind| {
             let code = match kind {
                 ExitKind::Next(_) => exit_code::NEXT,
-                ExitKind::Emit(_) => exit_code::EMIT,
+                ExitKind::Emit(_, None) => exit_code::EMIT,
+                ExitKind::Emit(_, Some(_)) => exit_code::COPY_TO_CPU,
                 ExitKind::Finish => exit_code::FINISH,
                 ExitKind::Drop(_) => exit_code::DROP,
                 ExitKind::ToCpu(_) => exit_code::TO_CPU,
@@ -272,7 +275,9 @@ impl<'a> Assembly<'a> {
 
     fn reason(&self, graph: &mut Graph) -> Node {
         let code = |_: &mut Graph, kind: &ExitKind| match kind {
-            ExitKind::Drop(reason) | ExitKind::ToCpu(reason) => Some(*reason),
+            ExitKind::Drop(reason) | ExitKind::ToCpu(reason) | ExitKind::Emit(_, Some(reason)) => {
+                Some(*reason)
+            }
             _ => None,
         };
         self.coded(graph, 24, code, Some(Bits::new(24, u128::from(RUNAWAY))))
@@ -281,7 +286,9 @@ impl<'a> Assembly<'a> {
     fn next_step(&self, graph: &mut Graph) -> Node {
         let width = self.layout.step_bits;
         let code = |graph: &mut Graph, kind: &ExitKind| match kind {
-            ExitKind::Next(step) | ExitKind::Emit(step) => Some(graph.number(width, *step as u64)),
+            ExitKind::Next(step) | ExitKind::Emit(step, _) => {
+                Some(graph.number(width, *step as u64))
+            }
             _ => None,
         };
         let next = self.coded(graph, width, code, None);
@@ -311,7 +318,7 @@ impl<'a> Assembly<'a> {
                 .exits
                 .iter()
                 .filter(|exit| match exit.kind {
-                    ExitKind::Next(to) | ExitKind::Emit(to) => {
+                    ExitKind::Next(to) | ExitKind::Emit(to, _) => {
                         Layout::is_backward(index, StepId(to as u32))
                     }
                     _ => false,
@@ -393,7 +400,7 @@ impl<'a> Assembly<'a> {
     ) -> Vec<Field> {
         let state = graph.input(Input::State, self.layout.state_bits);
         let next = match kind {
-            ExitKind::Next(step) | ExitKind::Emit(step) => Some(*step),
+            ExitKind::Next(step) | ExitKind::Emit(step, _) => Some(*step),
             _ => None,
         };
         let mut fields = Vec::new();

@@ -74,7 +74,7 @@ pub fn last_calls(engine: &Engine) -> Vec<Vec<bool>> {
     for (index, step) in engine.steps.iter().enumerate() {
         step.for_each_op(|op| match op.kind {
             OpKind::Call { offload, .. } => calls[index][offload.index()] = true,
-            OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => next[index].push(to.index()),
+            OpKind::Exit(Exit::Next(to) | Exit::Emit(to, _)) => next[index].push(to.index()),
             _ => {}
         });
     }

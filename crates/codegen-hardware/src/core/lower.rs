@@ -7,7 +7,7 @@
 use wireloom_bits::Bits;
 use wireloom_compile::analysis::ports::{Group, StepPorts};
 use wireloom_compile::analysis::{Definitions, is_pure};
-use wireloom_ir::{ContextId, Exit, Meta, OffloadTarget, Op, OpKind, Value};
+use wireloom_ir::{ContextId, Copied, Exit, Meta, OffloadTarget, Op, OpKind, Value};
 use wireloom_offloads::registry;
 
 use super::calls::looks_at_packet;
@@ -155,7 +155,7 @@ impl Lowering<'_> {
                 self.call(op, offload.index(), *method, args, guard)?
             }
             OpKind::Exit(exit) => {
-                let kind = self.exit(exit);
+                let kind = self.exit(exit)?;
                 self.logic.exits.push(ExitLogic { condition: guard, kind });
             }
             _ => return Err(self.refuse("the step has an `if`: it was not brought into regions")),
@@ -224,21 +224,28 @@ impl Lowering<'_> {
         }
     }
 
-    fn exit(&mut self, exit: &Exit) -> ExitKind {
+    fn exit(&mut self, exit: &Exit) -> Result<ExitKind, Refusal> {
         let mut reason = |value: Value, set: u32| {
             let value = self.node(value);
             let set = self.graph.number(8, u64::from(set));
             self.graph.concat(vec![set, value])
         };
-        match exit {
+        Ok(match exit {
             Exit::Next(step) => ExitKind::Next(step.index()),
-            Exit::Emit(step) => ExitKind::Emit(step.index()),
+            Exit::Emit(_, Copied { bytes: Some(_), .. }) => {
+                return Err(self.refuse(
+                    "some bytes of the packet are sent as a copy, and this machine sends all of them",
+                ));
+            }
+            Exit::Emit(step, Copied { cpu, .. }) => {
+                ExitKind::Emit(step.index(), cpu.map(|(value, set)| reason(value, set.0)))
+            }
             Exit::Finish => ExitKind::Finish,
             Exit::Done => ExitKind::Done,
             Exit::Drop(value, set) => ExitKind::Drop(reason(*value, set.0)),
             Exit::ToCpu(value, set) => ExitKind::ToCpu(reason(*value, set.0)),
             Exit::Reply(value) => ExitKind::Reply(self.node(*value)),
-        }
+        })
     }
 
     fn call(

@@ -153,7 +153,7 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
     let emits = steps
         .iter()
         .flat_map(|step| &step.exits)
-        .any(|exit| matches!(exit.kind, step_logic::ExitKind::Emit(_)));
+        .any(|exit| matches!(exit.kind, step_logic::ExitKind::Emit(..)));
     let clears = steps.iter().any(|step| step.hand.clear().is_some());
     let assembly = Assembly::new(&mut graph, body, &layout, &ports, &steps);
     let mut outputs =

@@ -95,7 +95,7 @@ pub fn appended(engine: &Engine) -> Result<u32, (usize, String)> {
         let definitions = Definitions::of(step);
         step.for_each_op(|op| match &op.kind {
             OpKind::Exit(Exit::Next(to)) => next[index].push(to.index()),
-            OpKind::Exit(Exit::Emit(to)) => {
+            OpKind::Exit(Exit::Emit(to, _)) => {
                 next[index].push(to.index());
                 emits[index].push(to.index());
             }

@@ -40,7 +40,7 @@ pub(super) fn after_changes(engine: &Engine) -> Option<usize> {
             _ => {}
         });
         step.for_each_op(|op| {
-            if let OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) = op.kind {
+            if let OpKind::Exit(Exit::Next(to) | Exit::Emit(to, _)) = op.kind {
                 let changes = changes.iter().any(|change| !guards.exclusive(*change, op.guard));
                 next[index].push((to.index(), changes));
             }

@@ -31,8 +31,8 @@ pub struct ExitLogic {
 pub enum ExitKind {
     /// Continues at a step.
     Next(usize),
-    /// Sends a copy and continues.
-    Emit(usize),
+    /// Sends a copy and continues: to the control processor if there is a reason (24 bits).
+    Emit(usize, Option<Node>),
     /// Sends the packet.
     Finish,
     /// Drops the packet, for a reason of 24 bits.

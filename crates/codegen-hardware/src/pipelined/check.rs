@@ -94,7 +94,7 @@ fn unsuitable(body: &Engine, offload: usize, method: usize) -> Option<String> {
 fn jump_loc(step: &Step) -> Loc {
     let mut found = step.loc;
     step.for_each_op(|op| {
-        if matches!(op.kind, OpKind::Exit(Exit::Next(_) | Exit::Emit(_))) && op.loc.line > 0 {
+        if matches!(op.kind, OpKind::Exit(Exit::Next(_) | Exit::Emit(..))) && op.loc.line > 0 {
             found = op.loc;
         }
     });

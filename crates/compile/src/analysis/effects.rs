@@ -99,7 +99,7 @@ fn of_method(method: &registry::Method) -> CallEffects {
 /// Returns the step at which an exit continues, if it does.
 pub fn successor(exit: &Exit) -> Option<StepId> {
     match exit {
-        Exit::Next(step) | Exit::Emit(step) => Some(*step),
+        Exit::Next(step) | Exit::Emit(step, _) => Some(*step),
         _ => None,
     }
 }

@@ -53,7 +53,7 @@ pub fn pipelining(program: &Program, effects: &Effects, engine: EngineId) -> Pip
                         called.name, step.name
                     )
                 }
-                OpKind::Exit(Exit::Emit(_)) => {
+                OpKind::Exit(Exit::Emit(..)) => {
                     format!(
                         "step `{}` sends a copy, but as many packets leave a pipeline as enter it",
                         step.name

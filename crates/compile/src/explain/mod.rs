@@ -357,7 +357,7 @@ impl View<'_> {
     fn exit(&self, exit: &Exit, from: StepId, definitions: &Definitions<'_>) -> ExitExplanation {
         let (kind, to, reason) = match exit {
             Exit::Next(to) => (ExitKind::Next, Some(*to), None),
-            Exit::Emit(to) => (ExitKind::Emit, Some(*to), None),
+            Exit::Emit(to, _) => (ExitKind::Emit, Some(*to), None),
             Exit::Finish => (ExitKind::Finish, None, None),
             Exit::Reply(_) => (ExitKind::Reply, None, None),
             Exit::Done => (ExitKind::Done, None, None),

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use wireloom_ir as ir;
 use wireloom_ir::{BinaryOp, OpKind, Value};
 use wireloom_lang::hir::{
-    self, Exit, Expr, ExprKind, Place, Projection, Root, Stmt, StmtKind, Type, TypedEngine, VarId,
+    self, Expr, ExprKind, Place, Projection, Root, Stmt, StmtKind, Type, TypedEngine, VarId,
     VarKind,
 };
 
@@ -285,8 +285,8 @@ impl Indexed {
                 self.counters.pop();
             }
             StmtKind::Block(inner) => self.statements(inner),
-            StmtKind::Exit(Exit::Reply(e) | Exit::Drop(e) | Exit::ToCpu(e)) => self.expression(e),
-            StmtKind::Exit(_) | StmtKind::Break | StmtKind::Continue | StmtKind::SetNext(_) => {}
+            StmtKind::Exit(exit) => exit.parts().into_iter().for_each(|e| self.expression(e)),
+            StmtKind::Break | StmtKind::Continue | StmtKind::SetNext(_) => {}
         }
     }
 

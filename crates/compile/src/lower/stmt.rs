@@ -5,7 +5,7 @@ use std::mem::replace;
 use std::rc::Rc;
 
 use wireloom_bits::Bits;
-use wireloom_ir::{BinaryOp, Exit, Loc, StepId, Value};
+use wireloom_ir::{BinaryOp, Copied, Exit, Loc, ReasonSetId, StepId, Value};
 use wireloom_lang::hir::{self, Stmt, StmtKind, Type, VarId};
 
 use super::merge::Merge;
@@ -175,32 +175,43 @@ impl<'a> StepLowering<'a> {
     fn exit(&mut self, exit: &'a hir::Exit) {
         let exit = match exit {
             hir::Exit::Next(step) => Exit::Next(StepId(step.0)),
-            hir::Exit::Emit(step) => Exit::Emit(StepId(step.0)),
+            hir::Exit::Emit(step, copied) => Exit::Emit(StepId(step.0), self.copied(copied)),
             hir::Exit::Finish => Exit::Finish,
             hir::Exit::Done => Exit::Done,
             hir::Exit::Reply(value) => {
                 let leaves = self.expr(value);
                 Exit::Reply(self.b.concat(&leaves))
             }
-            hir::Exit::Drop(reason) | hir::Exit::ToCpu(reason) => {
-                let Type::Enum(id) = reason.ty else {
-                    unreachable!("reasons are of enumeration types")
-                };
-                let set = self.reasons.of(self.program, id);
-                let value = self.scalar(reason);
-                let value = self.b.resize(value, 16);
-                if matches!(exit, hir::Exit::Drop(_)) {
-                    Exit::Drop(value, set)
-                } else {
-                    Exit::ToCpu(value, set)
-                }
+            hir::Exit::Drop(reason) => {
+                let (value, set) = self.reason(reason);
+                Exit::Drop(value, set)
+            }
+            hir::Exit::ToCpu(reason) => {
+                let (value, set) = self.reason(reason);
+                Exit::ToCpu(value, set)
             }
         };
         self.leave(exit);
     }
 
+    fn copied(&mut self, copied: &'a hir::Copied) -> Copied {
+        let cpu = copied.cpu.as_ref().map(|reason| self.reason(reason));
+        let bytes = copied.bytes.as_ref().map(|(offset, count)| {
+            let offset = self.scalar(offset);
+            (offset, self.scalar(count))
+        });
+        Copied { bytes, cpu }
+    }
+
+    fn reason(&mut self, reason: &'a hir::Expr) -> (Value, ReasonSetId) {
+        let Type::Enum(id) = reason.ty else { unreachable!("reasons are of enumeration types") };
+        let set = self.reasons.of(self.program, id);
+        let value = self.scalar(reason);
+        (self.b.resize(value, 16), set)
+    }
+
     fn leave(&mut self, exit: Exit) {
-        if matches!(exit, Exit::Next(_) | Exit::Emit(_)) {
+        if matches!(exit, Exit::Next(_) | Exit::Emit(..)) {
             self.write_context();
         }
         self.b.exit(exit);

@@ -57,7 +57,7 @@ fn thread_jumps(engine: &mut Engine) {
     for (index, step) in engine.steps.iter_mut().enumerate() {
         let here = StepId(index as u32);
         for_each_exit(step, |exit| {
-            if let Exit::Next(to) | Exit::Emit(to) = exit {
+            if let Exit::Next(to) | Exit::Emit(to, _) = exit {
                 while let Some(next) = through[to.index()]
                     && (*to <= here) == (next <= here)
                 {
@@ -98,7 +98,7 @@ fn remove_unreachable(engine: &mut Engine) {
     engine.steps.retain(|_| *flags.next().expect("one flag a step"));
     for step in &mut engine.steps {
         for_each_exit(step, |exit| {
-            if let Exit::Next(to) | Exit::Emit(to) = exit {
+            if let Exit::Next(to) | Exit::Emit(to, _) = exit {
                 *to = StepId(numbers[to.index()]);
             }
         });

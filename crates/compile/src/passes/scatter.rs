@@ -136,7 +136,7 @@ impl Writer<'_> {
                     let kind = OpKind::If { condition, then, otherwise };
                     out.push(Op { kind, results, guard: op.guard, loc });
                 }
-                OpKind::Exit(Exit::Next(_) | Exit::Emit(_)) => {
+                OpKind::Exit(Exit::Next(_) | Exit::Emit(..)) => {
                     let write = |(id, value): (&ContextId, &Value)| Op {
                         kind: OpKind::WriteContext(*id, *value),
                         results: Vec::new(),

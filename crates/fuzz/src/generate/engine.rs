@@ -4,7 +4,7 @@ use rand::Rng;
 
 use super::expr::cast;
 use super::{Callee, Generator, Scope};
-use crate::tree::{EngineDecl, Expr, ExprKind, Function, JumpKind, Step, Stmt, Struct, Ty};
+use crate::tree::{EngineDecl, Expr, ExprKind, Function, Step, Stmt, Struct, Ty};
 
 /// The maximum number of backward jumps of a thread.
 const FUEL: u32 = 5;
@@ -252,17 +252,13 @@ impl Generator {
         };
         let steps = self.scope.backward.clone();
         let target = self.pick(&steps).clone();
-        let kind = if self.scope.reply.is_none() && self.chance(25) && self.uses.copies {
-            JumpKind::Emit
+        let jump = if self.scope.reply.is_none() && self.chance(25) && self.uses.copies {
+            Stmt::Emit(self.copied(), target)
         } else {
-            JumpKind::Next
+            Stmt::Next(target)
         };
         let one = Expr::atom(Ty::Bits(8), "1");
-        Stmt::If(
-            condition,
-            vec![Stmt::Assign(spent(), "+=", one), Stmt::Jump(kind, target)],
-            vec![],
-        )
+        Stmt::If(condition, vec![Stmt::Assign(spent(), "+=", one), jump], vec![])
     }
 }
 

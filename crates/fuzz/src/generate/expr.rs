@@ -293,22 +293,24 @@ impl Generator {
         Expr::new(Ty::Bool, kind)
     }
 
+    /// Generates an offset or a length in the packet, mostly less than `most`.
+    pub(super) fn extent(&mut self, most: u16) -> Expr {
+        if self.chance(15) {
+            // Without the cast, arithmetic that may wrap would be refused in a length.
+            return cast(&Ty::Bits(16), self.expr(&Ty::Bits(16), 1));
+        }
+        let value = self.rng.random_range(0..most);
+        Expr::atom(Ty::Bits(16), format!("{value}"))
+    }
+
     /// Generates `packet.push(n)` or a similar operation, with arguments mostly in range.
     pub(super) fn resize(&mut self) -> Expr {
-        let small = |g: &mut Self, most: u16| {
-            if g.chance(15) {
-                // Without the cast, arithmetic that may wrap would be refused in a length.
-                return cast(&Ty::Bits(16), g.expr(&Ty::Bits(16), 1));
-            }
-            let value = g.rng.random_range(0..most);
-            Expr::atom(Ty::Bits(16), format!("{value}"))
-        };
         let (name, args) = match self.below(9) {
-            0 | 1 => ("packet.push", vec![small(self, 40)]),
-            2 | 3 => ("packet.pop", vec![small(self, 30)]),
-            4 | 5 => ("packet.insert", vec![small(self, 60), small(self, 40)]),
-            6 | 7 => ("packet.remove", vec![small(self, 60), small(self, 30)]),
-            _ => ("packet.reset", vec![small(self, 280)]),
+            0 | 1 => ("packet.push", vec![self.extent(40)]),
+            2 | 3 => ("packet.pop", vec![self.extent(30)]),
+            4 | 5 => ("packet.insert", vec![self.extent(60), self.extent(40)]),
+            6 | 7 => ("packet.remove", vec![self.extent(60), self.extent(30)]),
+            _ => ("packet.reset", vec![self.extent(280)]),
         };
         Expr::new(Ty::Bool, ExprKind::Call(name.to_owned(), args))
     }

@@ -3,7 +3,7 @@
 use rand::Rng;
 
 use super::{Generator, Variable};
-use crate::tree::{Expr, JumpKind, Stmt, Ty};
+use crate::tree::{Copied, Expr, Stmt, Ty};
 
 impl Generator {
     /// Generates a sequence of statements. Its declarations go out of scope at its end.
@@ -210,7 +210,7 @@ impl Generator {
         let forward = !self.scope.forward.is_empty();
         if let Some(reply) = self.scope.reply.clone() {
             if forward && self.chance(if last { 80 } else { 40 }) {
-                return Stmt::Jump(JumpKind::Next, self.forward_step());
+                return Stmt::Next(self.forward_step());
             }
             return Stmt::EndWith("finish", self.expr(&reply, 3));
         }
@@ -223,14 +223,27 @@ impl Generator {
                 let reason = self.enum_type();
                 Stmt::EndWith("to_cpu", self.expr(&reason, 1))
             }
-            2 if forward && self.uses.copies => Stmt::Jump(JumpKind::Emit, self.forward_step()),
+            2 if forward && self.uses.copies => Stmt::Emit(self.copied(), self.forward_step()),
             3 if self.chance(30) => Stmt::End("done"),
-            4..=22 if forward => Stmt::Jump(JumpKind::Next, self.forward_step()),
+            4..=22 if forward => Stmt::Next(self.forward_step()),
             _ => match self.scope.dump.clone() {
-                Some(dump) if self.chance(80) => Stmt::Jump(JumpKind::Next, dump),
+                Some(dump) if self.chance(80) => Stmt::Next(dump),
                 _ => Stmt::End("finish"),
             },
         }
+    }
+
+    /// Generates what a copy is made of: often the whole packet, for its port.
+    pub(super) fn copied(&mut self) -> Copied {
+        let mut copied = Copied::default();
+        if !self.program.enums.is_empty() && self.chance(30) {
+            let reason = self.enum_type();
+            copied.reason = Some(self.expr(&reason, 1));
+        }
+        if self.uses.in_software && self.chance(30) {
+            copied.bytes = Some([200, 300].map(|most| self.extent(most)));
+        }
+        copied
     }
 
     pub(super) fn forward_step(&mut self) -> String {

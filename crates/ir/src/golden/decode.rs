@@ -190,11 +190,18 @@ impl Elements {
     }
 }
 
+/// Where to find what a copy is made of, as in [`crate::Copied`].
+#[derive(Clone, Copy)]
+pub(super) struct Copied {
+    pub(super) bytes: Option<(Place, Place)>,
+    pub(super) cpu: Option<(Place, ReasonSetId)>,
+}
+
 /// A way to end a step.
 #[derive(Clone, Copy)]
 pub(super) enum Ending {
     Next(usize),
-    Emit(usize),
+    Emit(usize, Copied),
     Finish,
     Reply(Place),
     Drop(Place, ReasonSetId),
@@ -248,6 +255,13 @@ struct Decoder<'a> {
 impl Decoder<'_> {
     fn place(&self, value: Value) -> Place {
         self.base + value.index()
+    }
+
+    fn copied(&self, copied: &crate::Copied) -> Copied {
+        Copied {
+            bytes: copied.bytes.map(|(offset, count)| (self.place(offset), self.place(count))),
+            cpu: copied.cpu.map(|(reason, set)| (self.place(reason), set)),
+        }
     }
 
     fn width(&self, value: Value) -> u32 {
@@ -398,7 +412,7 @@ impl Decoder<'_> {
             },
             OpKind::Exit(exit) => ActionKind::Exit(match exit {
                 Exit::Next(step) => Ending::Next(step.index()),
-                Exit::Emit(step) => Ending::Emit(step.index()),
+                Exit::Emit(step, copied) => Ending::Emit(step.index(), self.copied(copied)),
                 Exit::Finish => Ending::Finish,
                 Exit::Reply(v) => Ending::Reply(self.place(*v)),
                 Exit::Drop(v, set) => Ending::Drop(self.place(*v), *set),

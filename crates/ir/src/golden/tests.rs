@@ -6,8 +6,8 @@ use wireloom_offloads::{Content, EntryKey};
 
 use crate::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config, program_of};
 use crate::{
-    BinaryOp, ContextId, EngineId, Execute, Exit, Golden, Meta, Program, Reason, ReasonSetId,
-    StepId, UnaryOp, Value, Verdict, store,
+    BinaryOp, ContextId, Copied, EngineId, Execute, Exit, Golden, Meta, Program, Reason,
+    ReasonSetId, StepId, UnaryOp, Value, Verdict, store,
 };
 
 fn packet(bytes: &[u8]) -> Packet {
@@ -326,7 +326,7 @@ fn emitted_copies_leave_in_order_before_what_follows() {
     engine.step("first", |s| {
         let port = s.constant(16, 3);
         s.set_egress(port);
-        s.exit(Exit::Emit(StepId(1)));
+        s.exit(Exit::Emit(StepId(1), Copied::default()));
     });
     engine.step("second", |s| {
         let (base, byte, port) = (s.constant(16, 0), s.constant(8, 9), s.constant(16, 4));

@@ -6,7 +6,7 @@ use wireloom_net::PacketInHand;
 use wireloom_offloads::{Content, Env, Store};
 
 use super::activation::Activation;
-use super::decode::{Action, ActionKind, DecodedEngine, Ending, Place};
+use super::decode::{Action, ActionKind, Copied, DecodedEngine, Ending, Place};
 use super::narrow;
 use super::observer::{Moment, Observer};
 use crate::{EngineId, MAX_BACKWARD_JUMPS, Meta, Output, Reason, StepId, Verdict};
@@ -43,7 +43,7 @@ impl<O: Observer> Thread<'_, O> {
             Last::ToCpu(reason) => Verdict::ToCpu(reason),
             Last::Done | Last::Reply(_) => return,
         };
-        self.send(verdict, sink);
+        self.send(verdict, self.hand().bytes(), sink);
     }
 
     /// Runs a thread of a called engine and returns the reply.
@@ -69,8 +69,8 @@ impl<O: Observer> Thread<'_, O> {
             self.observe(step, |observer, now| observer.step(now));
             let next = match self.code(step, &engine.steps[step]).unwrap_or(Ending::Done) {
                 Ending::Next(next) => next,
-                Ending::Emit(next) => {
-                    self.send(Verdict::Sent { port: self.hand().egress }, sink);
+                Ending::Emit(next, copied) => {
+                    self.send_copy(copied, sink);
                     next
                 }
                 Ending::Finish => return Last::Finish,
@@ -93,14 +93,31 @@ impl<O: Observer> Thread<'_, O> {
         }
     }
 
-    fn send(&self, verdict: Verdict, sink: &mut dyn FnMut(Output<'_>)) {
+    /// Sends a copy of the packet, or of some of its bytes.
+    fn send_copy(&self, copied: Copied, sink: &mut dyn FnMut(Output<'_>)) {
+        let verdict = match copied.cpu {
+            None => Verdict::Sent { port: self.hand().egress },
+            Some((reason, set)) => {
+                Verdict::ToCpu(Reason::Program(set, self.activation.low16(reason)))
+            }
+        };
+        let mut bytes = self.hand().bytes();
+        if let Some((offset, count)) = copied.bytes {
+            let within = |place| usize::from(self.activation.low16(place));
+            bytes = &bytes[within(offset).min(bytes.len())..];
+            bytes = &bytes[..within(count).min(bytes.len())];
+        }
+        self.send(verdict, bytes, sink);
+    }
+
+    fn send(&self, verdict: Verdict, bytes: &[u8], sink: &mut dyn FnMut(Output<'_>)) {
         let hand = self.hand();
         sink(Output {
             sequence: self.origin.sequence,
             arrival_ns: self.origin.arrival_ns,
             ingress: hand.ingress,
             verdict,
-            bytes: hand.bytes(),
+            bytes,
         });
     }
 

@@ -343,7 +343,7 @@ impl Parser {
         }
         for block in steps.iter_mut().flat_map(|s| s.code.blocks_mut()) {
             block.for_each_op_mut(&mut |op| {
-                if let OpKind::Exit(Exit::Next(step) | Exit::Emit(step)) = &mut op.kind {
+                if let OpKind::Exit(Exit::Next(step) | Exit::Emit(step, _)) = &mut op.kind {
                     *step = targets[step.index()];
                 }
             });

@@ -251,7 +251,17 @@ impl<'a> Printer<'a> {
             OpKind::If { condition, .. } => format!("if {}", value(*condition)),
             OpKind::Exit(exit) => match exit {
                 Exit::Next(step) => format!("next {}", self.steps.refer(step.index(), is_word)),
-                Exit::Emit(step) => format!("emit {}", self.steps.refer(step.index(), is_word)),
+                Exit::Emit(step, copied) => {
+                    let mut text = format!("emit {}", self.steps.refer(step.index(), is_word));
+                    if let Some((offset, count)) = copied.bytes {
+                        text += &format!(" bytes {} {}", value(offset), value(count));
+                    }
+                    if let Some((reason, set)) = copied.cpu {
+                        let set = self.reasons.refer(set.index(), is_word);
+                        text += &format!(" to_cpu {} of {set}", value(reason));
+                    }
+                    text
+                }
                 Exit::Finish => "finish".to_owned(),
                 Exit::Done => "done".to_owned(),
                 Exit::Reply(v) => format!("reply {}", value(*v)),

@@ -395,16 +395,25 @@ impl Checker<'_> {
             let there = id.index() < self.engine.steps.len();
             if there { Ok(()) } else { Err("the step does not exist".to_owned()) }
         };
-        if let Exit::Next(id) | Exit::Emit(id) = exit {
+        if let Exit::Next(id) | Exit::Emit(id, _) = exit {
             step(id)?;
         }
-        if let Exit::Drop(_, set) | Exit::ToCpu(_, set) = exit {
-            if set.index() >= self.program.reasons.len() {
-                return Err("the reason set does not exist".to_owned());
-            }
-            if widths[0] != 16 {
+        let reasons = match exit {
+            Exit::Drop(_, set) | Exit::ToCpu(_, set) => Some(set),
+            Exit::Emit(_, copied) => copied.cpu.as_ref().map(|(_, set)| set),
+            _ => None,
+        };
+        if reasons.is_some_and(|set| set.index() >= self.program.reasons.len()) {
+            return Err("the reason set does not exist".to_owned());
+        }
+        match exit {
+            Exit::Drop(..) | Exit::ToCpu(..) if widths[0] != 16 => {
                 return Err("a reason must have 16 bits".to_owned());
             }
+            Exit::Emit(..) if widths.iter().any(|width| *width != 16) => {
+                return Err("offset, count and reason of a copy must have 16 bits".to_owned());
+            }
+            _ => {}
         }
         match (&self.engine.kind, exit) {
             (_, Exit::Next(_)) => Ok(()),

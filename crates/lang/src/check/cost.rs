@@ -98,12 +98,10 @@ impl Size<'_, '_> {
                 // Even an empty round costs time and memory.
                 round.saturating_add(1).saturating_mul(values.len() as u64)
             }
-            StmtKind::Exit(exit) => match exit {
-                hir::Exit::Reply(e) | hir::Exit::Drop(e) | hir::Exit::ToCpu(e) => {
-                    self.expression(e)
-                }
-                _ => 0,
-            },
+            StmtKind::Exit(exit) => {
+                let parts = exit.parts().into_iter().map(|e| self.expression(e));
+                parts.fold(0, u64::saturating_add)
+            }
             StmtKind::Block(stmts) => self.statements(stmts),
             StmtKind::Break | StmtKind::Continue | StmtKind::SetNext(_) => 0,
         };

@@ -122,7 +122,7 @@ fn collect(stmts: &[Stmt], out: &mut Exits) {
                 collect(default, out);
             }
             StmtKind::For { body, .. } | StmtKind::Block(body) => collect(body, out),
-            StmtKind::Exit(Exit::Next(step) | Exit::Emit(step)) | StmtKind::SetNext(step) => {
+            StmtKind::Exit(Exit::Next(step) | Exit::Emit(step, _)) | StmtKind::SetNext(step) => {
                 out.next.push(*step)
             }
             StmtKind::Exit(_) => out.ends = true,

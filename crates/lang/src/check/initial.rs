@@ -276,10 +276,9 @@ impl<'a> Walk<'a> {
                 }
             }
             StmtKind::Exit(exit) => {
-                match exit {
-                    Exit::Next(step) | Exit::Emit(step) => self.exit(step.index()),
-                    Exit::Reply(e) | Exit::Drop(e) | Exit::ToCpu(e) => self.value(e),
-                    Exit::Finish | Exit::Done => {}
+                exit.parts().into_iter().for_each(|e| self.value(e));
+                if let Exit::Next(step) | Exit::Emit(step, _) = exit {
+                    self.exit(step.index());
                 }
                 self.now = None;
             }

@@ -119,10 +119,7 @@ impl Checker<'_> {
                 StmtKind::SetNext(self.step(step)?)
             }
             Written::Finish(value) => self.finish(value.as_ref(), s.span)?,
-            Written::Emit(step) => {
-                self.sends(s.span, "emit")?;
-                StmtKind::Exit(Exit::Emit(self.step(step)?))
-            }
+            Written::Emit(copied) => self.emit(copied, s.span)?,
             Written::Drop(reason) => {
                 self.sends(s.span, "drop")?;
                 StmtKind::Exit(Exit::Drop(self.reason(reason)?))
@@ -554,6 +551,19 @@ impl Checker<'_> {
                 Some(StmtKind::Exit(Exit::Reply(self.coerce(value, &ty, "the reply")?)))
             }
         }
+    }
+
+    fn emit(&mut self, copied: &ast::Copied, span: Span) -> Option<StmtKind> {
+        self.sends(span, if copied.reason.is_some() { "to_cpu" } else { "emit" })?;
+        let cpu = copied.reason.as_ref().map(|reason| self.reason(reason));
+        let step = self.step(&copied.step);
+        let bytes = copied.bytes.as_ref().map(|(offset, count)| {
+            let offset = self.offset(offset, "the offset");
+            offset.zip(self.offset(count, "the number of bytes"))
+        });
+        let optional = |part: Option<Option<_>>| part.map_or(Some(None), |part| part.map(Some));
+        let bytes = bytes.map_or(Some(None), |bytes| bytes.map(Some))?;
+        Some(StmtKind::Exit(Exit::Emit(step?, hir::Copied { bytes, cpu: optional(cpu)? })))
     }
 
     fn reason(&mut self, e: &ast::Expr) -> Option<hir::Expr> {

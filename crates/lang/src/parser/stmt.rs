@@ -2,7 +2,8 @@
 
 use super::{Attempt, Failed, Parser};
 use crate::ast::{
-    BinaryOp, Case, ConstDecl, ForLoop, StaticAssert, Stmt, StmtKind, VariableDecl, ViewDecl,
+    BinaryOp, Case, ConstDecl, Copied, Expr, ForLoop, StaticAssert, Stmt, StmtKind, VariableDecl,
+    ViewDecl,
 };
 use crate::diagnostics::Diagnostic;
 use crate::lexer::Token;
@@ -197,23 +198,29 @@ impl Parser<'_> {
             ("emit", Token::LParen) => {
                 self.advance();
                 let open = self.advance();
-                let step = self.name("a step")?;
-                self.expect_close(Token::RParen, "`)`", open)?;
-                StmtKind::Emit(step)
+                StmtKind::Emit(self.copied(open, None)?)
             }
-            ("drop" | "to_cpu", Token::LParen) => {
-                let drops = word == "drop";
+            ("drop", Token::LParen) => {
                 let span = self.advance();
                 let mut args = self.arguments()?;
                 if args.len() != 1 {
-                    return Err(self.one_argument(
-                        span,
-                        if drops { "drop" } else { "to_cpu" },
-                        args.len(),
-                    ));
+                    return Err(self.one_argument(span, "drop", args.len()));
                 }
-                let reason = args.swap_remove(0);
-                if drops { StmtKind::Drop(reason) } else { StmtKind::ToCpu(reason) }
+                StmtKind::Drop(args.swap_remove(0))
+            }
+            ("to_cpu", Token::LParen) => {
+                let span = self.advance();
+                let open = self.advance();
+                if self.peek() == Token::RParen {
+                    return Err(self.one_argument(span, "to_cpu", 0));
+                }
+                let reason = self.unangled(Self::value)?;
+                if self.eat(Token::Comma) {
+                    StmtKind::Emit(self.copied(open, Some(reason))?)
+                } else {
+                    self.expect_close(Token::RParen, "`)`", open)?;
+                    StmtKind::ToCpu(reason)
+                }
             }
             ("finish", _) => {
                 self.advance();
@@ -243,6 +250,20 @@ impl Parser<'_> {
         };
         self.semicolon()?;
         Ok(Some(kind))
+    }
+
+    /// Parses what follows in `emit(STEP, offset, count)` and in `to_cpu(reason, STEP, offset,
+    /// count)`, from the step on.
+    fn copied(&mut self, open: Span, reason: Option<Expr>) -> Attempt<Copied> {
+        let step = self.name("a step")?;
+        let mut bytes = None;
+        if self.eat(Token::Comma) {
+            let offset = self.unangled(Self::value)?;
+            self.expect(Token::Comma, "`,` and the number of bytes")?;
+            bytes = Some((offset, self.unangled(Self::value)?));
+        }
+        self.expect_close(Token::RParen, "`)`", open)?;
+        Ok(Copied { step, reason, bytes })
     }
 
     fn one_argument(&mut self, span: Span, word: &str, got: usize) -> Failed {

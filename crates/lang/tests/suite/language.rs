@@ -618,6 +618,9 @@ fn every_ending_of_a_step_is_there() {
                      case 2: drop(BAD);
                      case 3: to_cpu(BAD);
                      case 4: done;
+                     case 5: to_cpu(BAD, b);
+                     case 6: to_cpu(BAD, b, 14, packet.length - 14);
+                     case 7: emit(b, 2, 60);
                      default: finish;
                  }
              }
@@ -632,10 +635,15 @@ fn every_ending_of_a_step_is_there() {
         other => panic!("an ending: {other:?}"),
     };
     assert!(matches!(exit(0), Exit::Next(s) if s.0 == 1));
-    assert!(matches!(exit(1), Exit::Emit(s) if s.0 == 1));
+    assert!(matches!(exit(1), Exit::Emit(s, c) if s.0 == 1 && c.parts().next().is_none()));
     assert!(matches!(exit(2), Exit::Drop(_)));
     assert!(matches!(exit(3), Exit::ToCpu(_)));
     assert!(matches!(exit(4), Exit::Done));
+    let copied = |i: usize| match exit(i) {
+        Exit::Emit(step, copied) if step.0 == 1 => (copied.cpu.is_some(), copied.bytes.is_some()),
+        other => panic!("a copy: {other:?}"),
+    };
+    assert_eq!([5, 6, 7].map(copied), [(true, false), (true, true), (false, true)]);
     assert!(matches!(default[0].kind, StmtKind::Exit(Exit::Finish)));
     assert!(matches!(main(&p).steps[1].body[0].kind, StmtKind::SetNext(s) if s.0 == 0));
 }

@@ -301,9 +301,20 @@ impl<'a> Recorder<'a> {
         let port = now.packet.map_or(0, |packet| packet.egress);
         let text = match exit {
             Exit::Next(step) => format!("next {}", engine.steps[step.index()].name),
-            Exit::Emit(step) => {
+            Exit::Emit(step, copied) => {
                 let next = &engine.steps[step.index()].name;
-                format!("a copy is sent to port {port}; next {next}")
+                let what = match copied.bytes {
+                    None => "a copy".to_owned(),
+                    Some((offset, count)) => {
+                        let number = |value| now.value(value).low_u64();
+                        format!("a copy of {} bytes from {} on", number(count), number(offset))
+                    }
+                };
+                let to = match copied.cpu {
+                    None => format!("is sent to port {port}"),
+                    Some((value, set)) => format!("goes to the cpu: {}", reason(value, set)),
+                };
+                format!("{what} {to}; next {next}")
             }
             Exit::Finish => format!("sent to port {port}"),
             Exit::Reply(value) => {

@@ -150,7 +150,7 @@ impl<S: Compiled> Reach<'_, '_, S> {
             }
             mpe::REQUEST => self.port.request().map_err(Stall::Fault)?,
             mpe::CYCLES => Some(self.port.cycle as u32),
-            mpe::EGRESS..mpe::SEND => {
+            mpe::EGRESS..mpe::SEND | mpe::EXTENT => {
                 return self
                     .port
                     .context
@@ -174,7 +174,7 @@ impl<S: Compiled> Reach<'_, '_, S> {
             return Err(Fault::Unsupported);
         }
         match access.address {
-            mpe::EGRESS..mpe::SEND => {
+            mpe::EGRESS..mpe::SEND | mpe::EXTENT => {
                 *self.port.context.own.registers.at(access.address).ok_or(Fault::Nothing)? = value;
                 Ok(())
             }

@@ -100,7 +100,7 @@ impl Port<'_> {
         let held = context.held.as_mut().ok_or(Fault::Refused)?;
         let Registers { egress, front, length, .. } = context.own.registers;
         let (window_bytes, body) = context.own.registers.window_and_body().ok_or(Fault::Refused)?;
-        if body > held.behind() || held.lent > 0 || kind & 0xff > mpe::kind::FORWARD {
+        if body > held.behind() || held.lent > 0 || kind & 0xff > mpe::kind::COPY_TO_CPU {
             return Err(Fault::Refused);
         }
         let mut spent = held.others.plus(context.spent.since(held.before));
@@ -127,6 +127,7 @@ impl Port<'_> {
             kind,
             egress: egress as u16,
             length,
+            extent: std::mem::replace(&mut context.own.registers.extent, mpe::WHOLE),
             window: mpe::unswizzle(
                 &context.own.local[..mpe::AREA_BYTES],
                 front as usize,

@@ -296,7 +296,7 @@ impl PacketIo {
             packet.left += 1;
             let verdict = Verdict::decode(finish.kind, finish.egress)
                 .expect("it was looked at when it was sent");
-            let (is_last, length) = (!finish.is_kept(), finish.length);
+            let (is_last, length) = (!finish.is_kept(), finish.sent_bytes());
             let loaded = match verdict {
                 Verdict::Sent { .. } => {
                     self.memory.request(now, Direction::Read, address(place), u64::from(length))

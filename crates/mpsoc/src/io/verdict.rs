@@ -36,7 +36,7 @@ impl Verdict {
         Some(match word & 0xff {
             kind::FINISH | kind::EMIT => Self::Sent { port },
             kind::DROP => Self::Dropped(reason),
-            kind::TO_CPU => Self::ToCpu(reason),
+            kind::TO_CPU | kind::COPY_TO_CPU => Self::ToCpu(reason),
             kind::DONE => Self::Gone,
             kind::RUNAWAY => Self::Runaway,
             _ => return None,

@@ -13,7 +13,7 @@ use wireloom_offloads::{Content, Env, Store, registry};
 
 use crate::element::ObjectSpec;
 use crate::energy::Unit;
-use crate::mpe::{Registers, unswizzle};
+use crate::mpe::{Registers, selected, unswizzle};
 use crate::objects::{
     Called, CallersPacket, MethodInterface, ObjectInterface, Objects, PacketUse, Words,
 };
@@ -24,6 +24,9 @@ pub fn leaving(area: &[u8], registers: &Registers, behind: &[u8]) -> Option<Vec<
     let (window, body) = registers.window_and_body()?;
     let mut packet = unswizzle(area, registers.front as usize, window as usize);
     packet.extend_from_slice(behind.get(..body as usize)?);
+    let sent = selected(registers.extent, packet.len());
+    packet.truncate(sent.end);
+    packet.drain(..sent.start);
     Some(packet)
 }
 

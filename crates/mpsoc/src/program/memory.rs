@@ -11,8 +11,8 @@ use crate::Verdict;
 use crate::handover::HandOver;
 use crate::mpe::{
     AREA_BYTES, ARGUMENTS, CALLS, FIELD, INFORMATION, Information, LOCAL_BYTES, LOCAL_STORE,
-    RECEIVE, RELEASE, REPLIES, REPLY_WORDS, Registers, SEND, TICKETS, WAIT, arguments, is_kept,
-    kind, place_window, put_words,
+    RECEIVE, RELEASE, REPLIES, REPLY_WORDS, Registers, SEND, TICKETS, WAIT, WHOLE, arguments,
+    is_kept, kind, place_window, put_words,
 };
 use crate::objects::{Called, CallersPacket, Objects, PacketUse};
 use crate::packet_message::{Kept, PacketChange, PacketMessage};
@@ -129,6 +129,7 @@ impl Surroundings {
             let bytes = leaving(&self.locals[self.part], &self.registers, behind).ok_or(REFUSED)?;
             self.sent.push(Sent { verdict, ingress, bytes });
         }
+        self.registers.extent = WHOLE;
         if !is_kept(word) {
             self.hand = None;
         }

@@ -3,7 +3,7 @@
 use crate::support::engine::{agree_in_time, count, own_spec};
 use crate::support::{compiled, generated, keep, load_file, programs, rows};
 use wireloom_ir::builder::{EngineBuilder, StepBuilder, program_of};
-use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp, store};
+use wireloom_ir::{BinaryOp, Copied, Exit, Program, StepId, UnaryOp, store};
 use wireloom_mpsoc::engine::MpsocEngine;
 use wireloom_mpsoc::spec::Set;
 use wireloom_mpsoc::{Options, Spec};
@@ -228,14 +228,14 @@ fn copies() -> Program {
         let goes_round = step.binary(BinaryOp::Eq, begin, nine);
         step.when(goes_round).exit(Exit::Next(StepId(3)));
         let goes_on = step.unary(UnaryOp::Not, goes_round);
-        step.when(goes_on).exit(Exit::Emit(StepId(1)));
+        step.when(goes_on).exit(Exit::Emit(StepId(1), Copied::default()));
     });
     let second = |step: &mut StepBuilder<'_>| {
         let (start, one) = (step.constant(16, 0), step.constant(16, 1));
         step.insert(start, one);
         set_port(step);
     };
-    step(&mut engine, "second", second, |step| step.exit(Exit::Emit(StepId(2))));
+    step(&mut engine, "second", second, |step| step.exit(Exit::Emit(StepId(2), Copied::default())));
     let third = |step: &mut StepBuilder<'_>| {
         let (start, all) = (step.constant(16, 0), step.read(number));
         step.write_packet(start, 0, all);

@@ -6,8 +6,8 @@ use wireloom_bits::Bits;
 use wireloom_codegen_c::generate;
 use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config, program_of};
 use wireloom_ir::{
-    BinaryOp, Execute, Exit, MAX_BACKWARD_JUMPS, Meta, Program, Reason, StepId, UnaryOp, Value,
-    Verdict,
+    BinaryOp, Copied, Execute, Exit, MAX_BACKWARD_JUMPS, Meta, Program, Reason, StepId, UnaryOp,
+    Value, Verdict,
 };
 use wireloom_native::{BuildError, BuildOptions, Library, Native};
 use wireloom_net::Packet;
@@ -129,7 +129,7 @@ fn an_emitted_packet_is_a_copy_and_leaves_before_what_follows() {
         let port = step.constant(16, 7);
         step.set_egress(port);
         step.next_region();
-        step.exit(Exit::Emit(StepId(1)));
+        step.exit(Exit::Emit(StepId(1), Copied::default()));
     });
     engine.regions("second", |step| {
         let (offset, data, count) =
@@ -140,7 +140,7 @@ fn an_emitted_packet_is_a_copy_and_leaves_before_what_follows() {
         let byte = step.constant(8, 0xff);
         step.write_packet(start, 0, byte);
         step.next_region();
-        step.exit(Exit::Emit(StepId(2)));
+        step.exit(Exit::Emit(StepId(2), Copied::default()));
     });
     engine.regions("third", |step| {
         let (data, count) = (step.constant(16, 0xbbbb), step.constant(16, 2));

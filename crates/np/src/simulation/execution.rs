@@ -163,7 +163,7 @@ fn verdict(left: &Departure) -> Option<Verdict> {
     match left.fate {
         Fate::Finished | Fate::Emitted => Some(Verdict::Sent { port: left.egress }),
         Fate::Dropped => Some(Verdict::Dropped(reason())),
-        Fate::ToCpu => Some(Verdict::ToCpu(reason())),
+        Fate::ToCpu | Fate::CopiedToCpu => Some(Verdict::ToCpu(reason())),
         Fate::Done => None,
     }
 }
@@ -401,7 +401,7 @@ impl Execution {
                 let Departure { arrived, entered, left, .. } = left;
                 self.times.push(Times { arrived, entered, left });
             }
-            let (number, done) = (left.number, left.fate != Fate::Emitted);
+            let (number, done) = (left.number, !left.fate.is_copy());
             let leaves = matches!(left.fate, Fate::Finished | Fate::Emitted);
             match leaves && self.simulation.geometry().has_port(left.egress) {
                 true => {

@@ -362,7 +362,7 @@ class Follower {
         }
         if (engine->commit) {
             const uint64_t exit = engine->exit.value();
-            runs = exit == NEXT || exit == KIND_EMIT;
+            runs = exit == NEXT || is_copy(exit);
             note(cycle, Happened::SLOT_ENDS, exit << 32 | engine->next_step.value());
         } else if (!calls) {
             note(cycle, Happened::SLOT_AGAIN);

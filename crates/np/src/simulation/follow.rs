@@ -282,6 +282,9 @@ impl Followed {
         match exit {
             exit_code::FINISH => "slot ends: finish".to_owned(),
             exit_code::EMIT => format!("slot ends: emit, then step {}", self.step(next)),
+            exit_code::COPY_TO_CPU => {
+                format!("slot ends: a copy to the cpu, then step {}", self.step(next))
+            }
             exit_code::DROP => "slot ends: drop".to_owned(),
             exit_code::TO_CPU => "slot ends: to the cpu".to_owned(),
             exit_code::DONE => "slot ends: done".to_owned(),

@@ -95,7 +95,7 @@ struct Traffic : Line {
         lane.leaving.clear();
         lane.left.push_back(std::move(left));
         report();
-        if (kind != KIND_EMIT) {
+        if (!is_copy(kind)) {
             lane.inside.pop_front();
             --inside;
         }
@@ -106,7 +106,7 @@ struct Traffic : Line {
     void report() {
         while (!order.empty() && !lanes[order.front()].left.empty()) {
             std::deque<Left> &next = lanes[order.front()].left;
-            if (next.front().head.kind != KIND_EMIT) order.pop_front();
+            if (!is_copy(next.front().head.kind)) order.pop_front();
             out.push_back(std::move(next.front()));
             next.pop_front();
         }

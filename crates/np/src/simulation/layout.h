@@ -18,6 +18,9 @@ constexpr uint32_t KIND_FINISH = 1;          // it is sent
 constexpr uint32_t KIND_EMIT = 2;            // a copy is sent; the packet will be reported again
 constexpr uint32_t KIND_DROP = 3;
 constexpr uint32_t KIND_TO_CPU = 4;
+constexpr uint32_t KIND_COPY_TO_CPU = 7;     // a copy for the control processor
+
+inline bool is_copy(uint32_t kind) { return kind == KIND_EMIT || kind == KIND_COPY_TO_CPU; }
 
 // Reasons are set << 16 | value.
 constexpr uint32_t RUNAWAY = 0xff0000;       // a thread that jumped back too often; any value

@@ -112,7 +112,7 @@ impl Meter {
 
     /// Records an output.
     pub fn note(&mut self, left: &Departure) {
-        if left.fate == Fate::Emitted {
+        if left.fate.is_copy() {
             return;
         }
         self.ends.push(left.left);

@@ -101,7 +101,7 @@ struct Traffic : Line {
         left.head = {passage.number, passage.arrived, passage.entered, now(), nullptr, 0, kind,
                      reason, egress};
         story.parts.push_back(std::move(left));
-        if (kind != KIND_EMIT) {
+        if (!is_copy(kind)) {
             story.ended = true;
             ++told;
         }

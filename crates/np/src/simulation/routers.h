@@ -78,7 +78,7 @@ struct Traffic : Line {
                      reason_of(user), egress_of(user)};
         left.bytes = std::move(bytes);
         out.push_back(std::move(left));
-        if (kind_of(user) != KIND_EMIT) {
+        if (!is_copy(kind_of(user))) {
             within[router].pop_front();
             --inside;
         }

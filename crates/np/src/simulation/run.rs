@@ -30,12 +30,21 @@ pub enum Fate {
     Finished,
     /// A copy of the packet left on a port, and the packet's thread continues.
     Emitted,
+    /// A copy of the packet left for the control processor, and the packet's thread continues.
+    CopiedToCpu,
     /// The packet was dropped.
     Dropped,
     /// The packet left the machine for the control processor.
     ToCpu,
     /// The packet ended without leaving.
     Done,
+}
+
+impl Fate {
+    /// Whether the packet's thread continues.
+    pub fn is_copy(self) -> bool {
+        matches!(self, Self::Emitted | Self::CopiedToCpu)
+    }
 }
 
 /// An output: a packet, or the report of a packet that does not leave.
@@ -64,6 +73,7 @@ impl Departure {
         let fate = match u64::from(raw.kind) {
             exit_code::FINISH => Fate::Finished,
             exit_code::EMIT => Fate::Emitted,
+            exit_code::COPY_TO_CPU => Fate::CopiedToCpu,
             exit_code::DROP => Fate::Dropped,
             exit_code::TO_CPU => Fate::ToCpu,
             exit_code::DONE => Fate::Done,

@@ -77,6 +77,7 @@ fn a_packet_ends_with_the_same_number_everywhere() {
         ("TO_CPU", exit_code::TO_CPU),
         ("DONE", exit_code::DONE),
         ("REPLY", exit_code::REPLY),
+        ("COPY_TO_CPU", exit_code::COPY_TO_CPU),
     ] {
         assert_eq!(u64::from(number(PACKAGE, &format!("EXIT_{name}"))), code, "{name}");
         // The harness has a name for each kind that it distinguishes.

@@ -47,7 +47,7 @@ pub fn order(program: &Program, engine: EngineId) -> Result<Vec<usize>, Refusal>
 /// Returns the reason why a pipeline cannot execute an operation, if there is one.
 fn unsuitable(body: &Engine, op: &OpKind) -> Option<String> {
     match op {
-        OpKind::Exit(Exit::Emit(_)) => {
+        OpKind::Exit(Exit::Emit(..)) => {
             Some(
                 "a copy is sent and the packet continues: as many packets leave a pipeline as \
                  enter it"

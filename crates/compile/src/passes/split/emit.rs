@@ -491,7 +491,7 @@ impl Writer<'_, '_> {
             }
             op.kind.for_each_operand_mut(|v| *v = self.numbers[v]);
             op.guard = op.guard.map(|g| self.numbers[&g]);
-            if let OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) = &mut op.kind {
+            if let OpKind::Exit(Exit::Next(to) | Exit::Emit(to, _)) = &mut op.kind {
                 *to = target(*to);
             }
             exits.push(op);

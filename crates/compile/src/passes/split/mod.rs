@@ -141,7 +141,7 @@ fn split_engine(program: &mut Program, id: EngineId, effects: &Effects, options:
 fn retarget(step: &mut Step, target: impl Fn(StepId) -> StepId) {
     for block in step.code.blocks_mut() {
         block.for_each_op_mut(&mut |op: &mut Op| {
-            if let OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) = &mut op.kind {
+            if let OpKind::Exit(Exit::Next(to) | Exit::Emit(to, _)) = &mut op.kind {
                 *to = target(*to);
             }
         });

@@ -441,7 +441,7 @@ impl Scheduler<'_> {
     fn order_exit(&self, op: &Op, exit: &Exit, at: &mut Earliest) {
         // The jump is the last region of a part.
         at.delay_to_edit();
-        let goes_on = matches!(exit, Exit::Next(_) | Exit::Emit(_));
+        let goes_on = matches!(exit, Exit::Next(_) | Exit::Emit(..));
         let waits = |(guard, is_context): &EffectGuard| {
             (goes_on || !is_context) && !self.exclusive(*guard, op.guard)
         };

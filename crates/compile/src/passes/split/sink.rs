@@ -108,7 +108,7 @@ fn write_deadline(ops: &[Op], schedule: &Schedule, guards: &Guards<'_>, write: u
             {
                 limit = limit.min(time);
             }
-            OpKind::Exit(Exit::Next(_) | Exit::Emit(_))
+            OpKind::Exit(Exit::Next(_) | Exit::Emit(..))
                 if !guards.exclusive(ops[write].guard, op.guard) =>
             {
                 limit = limit.min(time | 1);

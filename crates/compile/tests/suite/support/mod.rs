@@ -143,10 +143,10 @@ fn tame_step(engine: &mut Engine, index: usize, is_last: bool) {
 
 fn tame_exits(op: &mut Op, index: usize, is_last: bool, reply: Option<Value>) {
     match &mut op.kind {
-        OpKind::Exit(exit @ (Exit::Next(_) | Exit::Emit(_))) if is_last => {
+        OpKind::Exit(exit @ (Exit::Next(_) | Exit::Emit(..))) if is_last => {
             *exit = reply.map_or(Exit::Done, Exit::Reply);
         }
-        OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) if to.index() <= index => {
+        OpKind::Exit(Exit::Next(to) | Exit::Emit(to, _)) if to.index() <= index => {
             *to = StepId(index as u32 + 1)
         }
         OpKind::If { then, otherwise, .. } => {

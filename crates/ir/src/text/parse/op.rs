@@ -7,7 +7,7 @@ use super::super::MAX_NESTING;
 use super::super::lex::Token;
 use super::{Parser, Result, StepReference};
 use crate::{
-    ArrayId, BinaryOp, ContextId, Exit, Loc, Meta, OffloadId, OffloadTarget, Op, OpKind,
+    ArrayId, BinaryOp, ContextId, Copied, Exit, Loc, Meta, OffloadId, OffloadTarget, Op, OpKind,
     ReasonSetId, StepId, UnaryOp, Value,
 };
 
@@ -133,7 +133,17 @@ impl Parser {
                 OpKind::Evaluate { offload, method, args }
             }
             "next" => OpKind::Exit(Exit::Next(self.step_reference()?)),
-            "emit" => OpKind::Exit(Exit::Emit(self.step_reference()?)),
+            "emit" => {
+                let step = self.step_reference()?;
+                let mut copied = Copied::default();
+                if self.eat_keyword("bytes") {
+                    copied.bytes = Some((self.value()?, self.value()?));
+                }
+                if self.eat_keyword("to_cpu") {
+                    copied.cpu = Some(self.reason()?);
+                }
+                OpKind::Exit(Exit::Emit(step, copied))
+            }
             "finish" => OpKind::Exit(Exit::Finish),
             "done" => OpKind::Exit(Exit::Done),
             "reply" => OpKind::Exit(Exit::Reply(self.value()?)),

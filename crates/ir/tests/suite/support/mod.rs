@@ -462,7 +462,12 @@ impl Coder<'_> {
                 match self.tape.draw(6) {
                     0 => Exit::Finish,
                     1 => Exit::Next(step),
-                    2 => Exit::Emit(step),
+                    2 => {
+                        let mut value = |me: &mut Self| me.of_width(block, visible, 16);
+                        let bytes = self.tape.chance(3).then(|| (value(self), value(self)));
+                        let cpu = self.tape.chance(3).then(|| (value(self), set));
+                        Exit::Emit(step, Copied { bytes, cpu })
+                    }
                     3 => Exit::Drop(self.of_width(block, visible, 16), set),
                     4 => Exit::ToCpu(self.of_width(block, visible, 16), set),
                     _ => Exit::Done,

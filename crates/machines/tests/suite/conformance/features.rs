@@ -119,6 +119,18 @@ const OTHERS: &[(&str, &str, &str, &str)] = &[
     ("`to_cpu`", "", "", "if (p.small == 2) to_cpu(WHY);"),
     ("`done`", "", "", "if (p.small == 3) done;"),
     ("`emit`", "", "u8 copies;", "copies += 1; if (copies < 2 && p.small < 9) emit(STEP);"),
+    (
+        "`to_cpu` of a copy",
+        "",
+        "u8 handed;",
+        "handed += 1; if (handed < 3 && p.small < 9) to_cpu(WHY, STEP);",
+    ),
+    (
+        "`emit` of some bytes",
+        "",
+        "u8 cuts;",
+        "cuts += 1; if (cuts < 3 && p.small < 9) emit(STEP, p.small[4:0], (u16)p.number[6:0]);",
+    ),
     ("a jump back", "", "u8 turns;", "p.result += 1; turns += 1; if (turns < 3) next STEP;"),
     (
         "a call of an engine",

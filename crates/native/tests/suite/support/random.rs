@@ -2,8 +2,8 @@
 
 use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config};
 use wireloom_ir::{
-    BinaryOp, ContextId, EngineId, Exit, Meta, OffloadId, Program, ReasonSetId, StepId, UnaryOp,
-    Value,
+    BinaryOp, ContextId, Copied, EngineId, Exit, Meta, OffloadId, Program, ReasonSetId, StepId,
+    UnaryOp, Value,
 };
 use wireloom_net::Packet;
 use wireloom_offloads::{Config, registry};
@@ -221,12 +221,29 @@ impl Draft<'_> {
                 Exit::Next(back)
             } else if guard == forward && ahead < count {
                 let to = StepId(ahead as u32);
-                if self.packet && self.random.chance(3) { Exit::Emit(to) } else { Exit::Next(to) }
+                if self.packet && self.random.chance(3) {
+                    Exit::Emit(to, self.copied(step, &mut pool))
+                } else {
+                    Exit::Next(to)
+                }
             } else {
                 self.end(step, &mut pool, reply)
             };
             step.when(guard).exit(exit);
         }
+    }
+
+    /// Returns what a copy is made of: the whole packet for its port, or some of its bytes, or for
+    /// the control processor.
+    fn copied(&mut self, step: &mut StepBuilder<'_>, pool: &mut Vec<Value>) -> Copied {
+        let mut extent = |me: &mut Self| {
+            let value = me.value(step, pool, 16);
+            let most = step.constant(16, 0x1ff);
+            step.binary(BinaryOp::And, value, most)
+        };
+        let bytes = self.random.chance(2).then(|| (extent(self), extent(self)));
+        let cpu = self.random.chance(3).then(|| (self.value(step, pool, 16), self.reasons));
+        Copied { bytes, cpu }
     }
 
     fn end(

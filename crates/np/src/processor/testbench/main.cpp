@@ -57,7 +57,8 @@ std::string line_of(const wl_left &left) {
         case KIND_FINISH:
         case KIND_EMIT: return number + " sent " + std::to_string(left.egress) + " " + bytes;
         case KIND_DROP: return number + " drop " + reason_of(left.reason);
-        case KIND_TO_CPU: return number + " cpu " + reason_of(left.reason) + " " + bytes;
+        case KIND_TO_CPU:
+        case KIND_COPY_TO_CPU: return number + " cpu " + reason_of(left.reason) + " " + bytes;
         default: return "";
     }
 }
@@ -143,7 +144,7 @@ int main(int count, char **words) {
         wl_left left;
         while (wl_take(simulation, &left)) {
             told[left.number].push_back(line_of(left));
-            if (left.kind != KIND_EMIT) ended[left.number] = true;
+            if (!is_copy(left.kind)) ended[left.number] = true;
         }
         for (; ended.erase(next) != 0; ++next) {
             for (const std::string &got : told[next])

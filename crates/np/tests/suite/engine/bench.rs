@@ -281,7 +281,7 @@ fn outcome(packet: &Packet, result: &str, rows: &str) -> Option<Departure> {
     let verdict = match kind {
         1 | 2 => Verdict::Sent { port: port as u16 },
         3 => return Some(Departure { verdict: Verdict::Dropped(reason), bytes: Vec::new() }),
-        4 => Verdict::ToCpu(reason),
+        4 | 7 => Verdict::ToCpu(reason),
         5 => return None,
         other => panic!("exit {other}"),
     };

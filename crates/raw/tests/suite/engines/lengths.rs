@@ -42,12 +42,14 @@ fn packets_of_all_lengths_leave_as_on_golden_wherever_they_begin() {
             &ends,
         ),
     ] {
-        for program in ["plain.loom", "lengths.loom"] {
+        for program in ["plain.loom", "lengths.loom", "pieces.loom"] {
             agree(&mapped(mapping), &compiled(program), packets);
         }
     }
     // The longest packets: no byte can be put in front of the longest one.
-    agree(&mapped(one), &compiled("lengths.loom"), &packets(&[65_531, 65_532, 65_535]));
+    for program in ["lengths.loom", "pieces.loom"] {
+        agree(&mapped(one), &compiled(program), &packets(&[65_531, 65_532, 65_535]));
+    }
 }
 
 /// Returns the instructions that a tile executes for each packet of a length.

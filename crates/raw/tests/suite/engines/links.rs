@@ -27,9 +27,12 @@ fn packets_of_all_lengths_go_from_tile_to_tile_over_the_general_network() {
     for (mapping, programs) in [
         // Whole packets, and packets that are sent twice. Packets that are dropped or sent at the
         // first tile pass through the other tiles.
-        (ROW.to_owned(), &["stages.loom", "lengths.loom", "keyed.loom", "plain.loom"][..]),
+        (
+            ROW.to_owned(),
+            &["stages.loom", "lengths.loom", "pieces.loom", "keyed.loom", "plain.loom"][..],
+        ),
         (format!("{ROW}steps = [[\"count\"], [\"grow\"], [\"send\"]]"), &["spread.loom"]),
-        (ROW.replace(", [1, 0], [2, 0]", ""), &["lengths.loom", "cut.loom"]),
+        (ROW.replace(", [1, 0], [2, 0]", ""), &["lengths.loom", "pieces.loom", "cut.loom"]),
         (rows.to_owned(), &["plain.loom", "hot.loom"]),
         (format!("{rows}{}", rest("card", "")), &["cut.loom"]),
         (format!("{COLUMNS}{queues}{in_memory}"), &["cut.loom", "plain.loom"]),

@@ -218,6 +218,7 @@ fn what_needs_whole_packets_is_refused_with_step_and_offload() {
             "hold",
             "takes whole packets in step `hold`",
         ),
+        (&one, compiled("pieces.loom"), None, "half", "sends some bytes of a packet as a copy"),
         (&one, super::programs::program("md4"), Some("bytes"), "", "of a packet in step"),
         (
             &one,

@@ -5,7 +5,8 @@
 
 use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config};
 use wireloom_ir::{
-    BinaryOp, ContextId, Exit, Meta, OffloadId, Program, ReasonSetId, StepId, UnaryOp, Value,
+    BinaryOp, ContextId, Copied, Exit, Meta, OffloadId, Program, ReasonSetId, StepId, UnaryOp,
+    Value,
 };
 use wireloom_net::Packet;
 use wireloom_net::packet::{HEADROOM, MAX_LENGTH, WINDOW};
@@ -120,7 +121,7 @@ impl Edits<'_> {
         let emits = self.reads && self.random.chance(4);
         let goes_on = match StepId(index as u32 + 1) {
             _ if index + 1 == count => Exit::Finish,
-            next if emits => Exit::Emit(next),
+            next if emits => Exit::Emit(next, Copied::default()),
             next => Exit::Next(next),
         };
         let reason = step.constant(16, 1);
