@@ -101,6 +101,16 @@ pub const ALL: &[Example] = &[
         commands: &["wireloom test programs/tests/shaper.packets"],
     },
     Example {
+        name: "fragment",
+        about: "fragmentation of IPv4 for ports with a small MTU",
+        files: &[
+            "programs/fragment.loom",
+            "programs/tests/fragment.packets",
+            "programs/tests/fragment.tables",
+        ],
+        commands: &["wireloom test programs/tests/fragment.packets"],
+    },
+    Example {
         name: "switch",
         about: "an Ethernet switch with VLANs that learns addresses",
         files: &[
