@@ -111,6 +111,16 @@ pub const ALL: &[Example] = &[
         commands: &["wireloom test programs/tests/fragment.packets"],
     },
     Example {
+        name: "syncookies",
+        about: "protection of servers from floods of SYN segments",
+        files: &[
+            "programs/syncookies.loom",
+            "programs/tests/syncookies.packets",
+            "programs/tests/syncookies.tables",
+        ],
+        commands: &["wireloom test programs/tests/syncookies.packets"],
+    },
+    Example {
         name: "switch",
         about: "an Ethernet switch with VLANs that learns addresses",
         files: &[

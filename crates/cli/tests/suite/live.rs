@@ -15,6 +15,7 @@ mod random;
 mod route_attributes;
 mod routes;
 mod timers;
+mod wires;
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};

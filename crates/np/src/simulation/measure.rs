@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 
-use super::run::{Arrival, Departure, Fate};
+use super::run::{Arrival, Departure};
 
 /// How packets arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -237,6 +237,7 @@ pub fn mlffr<E>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simulation::Fate;
 
     fn left(arrived: u64, entered: u64, left: u64) -> Departure {
         let (fate, bytes) = (Fate::Finished, Vec::new());
