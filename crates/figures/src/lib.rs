@@ -12,6 +12,7 @@ mod figures;
 mod flows;
 pub mod ixp;
 mod live;
+mod loads;
 mod lookups;
 mod mpsoc;
 mod mpsoc_ablation;

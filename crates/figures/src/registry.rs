@@ -11,6 +11,7 @@ use wireloom_net::capture::{Destination, Writer};
 use super::changes;
 use super::flows::Flows;
 use super::ixp;
+use super::loads::Load;
 use super::mpsoc_speed;
 use super::peer::Peer;
 use super::specialised;
@@ -135,6 +136,50 @@ pub const BENCHMARKS: &[Benchmark] = &[
                     _ => Ok(ratio),
                 }
             })
+        },
+    },
+    Benchmark {
+        name: "native-syncookies",
+        what: "native, one core: SYN segments of 1,000,000 clients in random order, each answered with a cookie",
+        unit: "Mpps",
+        better: Better::Higher,
+        goal: Some(10.0),
+        measure: |settings| {
+            let mut load = Load::flood(settings, "native")?;
+            samples(settings, || load.mpps())
+        },
+    },
+    Benchmark {
+        name: "native-balancer",
+        what: "native, one core: load balancer with 1,000,000 recorded connections in random order, three servers",
+        unit: "Mpps",
+        better: Better::Higher,
+        goal: Some(10.0),
+        measure: |settings| {
+            let mut load = Load::balanced(settings, "native")?;
+            samples(settings, || load.mpps())
+        },
+    },
+    Benchmark {
+        name: "native-match",
+        what: "native, one core: 256 bytes of TCP payload searched for 100 patterns, in random order",
+        unit: "Mpps",
+        better: Better::Higher,
+        goal: Some(3.0),
+        measure: |settings| {
+            let mut load = Load::searched(settings, "native")?;
+            samples(settings, || load.mpps())
+        },
+    },
+    Benchmark {
+        name: "native-fragment",
+        what: "native, one core: IPv4 packets of 2,000 bytes in random order, each sent in two pieces",
+        unit: "Mpps",
+        better: Better::Higher,
+        goal: Some(2.0),
+        measure: |settings| {
+            let mut load = Load::fragmented(settings, "native")?;
+            samples(settings, || load.mpps())
         },
     },
     Benchmark {
