@@ -34,6 +34,13 @@ pub struct ShownRow {
     pub fields: Vec<(String, String)>,
 }
 
+impl ShownRow {
+    fn has_fields_of(&self, other: &Self) -> bool {
+        let names = self.fields.iter().map(|(name, _)| name);
+        names.eq(other.fields.iter().map(|(name, _)| name))
+    }
+}
+
 /// Returns the offloads that packets can change, and the offloads in `dump`, which have up to
 /// `limit` rows (all if it is 0).
 pub fn summary(
@@ -144,18 +151,19 @@ pub fn text(reports: &[OffloadReport]) -> String {
         let count = thousands(report.count as u64);
         writeln!(out, "\n{} ({}): {count} rows", report.name, report.kind)
             .expect("a string takes everything");
-        let Some(first) = report.rows.first() else { continue };
-        let heads: Vec<&str> = std::iter::once("key")
-            .chain(first.fields.iter().map(|(name, _)| name.as_str()))
-            .collect();
-        let numeric: Vec<usize> = (1..heads.len()).collect();
-        let mut table = output::table(&heads, &numeric);
-        for row in &report.rows {
-            table.add_row(
-                std::iter::once(&row.key).chain(row.fields.iter().map(|(_, value)| value)),
-            );
+        // Streams and patterns have different fields.
+        for alike in report.rows.chunk_by(ShownRow::has_fields_of) {
+            let fields = alike[0].fields.iter().map(|(name, _)| name.as_str());
+            let heads: Vec<&str> = std::iter::once("key").chain(fields).collect();
+            let numeric: Vec<usize> = (1..heads.len()).collect();
+            let mut table = output::table(&heads, &numeric);
+            for row in alike {
+                table.add_row(
+                    std::iter::once(&row.key).chain(row.fields.iter().map(|(_, value)| value)),
+                );
+            }
+            writeln!(out, "{table}").expect("a string takes everything");
         }
-        writeln!(out, "{table}").expect("a string takes everything");
     }
     out
 }

@@ -149,7 +149,7 @@ fn shown(config: &Config, (row, times): &RowWithTimes, now_ns: u64) -> Row {
     let text = |(name, value): &(String, wireloom_bits::Bits)| {
         (name.clone(), value_text(&layout, name, value))
     };
-    let (written, state) = row.fields.split_at(written_fields(config).min(row.fields.len()));
+    let (written, state) = row.fields.split_at(written_fields(config, row));
     Row {
         key: key_text(config, &row.key),
         entry: entry_text(config, row),

@@ -139,7 +139,11 @@ fn events(
             };
             out.push((at, event));
         }
-        if config.key.is_some() && registry::kind(&config.kind).is_some_and(|k| k.table.is_none()) {
+        // The keys of these kinds are no keys of a table.
+        let has_other_keys = |kind: &registry::OffloadKind| {
+            kind.table.is_none_or(|form| form.key == TableKey::Pattern)
+        };
+        if config.key.is_some() && registry::kind(&config.kind).is_some_and(has_other_keys) {
             let width = config.key.as_ref().map_or(1, |key| key.width());
             let key = EntryKey::Exact(small_or_random(rng, width));
             out.push((at, Event::Remove(path.clone(), key)));

@@ -180,6 +180,16 @@ pub const ALL: &[Example] = &[
         commands: &["wireloom test programs/tests/url.packets"],
     },
     Example {
+        name: "urlswitch",
+        about: "a switch that splices TCP connections by what requests say",
+        files: &[
+            "programs/urlswitch.loom",
+            "programs/tables/urlswitch.tables",
+            "programs/tests/urlswitch.packets",
+        ],
+        commands: &["wireloom test programs/tests/urlswitch.packets"],
+    },
+    Example {
         name: "flowcount",
         about: "packets and bytes of each flow of IPv4 and IPv6",
         files: &["programs/flowcount.loom", FIRST, "programs/tests/flowcount.packets"],

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use wireloom_bits::Bits;
 use wireloom_offloads::populate::value_layout;
+use wireloom_offloads::registry::{self, TableKey};
 use wireloom_offloads::{Config, Content, EntryKey, Instance, Layout, StateRow, Store};
 
 use crate::{Error, Result};
@@ -52,11 +53,15 @@ pub fn key_text(config: &Config, key: &EntryKey) -> String {
 pub fn entry_text(config: &Config, row: &StateRow) -> String {
     let mut text = key_text(config, &row.key);
     let has_named_key = |layout: &Layout| layout.fields.iter().any(|(name, _)| !name.is_empty());
-    if matches!(row.key, EntryKey::Exact(_)) && config.key.as_ref().is_some_and(has_named_key) {
+    let written = written_fields(config, row);
+    if matches!(row.key, EntryKey::Exact(_))
+        && config.key.as_ref().is_some_and(has_named_key)
+        && written > 0
+    {
         text += " ->";
     }
     let layout = value_layout(config).unwrap_or_default();
-    for ((name, _), (_, value)) in layout.fields.iter().zip(&row.fields) {
+    for ((name, _), (_, value)) in layout.fields.iter().zip(&row.fields[..written]) {
         let space = if name.is_empty() { "= " } else { "=" };
         text += &format!(" {name}{space}{}", value_text(&layout, name, value));
     }
@@ -64,9 +69,17 @@ pub fn entry_text(config: &Config, row: &StateRow) -> String {
 }
 
 /// Returns the number of a row's fields that the control plane writes. Further fields are state of
-/// packets, such as the tokens of a meter.
-pub fn written_fields(config: &Config) -> usize {
-    value_layout(config).map_or(0, |layout| layout.fields.len())
+/// packets, such as the tokens of a meter, and so are all fields of a row that is no entry of the
+/// table, such as a stream next to patterns.
+pub fn written_fields(config: &Config, row: &StateRow) -> usize {
+    let table = registry::kind(&config.kind).and_then(|kind| kind.table);
+    let is_pattern = matches!(row.key, EntryKey::Pattern(_));
+    match table {
+        Some(form) if (form.key == TableKey::Pattern) == is_pattern => {
+            (form.value)(config).0.fields.len().min(row.fields.len())
+        }
+        _ => 0,
+    }
 }
 
 /// Formats the fields of an entry's value for users, with the names of enumeration members.
@@ -200,8 +213,16 @@ mod tests {
         let key = EntryKey::Prefix { bits: Bits::new(32, 0xc000_0200), length: 24 };
         let row = StateRow { key, fields: vec![("value".into(), Bits::new(16, 7))] };
         assert_eq!(
-            (entry_text(&routes, &row).as_str(), written_fields(&routes)),
+            (entry_text(&routes, &row).as_str(), written_fields(&routes, &row)),
             ("192.0.2.0/24 = 7", 1)
+        );
+        let mut streams = exact(&[("src", 32), ("port", 16)]);
+        (streams.kind, streams.value) = ("stream".into(), Some(Layout::scalar(16)));
+        let key = EntryKey::Exact(Bits::new(48, 0x0a00_0001_0050));
+        let row = StateRow { key, fields: vec![("start".into(), Bits::new(32, 7))] };
+        assert_eq!(
+            (entry_text(&streams, &row).as_str(), written_fields(&streams, &row)),
+            ("src=10.0.0.1 port=80", 0)
         );
     }
 }

@@ -108,12 +108,17 @@ pub fn entry_key(config: &Config, key: &Key) -> Result<EntryKey, String> {
 }
 
 /// Converts a key of a row, as [`entry_key`] does. Unlike that, it also takes keys of kinds without a
-/// table, such as timers.
+/// table, such as timers, and keys of streams next to patterns.
 ///
 /// # Errors
 /// As [`entry_key`].
 pub fn row_key(config: &Config, key: &Key) -> Result<EntryKey, String> {
     match (table(config), &config.key) {
+        (Ok(TableForm { key: TableKey::Pattern, .. }), Some(layout))
+            if !matches!(key, Key::Scalar(Literal::Text(_))) =>
+        {
+            whole_key(layout, key).map(EntryKey::Exact)
+        }
         (Ok(_), _) => entry_key(config, key),
         (Err(_), Some(layout)) => whole_key(layout, key).map(EntryKey::Exact),
         (Err(_), None) => index(key).map(EntryKey::Index),

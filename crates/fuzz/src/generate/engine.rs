@@ -95,6 +95,12 @@ impl Generator {
                 begin.extend(set);
             }
         }
+        if has_packet && self.uses.in_software && self.chance(25) {
+            let (declared, put) = self.stream_offload();
+            offloads.push(declared.line);
+            self.scope.methods.extend(declared.methods);
+            begin.extend(put);
+        }
         let views = if has_packet { self.views(&context) } else { vec![] };
         let mut functions = Vec::new();
         for _ in 0..self.below(2) {

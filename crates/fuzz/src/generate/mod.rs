@@ -37,7 +37,7 @@ pub struct Uses {
     /// Whether programs use `emit`.
     pub copies: bool,
     /// Whether programs use what not all machines have: times that end at ticks, checks with any
-    /// polynomial, keyed hashes and ciphers.
+    /// polynomial, keyed hashes, ciphers and streams.
     pub in_software: bool,
 }
 

@@ -43,7 +43,7 @@ pub(super) struct Declared {
 const DURATIONS: [u64; 8] = [0, 1, 99_999, 100_000, 100_001, 1_000_000, 3_300_000, u64::MAX];
 
 /// The kinds that not all machines have.
-const IN_SOFTWARE: [&str; 4] = ["timer", "crc", "siphash", "aes"];
+const IN_SOFTWARE: [&str; 5] = ["timer", "crc", "siphash", "aes", "stream"];
 
 impl Generator {
     /// Declares timers or a table whose entries end at ticks. Also returns a statement that lets
@@ -85,6 +85,32 @@ impl Generator {
         }
         let declared = Declared { line, methods, timed: Some((name, types)) };
         (declared, begin)
+    }
+
+    /// Declares streams. Also returns statements that open one and keep bytes of the packet in it.
+    pub(super) fn stream_offload(&mut self) -> (Declared, Vec<Stmt>) {
+        let name = self.fresh("o");
+        let key = Ty::Bits(*self.pick(&[1, 3, 16]));
+        let value = Ty::Bits(*self.pick(&[1, 16, 64, 100]));
+        let (size, bytes) = (*self.pick(&[1, 4, 64]), *self.pick(&[1, 16, 64, 400]));
+        let age = *self.pick(&["", ", age = 100000"]);
+        let types = format!("{}, {}", key.name(), value.name());
+        let line =
+            format!("offload {name} : stream<{types}, size = {size}, bytes = {bytes}{age}>;");
+        let kind = registry::kind("stream").expect("a kind of the registry");
+        let methods = Self::methods(kind, &name, Some(&key), Some(&value), |_| true);
+        let chosen = self.argument(&key, 2);
+        let start = self.below(4);
+        let (sequence, offset) = (start + self.below(8), self.below(70));
+        let length = *self.pick(&[1, 5, 40, 400]);
+        let number = |width, value: usize| Expr::atom(Ty::Bits(width), value.to_string());
+        let call = |method: &str, args| {
+            Stmt::Expr(Expr::new(Ty::Bool, ExprKind::Call(format!("{name}.{method}"), args)))
+        };
+        let segment =
+            vec![chosen.clone(), number(32, sequence), number(16, offset), number(16, length)];
+        let begin = vec![call("open", vec![chosen, number(32, start)]), call("put", segment)];
+        (Declared { line, methods, timed: None }, begin)
     }
 
     /// Returns the methods of an offload that `is_known` selects.
@@ -150,6 +176,7 @@ impl Generator {
                     tick
                 }
                 "size" => *self.pick(&[1u64, 2, 4, 16, 64]),
+                "bytes" => *self.pick(&[1, 7, 16, 64, 400]),
                 "age" => *self.pick(&[0, 0, 1_500, 100_000]),
                 "cir" | "pir" => *self.pick(&[0, 1_000, 1_000_000_000]),
                 "cbs" | "ebs" | "pbs" => *self.pick(&[0, 100, 1_500, 5_000]),

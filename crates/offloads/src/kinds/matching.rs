@@ -1,22 +1,21 @@
 //! `match`: multi-pattern search of packet bytes.
 
 mod automaton;
-
-use std::collections::HashMap;
+pub(super) mod patterns;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use wireloom_bits::Bits;
 
-use crate::kinds::{check_value, field_values};
 use crate::lanes::pack;
 use crate::registry::{
     Delay, Extent, METHOD, Method, OffloadKind, ReplyType, TableForm, TableKey, U16, ValueType,
     declared_value,
 };
-use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, StateRow};
+use crate::{Config, Entry, EntryKey, Env, Instance, RawView, Refused, StateRow};
 
 use automaton::Tables;
 pub use automaton::Walk;
+use patterns::Patterns;
 
 /// The interface of `match`.
 pub const KIND: OffloadKind = OffloadKind {
@@ -47,20 +46,9 @@ pub const KIND: OffloadKind = OffloadKind {
     make: |config| Ok(Box::new(Match::new(config))),
 };
 
-/// The maximum number of bytes of all patterns of an offload together. It is well below the limit
-/// of the automaton.
-const MAX_PATTERN_BYTES: usize = 1 << 24;
-
 /// An instance of `match`.
 pub struct Match {
-    layout: Layout,
-    /// Patterns and values in table order. The order decides between patterns that match at the
-    /// same position.
-    patterns: Vec<(Vec<u8>, Bits)>,
-    /// The index of each pattern in `patterns`.
-    places: HashMap<Vec<u8>, usize>,
-    /// The number of bytes of all patterns together.
-    total: usize,
+    patterns: Patterns,
     /// The automaton of the patterns. It is built at the first use after a change, so that loading
     /// many patterns does not take quadratic time.
     automaton: Option<AhoCorasick>,
@@ -71,54 +59,31 @@ pub struct Match {
 
 impl Clone for Match {
     fn clone(&self) -> Self {
-        Self {
-            layout: self.layout.clone(),
-            patterns: self.patterns.clone(),
-            places: self.places.clone(),
-            total: self.total,
-            automaton: self.automaton.clone(),
-            tables: None,
-        }
+        Self { patterns: self.patterns.clone(), automaton: self.automaton.clone(), tables: None }
     }
 }
 
 impl Match {
     /// Creates an instance as declared, without patterns.
     pub fn new(config: &Config) -> Self {
-        Self {
-            layout: config.value.clone().unwrap_or_default(),
-            patterns: Vec::new(),
-            places: HashMap::new(),
-            total: 0,
-            automaton: None,
-            tables: None,
-        }
+        let patterns = Patterns::new(config.value.clone().unwrap_or_default());
+        Self { patterns, automaton: None, tables: None }
     }
 
     /// Returns the automaton of the patterns as tables; `None` if the tables would be too large.
     pub fn walk(&mut self) -> Option<Walk> {
-        let tables = self.tables.get_or_insert_with(|| Tables::new(&self.patterns));
+        let tables = self.tables.get_or_insert_with(|| Tables::new(self.patterns.list()));
         let walk = tables.as_ref()?.walk();
-        let values = self.patterns.iter().map(|(_, value)| value.clone()).collect();
+        let values = self.patterns.list().iter().map(|(_, value)| value.clone()).collect();
         Some(Walk { values, ..walk })
-    }
-
-    fn check_pattern(&self, bytes: &[u8]) -> Result<(), Refused> {
-        if bytes.is_empty() {
-            return Err(Refused("an empty pattern would match everywhere".into()));
-        }
-        if !self.places.contains_key(bytes) && self.total + bytes.len() > MAX_PATTERN_BYTES {
-            return Err(Refused("the patterns have more than 16 MiB together".into()));
-        }
-        Ok(())
     }
 
     fn automaton(&mut self) -> &AhoCorasick {
         self.automaton.get_or_insert_with(|| {
             AhoCorasick::builder()
                 .match_kind(MatchKind::LeftmostFirst)
-                .build(self.patterns.iter().map(|(bytes, _)| bytes))
-                .expect("MAX_PATTERN_BYTES keeps the automaton within its limits")
+                .build(self.patterns.list().iter().map(|(bytes, _)| bytes))
+                .expect("the bytes of all patterns keep the automaton within its limits")
         })
     }
 }
@@ -130,8 +95,10 @@ impl Instance for Match {
         let (start, end) = (offset.min(bytes.len()), (offset + length).min(bytes.len()));
         let found = self.automaton().find(&bytes[start..end]);
         let (place, value) = match found {
-            Some(hit) => (start + hit.start(), self.patterns[hit.pattern().as_usize()].1.clone()),
-            None => (0, Bits::zero(self.layout.width())),
+            Some(hit) => {
+                (start + hit.start(), self.patterns.list()[hit.pattern().as_usize()].1.clone())
+            }
+            None => (0, Bits::zero(self.patterns.value_width())),
         };
         pack(&[Bits::bool(found.is_some()), Bits::new(16, place as u128), value])
     }
@@ -139,69 +106,41 @@ impl Instance for Match {
     /// Appends a pattern to the table. A pattern that is already in the table keeps its position
     /// and gets the new value.
     fn load(&mut self, entry: Entry) -> Result<(), Refused> {
-        let EntryKey::Pattern(bytes) = entry.key else {
-            return Err(Refused("the key is not a byte string".into()));
-        };
-        check_value(&entry.value, self.layout.width())?;
+        let is_new = self.patterns.load(entry)?;
         self.tables = None;
-        self.check_pattern(&bytes)?;
-        if let Some(&place) = self.places.get(&bytes) {
-            self.patterns[place].1 = entry.value;
-            return Ok(());
+        if is_new {
+            self.automaton = None;
         }
-        self.automaton = None;
-        self.total += bytes.len();
-        self.places.insert(bytes.clone(), self.patterns.len());
-        self.patterns.push((bytes, entry.value));
         Ok(())
     }
 
     fn unload(&mut self, key: &EntryKey) -> Result<bool, Refused> {
-        let EntryKey::Pattern(bytes) = key else {
-            return Err(Refused("the key is not a byte string".into()));
-        };
-        let Some(place) = self.places.remove(bytes) else { return Ok(false) };
-        (self.automaton, self.tables) = (None, None);
-        self.total -= bytes.len();
-        self.patterns.remove(place);
-        for later in self.places.values_mut().filter(|p| **p > place) {
-            *later -= 1;
+        let was_present = self.patterns.unload(key)?;
+        if was_present {
+            (self.automaton, self.tables) = (None, None);
         }
-        Ok(true)
+        Ok(was_present)
     }
 
     fn entries(&self) -> Option<u64> {
-        Some(self.patterns.len() as u64)
+        Some(self.patterns.list().len() as u64)
     }
 
     fn look_up(&self, key: &EntryKey) -> Result<Option<StateRow>, Refused> {
-        let EntryKey::Pattern(bytes) = key else {
-            return Err(Refused("the key is not a byte string".into()));
-        };
-        Ok(self.places.get(bytes).map(|place| {
-            let fields = field_values(&self.layout, &self.patterns[*place].1);
-            StateRow { key: key.clone(), fields }
-        }))
+        self.patterns.look_up(key)
     }
 
     fn check(&self, entry: &Entry) -> Result<(), Refused> {
-        match &entry.key {
-            EntryKey::Pattern(bytes) => self.check_pattern(bytes),
-            _ => Err(Refused("the key is not a byte string".into())),
-        }
+        self.patterns.check(&entry.key)
     }
 
     /// Returns the patterns in table order.
     fn rows(&self) -> Vec<StateRow> {
-        let rows = self.patterns.iter().map(|(bytes, value)| StateRow {
-            key: EntryKey::Pattern(bytes.clone()),
-            fields: field_values(&self.layout, value),
-        });
-        rows.collect()
+        self.patterns.rows().collect()
     }
 
     fn raw(&mut self) -> Option<RawView> {
-        let tables = self.tables.get_or_insert_with(|| Tables::new(&self.patterns));
+        let tables = self.tables.get_or_insert_with(|| Tables::new(self.patterns.list()));
         tables.as_ref().map(|tables| RawView::Match(tables.view().cast()))
     }
 }

@@ -18,6 +18,7 @@ pub mod payload;
 pub mod random;
 pub mod secrets;
 pub mod siphash;
+pub mod stream;
 pub mod timer;
 
 use wireloom_bits::Bits;
@@ -44,6 +45,7 @@ pub static KINDS: &[OffloadKind] = &[
     random::KIND,
     matching::KIND,
     park::KIND,
+    stream::KIND,
     timer::KIND,
 ];
 
