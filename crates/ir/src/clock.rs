@@ -5,6 +5,8 @@
 //! their offloads and then of their keys. A machine therefore executes all packets before the next
 //! tick together, and then asks which timers are due.
 
+use std::convert::Infallible;
+
 use wireloom_bits::Bits;
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::{Config, Content, Store, TIMER};
@@ -29,6 +31,57 @@ pub struct Clock {
     timed: Vec<(usize, u64)>,
     /// The number of timers that have run.
     run: u64,
+}
+
+/// Where a machine keeps the times of the main engine's offloads, by the offloads' indices.
+pub trait Times {
+    /// The reason why the machine fails.
+    type Error;
+
+    /// Returns a time before which no key of an offload is due, in nanoseconds; `None` if no key
+    /// is.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    fn next(&mut self, offload: usize) -> Result<Option<u64>, Self::Error>;
+
+    /// Passes the keys of an offload that are due at a time to `visit`, in the order of their bits.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    fn due(
+        &mut self,
+        offload: usize,
+        now_ns: u64,
+        visit: &mut dyn FnMut(&Bits),
+    ) -> Result<(), Self::Error>;
+}
+
+impl Times for Store {
+    type Error = Infallible;
+
+    fn next(&mut self, offload: usize) -> Result<Option<u64>, Infallible> {
+        Ok(next_in(self, offload))
+    }
+
+    fn due(
+        &mut self,
+        offload: usize,
+        now_ns: u64,
+        visit: &mut dyn FnMut(&Bits),
+    ) -> Result<(), Infallible> {
+        if let Content::Kind { instance, .. } = &mut self.slots[offload].content {
+            instance.due(now_ns, visit);
+        }
+        Ok(())
+    }
+}
+
+fn next_in(store: &Store, offload: usize) -> Option<u64> {
+    match &store.slots[offload].content {
+        Content::Kind { instance, .. } => instance.next_due(),
+        Content::Engine(_) => None,
+    }
 }
 
 /// The packets of the timers that run at one tick.
@@ -120,31 +173,48 @@ impl Clock {
 
     /// Returns a time before which no timer is due, in nanoseconds; `None` if no timer is set.
     pub fn next_timer(&self, store: &Store) -> Option<u64> {
-        let next = |(offload, _): &(usize, u64)| match &store.slots[*offload].content {
-            Content::Kind { instance, .. } => instance.next_due(),
-            Content::Engine(_) => None,
-        };
-        self.timed.iter().filter_map(next).min()
+        self.timed.iter().filter_map(|(offload, _)| next_in(store, *offload)).min()
+    }
+
+    /// Returns the same as [`next_timer`](Self::next_timer) for a machine that keeps the times
+    /// elsewhere.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn next_of<T: Times>(&self, times: &mut T) -> Result<Option<u64>, T::Error> {
+        let mut first = None;
+        for (offload, _) in &self.timed {
+            let next = times.next(*offload)?;
+            first = [first, next].into_iter().flatten().min();
+        }
+        Ok(first)
     }
 
     /// Returns the packets of the next timers that are due by a time, and advances to their tick.
     /// `None` if no timer is due by then. The caller executes the packets before it asks again.
     pub fn due(&mut self, store: &mut Store, by_ns: u64) -> Option<Due> {
+        let Ok(due) = self.due_of(store, by_ns);
+        due
+    }
+
+    /// Returns the same as [`due`](Self::due) for a machine that keeps the times elsewhere.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn due_of<T: Times>(&mut self, times: &mut T, by_ns: u64) -> Result<Option<Due>, T::Error> {
         loop {
-            let next = self.next_timer(store).filter(|next| *next <= by_ns)?;
+            let next = self.next_of(times)?;
+            let Some(next) = next.filter(|next| *next <= by_ns) else { return Ok(None) };
             let now_ns = self.advance(if self.ticks < MOST_TICKS { next } else { by_ns });
             let mut due = Due { now_ns, ..Due::default() };
             for (number, (offload, _)) in (0u16..).zip(&self.timed) {
-                let Content::Kind { instance, .. } = &mut store.slots[*offload].content else {
-                    continue;
-                };
-                instance.due(now_ns, &mut |key| due.push(number, key));
+                times.due(*offload, now_ns, &mut |key| due.push(number, key))?;
             }
             if due.count() > 0 {
                 due.first = TIMERS | self.run;
                 self.run += due.count() as u64;
                 self.ticks += 1;
-                return Some(due);
+                return Ok(Some(due));
             }
         }
     }

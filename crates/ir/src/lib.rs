@@ -12,13 +12,15 @@ pub mod outcome;
 pub mod program;
 mod store;
 mod text;
+mod timers;
 mod verify;
 mod visit;
 
-pub use clock::{Clock, Due, MOST_TICKS, TIMERS};
+pub use clock::{Clock, Due, MOST_TICKS, TIMERS, Times};
 pub use golden::{Golden, GoldenCalls, Moment, Observer, Origin};
 pub use outcome::{Execute, MAX_BACKWARD_JUMPS, Output, Reason, Verdict};
 pub use program::*;
 pub use store::store;
 pub use text::{MAX_NESTING, ParseError, parse, print, print_op};
+pub use timers::Timers;
 pub use verify::{Problem, verify};

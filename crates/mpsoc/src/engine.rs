@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use wireloom_ir::{EngineId, Output, Program, TIMERS};
+use wireloom_ir::{EngineId, Output, Program, TIMERS, Timers};
 use wireloom_isa::Compiled;
 use wireloom_machine::Profile;
 use wireloom_machine::watch::Listing;
@@ -23,7 +23,6 @@ use super::platform::{CourseEvent, Look};
 use super::program::marshal::Offloads;
 use super::program::{Built, Elements, Partition, build};
 use super::spec::{CallOrder, Set, Spec};
-use super::timers::Timers;
 use super::toolchain::BuildError;
 use super::totals::Totals;
 
@@ -273,7 +272,7 @@ impl MpsocEngine {
         timers.advance(engine_ns);
         let line = self.passed + timers.run();
         let store = each!(&mut self.machine, machine => machine.objects_mut().store_mut());
-        let Some(due) = timers.due(store, by_ns, line) else { return false };
+        let Ok(Some(due)) = timers.due(store, by_ns, line) else { return false };
         self.number_from(due.first);
         each!(&mut self.machine, machine => machine.offer_all(due.packets()));
         true

@@ -52,7 +52,6 @@ pub mod spec;
 pub mod synthetic;
 mod tally;
 mod tickets;
-mod timers;
 mod toolchain;
 mod totals;
 mod watch;

@@ -1,17 +1,19 @@
-//! Engine time, and the packets with which the steps of timers begin.
+//! Engine time on a line, and the packets with which the steps of timers begin.
 //!
-//! The line pauses before a packet that arrives at a tick or later. When all packets before it have
-//! left, the timers that are due come onto the line, one tick after the other, and then the packet.
+//! Some machines take packets from a line and execute many at once. Their line pauses before a
+//! packet that arrives at a tick or later. When all packets before it have left, the timers that
+//! are due come onto the line, one tick after the other, and then the packet.
 
 use std::collections::VecDeque;
 
-use wireloom_ir::{Clock, Due, Program, TIMERS};
 use wireloom_net::Packet;
 use wireloom_offloads::Store;
 
+use crate::{Clock, Due, Program, TIMERS, Times};
+
 /// The clock of an engine whose times end at ticks, and the numbers of its packets.
 #[derive(Clone, Debug)]
-pub(super) struct Timers {
+pub struct Timers {
     clock: Clock,
     /// The number of packets of timers that have come onto the line.
     run: u64,
@@ -22,43 +24,61 @@ pub(super) struct Timers {
 
 impl Timers {
     /// Returns the timers of a program; `None` if none of its times end at ticks.
-    pub(super) fn of(program: &Program) -> Option<Self> {
+    pub fn of(program: &Program) -> Option<Self> {
         let clock = Clock::of(program)?;
         Some(Self { clock, run: 0, numbers: VecDeque::new() })
     }
 
     /// The number of packets of timers that have come onto the line.
-    pub(super) fn run(&self) -> u64 {
+    pub fn run(&self) -> u64 {
         self.run
     }
 
     /// Returns a time before which no timer is due.
-    pub(super) fn next(&self, store: &Store) -> Option<u64> {
+    pub fn next(&self, store: &Store) -> Option<u64> {
         self.clock.next_timer(store)
+    }
+
+    /// Returns the same as [`next`](Self::next) for a machine that keeps the times elsewhere.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn next_of<T: Times>(&self, times: &mut T) -> Result<Option<u64>, T::Error> {
+        self.clock.next_of(times)
     }
 
     /// Returns the packets of the next timers that are due by a time. They come onto the line with
     /// numbers from `line` on.
-    pub(super) fn due(&mut self, store: &mut Store, by_ns: u64, line: u64) -> Option<Due> {
-        let due = self.clock.due(store, by_ns)?;
-        self.run += due.count() as u64;
-        self.numbers.push_back((line, due.first));
-        Some(due)
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn due<T: Times>(
+        &mut self,
+        times: &mut T,
+        by_ns: u64,
+        line: u64,
+    ) -> Result<Option<Due>, T::Error> {
+        let due = self.clock.due_of(times, by_ns)?;
+        if let Some(due) = &due {
+            self.run += due.count() as u64;
+            self.numbers.push_back((line, due.first));
+        }
+        Ok(due)
     }
 
     /// Advances engine time.
-    pub(super) fn advance(&mut self, time_ns: u64) {
+    pub fn advance(&mut self, time_ns: u64) {
         self.clock.arrive(time_ns);
     }
 
     /// Whether a packet has to wait for the timers of a tick.
-    pub(super) fn delays(&self, packet: &Packet) -> bool {
+    pub fn delays(&self, packet: &Packet) -> bool {
         packet.arrival_ns >= self.clock.next_tick()
     }
 
     /// Notes packets that come onto the line with numbers from `line` on. The first has the number
     /// `sequence` among those that were offered.
-    pub(super) fn pass(&mut self, line: u64, sequence: u64) {
+    pub fn pass(&mut self, line: u64, sequence: u64) {
         if self.numbers.back().is_none_or(|(_, last)| *last >= TIMERS) {
             self.numbers.push_back((line, sequence));
         }
@@ -66,14 +86,14 @@ impl Timers {
 
     /// Returns the number of a packet on the line among those that were offered, or the sequence
     /// number of a timer.
-    pub(super) fn sequence(&self, line: u64) -> u64 {
+    pub fn sequence(&self, line: u64) -> u64 {
         let run = self.numbers.partition_point(|(first, _)| *first <= line);
         let run = run.checked_sub(1).and_then(|run| self.numbers.get(run));
         run.map_or(line, |(first, sequence)| sequence + (line - first))
     }
 
     /// Forgets the first `count` packets of the line: they have left or were lost.
-    pub(super) fn forget(&mut self, count: u64) {
+    pub fn forget(&mut self, count: u64) {
         while self.numbers.get(1).is_some_and(|(next, _)| *next <= count) {
             self.numbers.pop_front();
         }
