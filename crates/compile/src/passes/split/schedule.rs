@@ -17,7 +17,9 @@
 //! - a part has no more reads and writes than its ports serve ([`ports`](super::ports));
 //! - writes of different ports do not overlap, and an operation that resizes the packet is in no
 //!   part with an earlier write or resize. A write after a resize counts its offset from the new
-//!   front.
+//!   front;
+//! - a reset of the packet is in a part that reads none of its bytes, since the hardware clears
+//!   them before the part is done.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -413,6 +415,7 @@ impl Scheduler<'_> {
         if limit <= at.time {
             return;
         }
+        self.order_reset(index, at);
         for past in &self.accesses {
             let time = self.schedule.time[past.op];
             let limit = (time | 1) + if self.schedule.ports.is_some() { 2 } else { 0 };
@@ -433,6 +436,21 @@ impl Scheduler<'_> {
                 && own.root != other.root
             {
                 at.after(next, Cause::Overlap(past.op));
+            }
+        }
+    }
+
+    /// Delays a reset in hardware until after the parts that read bytes of the packet. It does not
+    /// matter whether their guards exclude each other: the part reads in any case.
+    fn order_reset(&self, index: usize, at: &mut Earliest) {
+        let Some(ports) = &self.schedule.ports else { return };
+        if !matches!(self.ops[index].kind, OpKind::Reset { .. }) {
+            return;
+        }
+        for past in &self.accesses {
+            if past.call.is_none() && !past.access.writes() && ports.span(past.op).is_some() {
+                let time = self.schedule.time[past.op];
+                at.after((time | 1) + 2, Cause::Packet(past.op));
             }
         }
     }
