@@ -4,6 +4,7 @@
 pub mod area;
 pub mod control;
 pub mod description;
+mod held;
 pub mod machine;
 pub mod processor;
 pub mod realisation;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use wireloom_compile::pipeline;
 use wireloom_files::TemporaryFolder;
-use wireloom_ir as ir;
+use wireloom_ir::{self as ir, TIMERS};
 use wireloom_lang::suggest::suggest_or_list;
 use wireloom_machine::{
     Bar, Capabilities, Configured, Described, Error, Files, Knob, Latency, Line, Machine,
@@ -20,6 +20,7 @@ use wireloom_offloads::{Store, Update};
 
 use crate::control::{ControlError, ControlPlane};
 use crate::description::{MachineError, NpSpec, kinds};
+use crate::held::{Held, TimedLine};
 use crate::processor::probes::RUNS;
 use crate::processor::{self, Image, NpError, Processor, ReasonCount};
 use crate::simulation::{
@@ -190,6 +191,8 @@ struct Np {
     /// The packets that the machine has received.
     given: u64,
     execution: Execution,
+    /// The packets that wait for a tick, and the timers, if times of the program end at ticks.
+    held: Option<Held>,
     clock_mhz: u32,
     store: Store,
     /// Packet counts of each reason, as of the last read of the state.
@@ -254,6 +257,7 @@ impl Np {
             scheduled: Vec::new(),
             given: 0,
             execution,
+            held: Held::of(&program.lowered),
             clock_mhz,
             store,
             reasons: Vec::new(),
@@ -282,29 +286,54 @@ impl Np {
         let made = self.control.update(&self.processor, &self.store, update);
         made.map_err(UpdateError::Refused)
     }
+
+    /// Runs `work` on the line with its timers, if times of the program end at ticks, or else on
+    /// the machine itself.
+    fn work(
+        &mut self,
+        sink: Sink<'_>,
+        timed: impl FnOnce(&mut TimedLine<'_>) -> Result<(), ControlError>,
+        plain: impl FnOnce(&mut Execution, &mut dyn FnMut(Resolved)) -> Result<(), Fault>,
+    ) -> Result<Settled> {
+        let mut settled = Settled::default();
+        let mut note = |resolved: Resolved| note(&mut settled, &resolved, sink);
+        match &mut self.held {
+            Some(held) => {
+                let (processor, execution) = (&self.processor, &mut self.execution);
+                timed(&mut TimedLine { held, processor, execution, sink: &mut note })?;
+            }
+            None => plain(&mut self.execution, &mut note)?,
+        }
+        Ok(settled)
+    }
 }
 
 impl Machine for Np {
     fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled> {
-        let mut settled = Settled::default();
         check_ports(&self.processor, self.given, frames)?;
         self.given += frames.len() as u64;
-        let mut note = |resolved: Resolved| note(&mut settled, &resolved, sink);
-        self.execution.feed(frames, &mut note).map_err(Error::new)?;
-        Ok(settled)
+        self.work(sink, |line| line.offer(frames), |execution, note| execution.feed(frames, note))
     }
 
     fn advance(&mut self, cycles: u64, sink: Sink<'_>) -> Result<Settled> {
-        let mut settled = Settled::default();
-        let mut note = |resolved: Resolved| note(&mut settled, &resolved, sink);
-        self.execution.advance(cycles, &mut note).map_err(Error::new)?;
-        Ok(settled)
+        self.work(
+            sink,
+            |line| line.advance(cycles),
+            |execution, note| execution.advance(cycles, note),
+        )
+    }
+
+    fn advance_to(&mut self, time_ns: u64, sink: Sink<'_>) -> Result<Settled> {
+        self.work(sink, |line| line.advance_to(time_ns), |_, _| Ok(()))
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        self.held.as_ref()?.next_timer()
     }
 
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
-        let mut settled = Settled::default();
-        let mut note = |resolved: Resolved| note(&mut settled, &resolved, sink);
-        self.execution.finish(&mut note).map_err(Error::new)?;
+        let settled =
+            self.work(sink, |line| line.finish(), |execution, note| execution.finish(note))?;
         for update in self.scheduled.drain(..).filter(|update| update.packet < self.given) {
             update.apply(&mut self.store).map_err(|refused| Error::new(refused.0))?;
         }
@@ -325,7 +354,11 @@ impl Machine for Np {
     fn schedule(&mut self, update: &Update) -> Result<(), UpdateError> {
         let operations = self.operations(update)?.into();
         self.scheduled.push(update.clone());
-        self.execution.schedule([simulation::Update { packet: update.packet, operations }]);
+        let update = simulation::Update { packet: update.packet, operations };
+        match &mut self.held {
+            Some(held) => held.schedule(update),
+            None => self.execution.schedule([update]),
+        }
         Ok(())
     }
 
@@ -371,7 +404,8 @@ impl Machine for Np {
         for operation in operations.map_err(Error::new)? {
             self.execution.operate(&operation)?;
         }
-        snapshot.restore(&mut self.store)
+        snapshot.restore(&mut self.store)?;
+        self.finish(&mut |_| ()).map(|_| ())
     }
 
     fn has_port(&self, number: u16) -> bool {
@@ -379,7 +413,10 @@ impl Machine for Np {
     }
 
     fn follow(&mut self, packet: u64) {
-        self.execution.follow(packet);
+        match &mut self.held {
+            Some(held) => held.follow(packet),
+            None => self.execution.follow(packet),
+        }
     }
 
     fn followed(&self) -> Option<Passage> {
@@ -466,7 +503,9 @@ impl From<Fault> for Error {
 
 fn note(settled: &mut Settled, resolved: &Resolved, sink: Sink<'_>) {
     let told = if resolved.left.is_none() { &mut settled.lost } else { &mut settled.taken };
-    told.push(resolved.number);
+    if resolved.number < TIMERS {
+        told.push(resolved.number);
+    }
     resolved.outputs().for_each(sink);
 }
 

@@ -39,7 +39,7 @@ impl TimeUse {
     fn of_kind(engine: &Engine, offload: usize, config: &Config) -> Self {
         let kind = kind(config);
         let expires = kind.expiry.is_some_and(|param| !config.param(param).is_zero());
-        let mut used = Self { arrival: expires, sequence: false };
+        let mut used = Self { arrival: expires || config.has_ticks(), sequence: false };
         for step in &engine.steps {
             step.for_each_op(|op| {
                 if let OpKind::Call { offload: called, method, .. }

@@ -2,7 +2,7 @@
 
 use wireloom_compile::analysis::loops::Loops;
 use wireloom_compile::analysis::storage::Storage;
-use wireloom_ir::{Engine, EngineKind, Program, StepId};
+use wireloom_ir::{Engine, EngineKind, OffloadTarget, Program, StepId};
 
 use super::calls::TimeUse;
 use super::port::{OffloadPort, PLACE_BITS, TICKET_BITS, bits_for};
@@ -52,9 +52,14 @@ pub struct Layout {
     pub arrival: Option<u32>,
     /// The lowest bit of the sequence number, if it is needed.
     pub sequence: Option<u32>,
+    /// The lowest bit of the ticket, which is the low bits of the packet's number on its lane.
+    pub ticket: Option<u32>,
     /// The number of bits of the sequence number: 64, or the bits of a ticket if only the order
-    /// matters.
+    /// matters, or both ([`Self::is_apart`]).
     pub sequence_bits: u32,
+    /// Whether the sequence number differs from the number on the lane, where packets of timers are
+    /// between others. It then follows the ticket.
+    pub is_apart: bool,
     /// The lowest bit of the address of the packet's body ([`PLACE_BITS`] bits), if it is needed.
     pub place: Option<u32>,
     /// The lowest bit of each offload port's request.
@@ -95,11 +100,17 @@ impl Layout {
                 info - bits
             })
         };
+        let has_timers = engine.offloads.iter().any(
+            |offload| matches!(&offload.target, OffloadTarget::Kind(config) if config.has_step()),
+        );
+        let is_apart = time.sequence && has_timers;
         let sequence_bits = match ports.iter().any(|port| port.ordered) {
+            _ if is_apart => TICKET_BITS + 64,
             _ if time.sequence => 64,
             ordered => TICKET_BITS * u32::from(ordered),
         };
-        let (arrival, sequence) = (next(64 * u32::from(time.arrival)), next(sequence_bits));
+        let (arrival, ticket) = (next(64 * u32::from(time.arrival)), next(sequence_bits));
+        let sequence = ticket.map(|low| if is_apart { low + TICKET_BITS } else { low });
         let place = next(PLACE_BITS * u32::from(ports.iter().any(|port| port.body.is_some())));
         let (requests, request_bits) = stacked(ports.iter().map(|p| p.request_bits));
         let (replies, reply_total) = stacked(ports.iter().map(|p| p.reply_bits));
@@ -115,7 +126,9 @@ impl Layout {
             info_bits: info,
             arrival,
             sequence,
+            ticket,
             sequence_bits,
+            is_apart,
             place,
             requests,
             request_bits,

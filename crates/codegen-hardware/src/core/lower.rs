@@ -16,7 +16,7 @@ use super::kinds::{self, Call, InBody};
 use super::layout;
 use super::lowering::{Lowering, Parts, Surroundings};
 use super::packet::Hand;
-use super::port::{OffloadPort, TICKET_BITS};
+use super::port::OffloadPort;
 use super::refusal::Refusal;
 use super::step_logic::{ExitKind, ExitLogic, StepLogic};
 
@@ -319,7 +319,7 @@ impl Lowering<'_> {
         let mut parts = Vec::new();
         if port.ordered {
             parts.push(self.graph.bit(self.around.last[self.index][port.offload.index()]));
-            parts.push(self.sequence(TICKET_BITS));
+            parts.push(self.ticket());
         }
         if port.method_bits() > 0 {
             parts.push(self.graph.number(port.method_bits(), position as u64));
@@ -333,7 +333,7 @@ impl Lowering<'_> {
             parts.push(self.arrival());
         }
         if port.sequence {
-            parts.push(self.sequence(64));
+            parts.push(self.sequence());
         }
         self.graph.concat(parts)
     }

@@ -14,7 +14,7 @@ use super::calls;
 use super::graph::{Graph, Input, Node};
 use super::layout::Layout;
 use super::packet::Hand;
-use super::port::{BEGIN_BITS, Body, OffloadPort, PLACE_BITS};
+use super::port::{BEGIN_BITS, Body, OffloadPort, PLACE_BITS, TICKET_BITS};
 use super::refusal::Refusal;
 use super::step_logic::{ExitLogic, Writes};
 
@@ -113,11 +113,18 @@ impl Lowering<'_> {
         self.graph.slice(info, low, 64)
     }
 
-    /// Returns the lowest `bits` bits of the packet's number.
-    pub(super) fn sequence(&mut self, bits: u32) -> Node {
+    /// Returns the packet's sequence number.
+    pub(super) fn sequence(&mut self) -> Node {
         let low = self.around.layout.sequence.expect("the layout has what the engine uses");
         let info = self.graph.input(Input::Info, self.around.layout.info_bits);
-        self.graph.slice(info, low, bits)
+        self.graph.slice(info, low, 64)
+    }
+
+    /// Returns the packet's ticket.
+    pub(super) fn ticket(&mut self) -> Node {
+        let low = self.around.layout.ticket.expect("the layout has what the ports use");
+        let info = self.graph.input(Input::Info, self.around.layout.info_bits);
+        self.graph.slice(info, low, TICKET_BITS)
     }
 
     /// Returns the lengths of the header window and of the packet, [`BEGIN_BITS`] bits each, and

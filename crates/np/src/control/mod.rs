@@ -17,7 +17,7 @@ use wireloom_offloads::{Content, EntryKey, Instance, Store, Update, instantiate}
 
 use crate::processor::memory_map::targets;
 use crate::processor::{Processor, ReasonCount, Service, memory_map};
-use crate::realisation::{Realisation, Updater, instance};
+use crate::realisation::{DueKeys, Realisation, Updater, instance};
 use crate::simulation::{Fault, Operation, Simulation};
 
 pub use bus::{ControlBus, ControlError};
@@ -34,6 +34,10 @@ const READ_BESIDES: u64 = 256;
 impl ControlBus for Simulation {
     fn read_entries(&mut self, target: u8, addresses: &[u32]) -> Result<Vec<Bits>, Fault> {
         Self::read_entries(self, target, addresses)
+    }
+
+    fn write_entry(&mut self, target: u8, address: u32, value: &Bits) -> Result<(), Fault> {
+        Self::write_entry(self, target, address, value)
     }
 }
 
@@ -140,6 +144,25 @@ impl ControlPlane {
         let realisation = service.rule.realisation;
         realisation.read_back(service, &targets, &indices, bus, instance.as_mut())?;
         Ok(true)
+    }
+
+    /// Returns the keys of an offload, by its index, whose times are over, and when the next one is
+    /// due.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn due(
+        processor: &Processor,
+        offload: usize,
+        by_ns: u64,
+        bus: &mut dyn ControlBus,
+    ) -> Result<DueKeys, ControlError> {
+        let mut services = processor.plan.timed_services();
+        let Some(service) = services.find(|service| service.index == offload) else {
+            return Ok(DueKeys::default());
+        };
+        let targets = targets(&processor.plan, &service.offload);
+        service.rule.realisation.due(service, &targets, by_ns, bus)
     }
 
     /// Returns the operations that carry out an update on a processor whose tables are in `store`.
@@ -362,6 +385,11 @@ mod tests {
                 .iter()
                 .map(|address| entry(address).unwrap_or_else(|| zero.clone()))
                 .collect())
+        }
+
+        fn write_entry(&mut self, target: u8, address: u32, value: &Bits) -> Result<(), Fault> {
+            self.entries.insert((target, address), value.resize(self.width));
+            Ok(())
         }
     }
 

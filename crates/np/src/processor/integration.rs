@@ -17,6 +17,8 @@ const RESET_CYCLES: usize = 8;
 /// Bytes of the longest packet, and of the part of it that engines read and write.
 const LONGEST: usize = 65_535;
 const WINDOW: usize = 128;
+/// The bit that tells whether a key was found whose time is over, unless keys are longer.
+const FOUND: usize = 64;
 
 pub(super) fn section(processor: &Processor, map: &MemoryMap) -> String {
     let plan = &processor.plan;
@@ -27,6 +29,9 @@ pub(super) fn section(processor: &Processor, map: &MemoryMap) -> String {
     text += &packets_out(plan);
     text += &odd_packets(plan);
     text += &order(plan);
+    if plan.has_engine_time {
+        text += &timers(plan, map);
+    }
     if !plan.channels.is_empty() {
         text += &memories(plan);
     }
@@ -170,6 +175,34 @@ fn streams_of(plan: &Plan, out: bool) -> String {
     let numbers: Vec<String> = machine.ports.numbers.iter().map(u16::to_string).collect();
     let cpu = if out { ", and last the control processor's" } else { "" };
     format!("one stream for each of the ports {}{cpu}", numbers.join(", "))
+}
+
+/// Describes engine time, and what a board does so that the steps of timers run.
+fn timers(plan: &Plan, map: &MemoryMap) -> String {
+    let mut text = String::from(
+        "\n### Time and timers\n\nThe program sees engine time: the latest arrival time in `tuser` of all packets so far.\n",
+    );
+    let mut rows = String::new();
+    for (number, service) in plan.timed_services().enumerate() {
+        let target = map.targets.iter().find(|target| target.offload == service.offload);
+        let target = target.map_or_else(|| "-".to_owned(), |target| target.number.to_string());
+        let tick_ns = service.config.param("tick").low_u64();
+        let bits = service.key_bits();
+        let _ =
+            writeln!(rows, "| {number} | `{}` | {target} | {bits} | {tick_ns} |", service.offload);
+    }
+    if !rows.is_empty() {
+        let _ = write!(
+            text,
+            "\nSteps that run for keys begin with a packet from port 65,535: its first 16 bits are a number of the table below, and the key \
+             follows, padded with zeros at its end to whole bytes. Its arrival time is the tick. Before the first packet that arrives at a tick or \
+             later, wait until all packets before have left. Write the tick to address 0xC0000001 of the target, then read address 0x40000000, and \
+             0x40000001 until a read returns no key (bit {FOUND} or, with longer keys, the bit above the key is zero): the low 64 bits are then the \
+             earliest end of all other keys. Send a packet for each key, in the order of the keys' bits, tick by tick.\n\n\
+             | number | offload | control target | bits of a key | nanoseconds from tick to tick |\n|---|---|---|---|---|\n{rows}"
+        );
+    }
+    text
 }
 
 fn packets_out(plan: &Plan) -> String {

@@ -37,7 +37,6 @@ mod testbench;
 mod top;
 pub(crate) mod wires;
 
-use wireloom_codegen::refused::Refused;
 use wireloom_ir::Program;
 
 pub use called::Called;
@@ -122,9 +121,6 @@ fn build(
         levels: machine.engine.stage_levels,
         header_bytes: machine.engine.header_bytes,
     };
-    if let Err(Refused { offload: Some(offload), message: why, .. }) = Refused::ticks(program) {
-        return Err(NpError::Offload { offload, machine: machine.name.clone(), why });
-    }
     let mut program = program.clone();
     program.engines.iter_mut().for_each(|engine| engine.name.insert_str(0, label));
     let engine = wireloom_codegen_hardware::engine::build(&program, program.main, &options, shell)?;

@@ -149,6 +149,10 @@ pub struct Plan {
     pub user_bits: usize,
     /// Bits of the packet's number, or 0 if the program does not read it.
     pub sequence_bits: usize,
+    /// Whether packets see engine time in place of their own: times of the engine end at ticks.
+    pub has_engine_time: bool,
+    /// Whether timers are numbered apart from packets. The number then has a ticket behind it.
+    pub numbers_apart: bool,
     /// Bits of the place of a packet's body, or 0 if no offload accesses bodies.
     pub place_bits: usize,
     /// The most bytes that a thread appends to its packet.
@@ -180,6 +184,16 @@ impl Plan {
             .iter()
             .find(|lookup| lookup.shape.key_bits == key_bits)
             .expect("each trie has a lookup")
+    }
+
+    /// Returns the bits of a packet's number on its lane.
+    pub fn lane_number_bits(&self) -> usize {
+        if self.numbers_apart { 64 } else { self.sequence_bits }
+    }
+
+    /// Returns the services whose keys have a step, which the packets of timers start.
+    pub fn timed_services(&self) -> impl Iterator<Item = &Service> {
+        self.services.iter().filter(|service| service.config.has_step())
     }
 
     /// Returns the parameters of the engine's module.

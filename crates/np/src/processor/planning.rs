@@ -45,6 +45,7 @@ impl Plan {
                 "its engine has the name of one that this machine brings along: give it another";
             return Err(service.refusal(machine, why.to_owned()));
         }
+        let has_engine_time = has_engine_time(program, machine)?;
         let layout = &engine.core.layout;
         let mut plan = Self {
             machine: machine.clone(),
@@ -53,6 +54,8 @@ impl Plan {
             data_bytes: LANE_BYTES,
             user_bits: 16 + if layout.arrival.is_some() { 64 } else { 0 },
             sequence_bits: layout.sequence_bits as usize,
+            has_engine_time,
+            numbers_apart: layout.is_apart,
             place_bits: layout.place.map_or(0, |_| PLACE_BITS as usize),
             appended: engine.core.appended as usize,
             info_bits: layout.info_bits as usize,
@@ -86,6 +89,29 @@ impl Plan {
         }
         Ok(plan)
     }
+}
+
+/// Returns whether times of the engine end at ticks.
+///
+/// # Errors
+/// If they do, and the machine does not have all packets on one wide lane.
+fn has_engine_time(program: &Program, machine: &NpSpec) -> Result<bool, NpError> {
+    let main = &program.engines[program.main.index()];
+    let ticks = |offload: &&Offload| config(&offload.target).has_ticks();
+    let Some(offload) = main.offloads.iter().find(ticks) else { return Ok(false) };
+    let refuse = |why: &str| {
+        let (offload, machine) = (offload.name.clone(), machine.name.clone());
+        Err(NpError::Offload { offload, machine, why: why.to_owned() })
+    };
+    if machine.ports.are_narrow() {
+        return refuse(
+            "times that end at ticks need wide lanes, since timers come over a lane: leave out [ports]",
+        );
+    }
+    if machine.lanes() > 1 {
+        return refuse("times that end at ticks need all packets on one lane: set `lanes = 1`");
+    }
+    Ok(true)
 }
 
 /// Returns the service of an offload if the machine's rule suits it.

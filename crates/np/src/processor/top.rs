@@ -142,6 +142,9 @@ pub fn top(plan: &Plan) -> Module {
         module.ports.extend(services::memory_ports(channel, machine.lanes()));
     }
     module.items = vec![sequencer(plan)];
+    if plan.has_engine_time {
+        module.items.extend(engine_time(plan));
+    }
     module.items.push(pipes(plan));
     module.items.extend(exit(plan));
     if plan.machine.ports.are_narrow() {
@@ -202,7 +205,7 @@ fn sequencer(plan: &Plan) -> Item {
         .parameter("Lanes", int(plan.machine.lanes()))
         .parameter("DataBytes", int(plan.data_bytes))
         .parameter("UserBits", int(plan.user_bits))
-        .parameter("SequenceBits", int(plan.sequence_bits));
+        .parameter("SequenceBits", int(plan.lane_number_bits()));
     if plan.is_fed_inside() {
         sequencer = sequencer.parameter("CutsLast", Expr::number(1, 0));
     }
@@ -216,8 +219,8 @@ fn sequencer(plan: &Plan) -> Item {
         ("pipe_data_o", "pipe_data"),
         ("pipe_keep_o", "pipe_keep"),
         ("pipe_last_o", "pipe_last"),
-        ("pipe_user_o", "pipe_user"),
-        ("pipe_sequence_o", "pipe_sequence"),
+        ("pipe_user_o", if plan.has_engine_time { "lane_user" } else { "pipe_user" }),
+        ("pipe_sequence_o", if plan.has_engine_time { "lane_number" } else { "pipe_sequence" }),
         ("order_valid_o", "order_valid"),
         ("order_ready_i", "order_ready"),
         ("order_lanes_o", "order_lanes"),
@@ -226,6 +229,22 @@ fn sequencer(plan: &Plan) -> Item {
         sequencer = sequencer.port(port, name(net));
     }
     Item::Instance(sequencer)
+}
+
+/// Returns the part that gives the packets of the lane engine time.
+fn engine_time(plan: &Plan) -> Vec<Item> {
+    let bits = plan.lane_number_bits().max(1);
+    let instance = clocked("wl_engine_time", "i_engine_time")
+        .parameter("SequenceBits", int(bits))
+        .parameter("Apart", Expr::number(1, u64::from(plan.numbers_apart)))
+        .port("valid_i", name("pipe_valid"))
+        .port("ready_i", name("pipe_ready"))
+        .port("last_i", name("pipe_last"))
+        .port("user_i", name("lane_user"))
+        .port("sequence_i", name("lane_number"))
+        .port("user_o", name("pipe_user"))
+        .port("sequence_o", name("pipe_sequence"));
+    vec![vector("lane_user", plan.user_bits), vector("lane_number", bits), Item::Instance(instance)]
 }
 
 fn pipes(plan: &Plan) -> Item {

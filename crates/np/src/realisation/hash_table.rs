@@ -1,4 +1,6 @@
 //! `hash-table`: keys and values in block RAM, with chains of entries.
+//!
+//! [`super::timed_table`] has the part for entries that end at ticks.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +12,8 @@ use wireloom_offloads::kinds::exact::{Aged, Exact, State};
 use wireloom_offloads::{Config, EntryKey, Instance};
 
 use super::entries::{refused, typed, typed_mut};
-use super::interface::Realisation;
+use super::interface::{DueKeys, Realisation};
+use super::timed_table;
 use super::wiring::{Ends, cuts, methods, on_bus};
 use crate::control::bus::{ControlBus, ControlError};
 use crate::processor::contents::{Contents, Seed, leaves_of, packed};
@@ -18,30 +21,28 @@ use crate::processor::wires::bits;
 use crate::processor::{Plan, Service};
 
 /// Number of entries that are read together.
-const READ_TOGETHER: usize = 64;
+pub(super) const READ_TOGETHER: usize = 64;
 /// Bits of a timestamp.
-const TIME_BITS: u32 = 64;
+pub(super) const TIME_BITS: u32 = 64;
 /// The address at which the seed of the hash is written.
-const SEED: u32 = 1 << 30;
+pub(super) const SEED: u32 = 1 << 30;
 /// The address bits that access ages: a read returns the time at which the entry was last touched,
 /// and a write stores the entry as if packets had touched it at the table's present time.
-const AGES: u32 = 2 << 30;
+pub(super) const AGES: u32 = 2 << 30;
 /// The address of the table's time.
-const TIME: u32 = 3 << 30;
+pub(super) const TIME: u32 = 3 << 30;
 /// Cycles in which `wl_exact_table` removes an expired entry: 3, and 2 for each entry of its chain
 /// up to it, rarely more than six entries.
 const EXPIRY_CYCLES: usize = 16;
-/// The methods of the kind that `wl_exact_table` has, counted from the first.
-const METHODS: usize = 9;
 /// One-bit flags above the key of an entry that is read from `wl_exact_table`.
-const FLAGS: [&str; 3] = ["used", "live", "static"];
+pub(super) const FLAGS: [&str; 3] = ["used", "live", "static"];
 
-fn chains(service: &Service) -> usize {
+pub(super) fn chains(service: &Service) -> usize {
     service.elements().next_power_of_two().max(2)
 }
 
-/// Returns the bits of the seed of `wl_exact_table`.
-fn seed_bits(service: &Service) -> u32 {
+/// Returns the bits of the seed of the table's hash.
+pub(super) fn seed_bits(service: &Service) -> u32 {
     service.key_bits() as u32 + bits(chains(service)) - 1
 }
 
@@ -57,8 +58,8 @@ impl Realisation for HashTable {
         "chains of keys in block RAM"
     }
 
-    fn suits(&self, kind: &str, port: &OffloadPort) -> bool {
-        kind == "exact" && port.methods.iter().all(|method| method.method < METHODS)
+    fn suits(&self, kind: &str, _port: &OffloadPort) -> bool {
+        matches!(kind, "exact" | "timer")
     }
 
     fn varies(&self) -> Option<&'static str> {
@@ -66,6 +67,9 @@ impl Realisation for HashTable {
     }
 
     fn items(&self, plan: &Plan, service: &Service, tag_bits: usize, target: usize) -> Vec<Item> {
+        if service.config.has_ticks() {
+            return timed_table::items(plan, service, tag_bits, target);
+        }
         let table = clocked("wl_exact_table", format!("i_{}", service.name))
             .parameter("KeyBits", int(service.key_bits()))
             .parameter("ValueBits", int(service.value_bits()))
@@ -85,12 +89,18 @@ impl Realisation for HashTable {
     }
 
     fn control_bits(&self, service: &Service) -> usize {
+        if service.config.has_ticks() {
+            return timed_table::control_bits(service);
+        }
         let entry = FLAGS.len() + service.key_bits() + service.value_bits();
         let entry = entry.max(seed_bits(service) as usize);
         if service.port.arrival { entry.max(TIME_BITS as usize) } else { entry }
     }
 
     fn contents(&self, _plan: &Plan, service: &Service) -> Vec<(String, Contents)> {
+        if service.config.has_ticks() {
+            return vec![(service.offload.clone(), timed_table::contents(service))];
+        }
         let config = &service.config;
         let flag = |name: &str| (name.to_owned(), 1);
         let entry =
@@ -113,6 +123,9 @@ impl Realisation for HashTable {
 
     // All entries may expire in one operation.
     fn longest_pause(&self, service: &Service) -> usize {
+        if service.config.has_ticks() {
+            return chains(service).max(timed_table::longest_pause(service));
+        }
         let expiring = if service.port.arrival { EXPIRY_CYCLES * service.elements() } else { 0 };
         chains(service).max(expiring)
     }
@@ -129,6 +142,9 @@ impl Realisation for HashTable {
         value: Option<&Bits>,
     ) -> Result<(u32, Bits), String> {
         let EntryKey::Exact(key) = key else { return Err(refused(config)) };
+        if config.has_ticks() {
+            return Ok((0, timed_table::entry(config, key, value)));
+        }
         let width = config.value.as_ref().map_or(0, |layout| layout.width());
         let removes = Bits::bool(value.is_none());
         let value = value.cloned().unwrap_or_else(|| Bits::zero(width));
@@ -142,6 +158,9 @@ impl Realisation for HashTable {
         old: &dyn Instance,
         new: &dyn Instance,
     ) -> Result<Vec<(u32, Bits)>, String> {
+        if service.config.has_ticks() {
+            return Ok(timed_table::restore(service, old, new));
+        }
         let (old, new) = (typed::<Exact>(old).state(), typed::<Exact>(new).state());
         let (is_old, is_new): (BTreeMap<_, _>, BTreeMap<_, _>) =
             (old.fixed.iter().cloned().collect(), new.fixed.iter().cloned().collect());
@@ -174,6 +193,9 @@ impl Realisation for HashTable {
         instance: &mut dyn Instance,
     ) -> Result<(), ControlError> {
         let Some(&target) = targets.first() else { return Ok(()) };
+        if service.config.has_ticks() {
+            return timed_table::read_back(service, target, bus, instance);
+        }
         let (key_bits, value_bits) = (service.key_bits() as u32, service.value_bits() as u32);
         let has_time = service.port.arrival;
         let time_of = |entry: &Bits| entry.slice(0, TIME_BITS).low_u64();
@@ -211,5 +233,20 @@ impl Realisation for HashTable {
         state.ageing.sort_by_key(|aged| aged.touched_ns);
         let set = typed_mut::<Exact>(instance).set_state(&state);
         set.map_err(|refused| ControlError::Refused(refused.0))
+    }
+
+    fn due(
+        &self,
+        service: &Service,
+        targets: &[u8],
+        by_ns: u64,
+        bus: &mut dyn ControlBus,
+    ) -> Result<DueKeys, ControlError> {
+        match targets.first() {
+            Some(&target) if service.config.has_step() => {
+                Ok(timed_table::due(service, target, by_ns, bus)?)
+            }
+            _ => Ok(DueKeys::default()),
+        }
     }
 }

@@ -245,6 +245,21 @@ pub trait Realisation: Sync {
         Ok(())
     }
 
+    /// Returns the keys whose times are over at `by_ns`, and the next end of another one. The
+    /// machine is empty meanwhile. `targets` are the control targets of all copies.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    fn due(
+        &self,
+        _service: &Service,
+        _targets: &[u8],
+        _by_ns: u64,
+        _bus: &mut dyn ControlBus,
+    ) -> Result<DueKeys, ControlError> {
+        Ok(DueKeys::default())
+    }
+
     /// Returns the planner of updates for tables whose keys do not determine the place of entries,
     /// or `None` if an update is one write of [`Self::entry`] to each copy.
     ///
@@ -278,6 +293,15 @@ impl Serialize for dyn Realisation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
+}
+
+/// The keys of a table for which its step has to run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DueKeys {
+    /// In the order of their bits.
+    pub keys: Vec<Bits>,
+    /// The tick at which the next of the other keys is due, in nanoseconds.
+    pub next_ns: Option<u64>,
 }
 
 /// A planner of updates that tracks the contents of the memories.

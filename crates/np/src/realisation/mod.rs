@@ -20,6 +20,7 @@ mod meter;
 mod pipeline;
 mod random;
 mod table;
+mod timed_table;
 mod trie;
 mod wiring;
 
@@ -29,7 +30,7 @@ use serde::{Deserialize, Deserializer};
 
 pub use automaton::{PatternWrite, Patterns};
 pub(crate) use entries::instance;
-pub use interface::{Realisation, Updater};
+pub use interface::{DueKeys, Realisation, Updater};
 pub use meter::RATE_BITS;
 
 /// All realisations, in the order of the documentation (docs/machines/np.md).

@@ -11,7 +11,7 @@ use wireloom_bits::Bits;
 use super::error::Fault;
 use super::follow::Event;
 use super::measure::{Distribution, Meter, Pace, Pacer};
-use super::run::{Departure, Fate, Simulation};
+use super::run::{Arrival, Departure, Fate, Simulation};
 use super::source::Geometry;
 
 /// The set of reasons with which an engine reports that a thread jumped back too often.
@@ -40,6 +40,8 @@ pub struct Execution {
     parts: Vec<Departure>,
     /// Number of the next packet to offer.
     offered: u64,
+    /// The earliest time that packets see, in nanoseconds.
+    engine_ns: u64,
     /// Packets with a complete outcome that were not lost.
     completed: u64,
     /// Packets at the start that do not count, and the counts when they were completed.
@@ -238,6 +240,7 @@ impl Execution {
             open: (0..lines).map(|_| VecDeque::new()).collect(),
             parts: Vec::new(),
             offered: 0,
+            engine_ns: 0,
             completed: 0,
             warm,
             counted_from: (warm == 0).then(Counts::default),
@@ -284,16 +287,32 @@ impl Execution {
         sink: &mut dyn FnMut(Resolved),
     ) -> Result<(), Fault> {
         for &packet in frames {
-            self.simulation.offer(packet, self.pacer.next(packet.arrival_ns));
-            let (number, ingress, arrival_ns) = (self.offered, packet.ingress, packet.arrival_ns);
-            let line = self.line(ingress);
-            self.open[line].push_back(Open { number, ingress, arrival_ns });
-            self.offered += 1;
+            let arrival = self.pacer.next(packet.arrival_ns);
+            self.queue(packet, arrival);
         }
         while self.simulation.state().waiting > LINE {
             self.step(CHUNK, sink)?;
         }
         Ok(())
+    }
+
+    /// Queues frames, none of which is lost: they wait for room in the input buffer.
+    pub fn insert<'a>(&mut self, frames: impl Iterator<Item = Frame<'a>>) {
+        frames.for_each(|packet| self.queue(packet, Arrival::Waiting));
+    }
+
+    fn queue(&mut self, packet: Frame<'_>, arrival: Arrival) {
+        let seen_ns = packet.arrival_ns.max(self.engine_ns);
+        self.simulation.offer(Frame { arrival_ns: seen_ns, ..packet }, arrival);
+        let (number, ingress, arrival_ns) = (self.offered, packet.ingress, packet.arrival_ns);
+        let line = self.line(ingress);
+        self.open[line].push_back(Open { number, ingress, arrival_ns });
+        self.offered += 1;
+    }
+
+    /// Sets the earliest time that later packets see, in nanoseconds, whenever they arrive.
+    pub fn advance_engine_time(&mut self, time_ns: u64) {
+        self.engine_ns = self.engine_ns.max(time_ns);
     }
 
     /// Returns the queue of a port. Each narrow port has its own queue.

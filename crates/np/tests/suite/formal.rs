@@ -51,6 +51,7 @@ proofs! {
     wl_exact_table_proof
     wl_order_gate_proof
     wl_rate_adapter_proof
+    wl_timed_table_proof
     ;
     slow:
     wl_body_buffer_proof

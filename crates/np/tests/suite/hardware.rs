@@ -76,6 +76,7 @@ benches! {
     wl_axil_control_tb
     wl_bloom_tb
     wl_engine_fsm_tb
+    wl_engine_time_tb
     wl_exact_table_tb
     wl_fifo_tb
     wl_flow_counter_tb
@@ -94,6 +95,7 @@ benches! {
     wl_skid_tb
     wl_table_tb
     wl_thread_scheduler_tb
+    wl_timed_table_tb
     wl_upsizer_tb
     wl_virtual_egress_tb
     ;
@@ -258,6 +260,13 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_exact_table", &["MethodCount=10"], "there must be one to nine methods"),
     ("wl_exact_table", &["Chains=12"], "Chains is a power of two, at least 2"),
     ("wl_exact_table", &["Age=5"], "entries age only if requests bring the time (HasTime)"),
+    ("wl_timed_table", &["CtlBits=127"], "CtlBits hold an entry, a key that was found, and two"),
+    ("wl_timed_table", &["Size=0"], "wl_timed_table: KeyBits, ValueBits and Size must be at least"),
+    ("wl_timed_table", &["MethodCount=12"], "there must be one to eleven methods"),
+    ("wl_timed_table", &["Chains=12"], "Chains is a power of two, at least 2"),
+    ("wl_timed_table", &["Tick=0"], "Tick must be at least one nanosecond"),
+    ("wl_engine_time", &["SequenceBits=0"], "SequenceBits must be at least one"),
+    ("wl_engine_time", &["Apart=1"], "SequenceBits must be at least one, and 64 if timers are"),
     ("wl_meter", &["CtlBits=200"], "CtlBits hold five rates of 41 bits"),
     ("wl_meter", &["MethodCount=2"], "wl_meter: there are the methods 0, 1 or both, in this order"),
     ("wl_bloom", &["Size=0"], "wl_bloom: Size must be from 1 to 2^28"),

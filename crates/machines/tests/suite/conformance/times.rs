@@ -1,9 +1,14 @@
 //! Times that end at ticks: steps that run for keys, on every machine that has them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use wireloom_ir::{MOST_TICKS, Output, TIMERS, Verdict};
-use wireloom_machine::{Configured, Contender, Machine, Program, golden};
+use wireloom_fuzz::campaign::case_of;
+use wireloom_fuzz::generate::Uses;
+use wireloom_fuzz::input::Event;
+use wireloom_fuzz::shrink::Case;
+use wireloom_ir::{Execute, Golden, MOST_TICKS, Output, TIMERS, Verdict};
+use wireloom_machine::{Configured, Contender, Machine, Options, Program, Rate, golden};
 use wireloom_machines::REGISTRY;
 use wireloom_net::Packet;
 
@@ -57,9 +62,9 @@ fn outputs(machine: &mut dyn Machine, packets: &[Packet]) -> Vec<(u64, u16, u64)
 }
 
 #[test]
-fn golden_native_and_mpsoc_have_times() {
-    let names: Vec<String> = machines().map(|machine| machine.name().to_owned()).collect();
-    assert_eq!(names, ["golden", "native", "mpsoc-oc48"]);
+fn some_machines_have_times() {
+    let names: BTreeSet<String> = machines().map(|machine| machine.name().to_owned()).collect();
+    assert_eq!(names, ["golden", "mpsoc-oc48", "native", "np-1-2-2"].map(str::to_owned).into());
 }
 
 #[test]
@@ -116,4 +121,161 @@ fn a_timer_that_sets_itself_again_ends_when_time_stamps_are_years_apart() {
     }
     let mut golden = start(&golden::machine(), &program, empty(&program));
     outputs(golden.as_mut(), &[packet(1, 0), packet(1, u64::MAX)]);
+}
+
+/// Each packet sets a timer for its own number, so that hundreds are due at a tick. Each timer sets
+/// itself once more, counts, and sends what it has drawn.
+const BURSTS: &str = "
+header Ask { u16 number; u32 drawn; u32 seen; };
+struct Kept { u32 drawn; };
+engine bursts() {
+    offload later : timer<u16, size = 512>;
+    offload kept : exact<u16, Kept, size = 300, age = 3000000, tick = 1000000>;
+    offload seen : exact<u16, Kept, size = 64, age = 400000, tick = 100000>;
+    offload draws : random;
+    offload now : clock;
+    Ask ask @ 0;
+    step take {
+        ask.drawn = draws.next(0);
+        ask.seen = (u32)now.now();
+        later.set(ask.number, 700000 + (u64)ask.number[3:0] * 400000);
+        kept.insert(ask.number, { ask.drawn });
+        auto made = seen.insert(ask.number, { ask.seen });
+        packet.egress = made.ok ? (u16)1 : (u16)4;
+        finish;
+    }
+    step again on later(u16 number) {
+        packet.reset(64);
+        ask.number = number;
+        ask.drawn = draws.next(0);
+        ask.seen = (u32)now.now();
+        if (kept.keep(number, 2000000)) later.set(number, 500000);
+        packet.egress = 2;
+        finish;
+    }
+    step gone on kept(u16 number, Kept was) {
+        packet.reset(64);
+        ask.number = number;
+        ask.drawn = was.drawn;
+        packet.egress = 3;
+        finish;
+    }
+}
+";
+
+/// Bursts of 100 packets, two thirds of a millisecond apart. Some packets have an earlier time than
+/// those before them.
+fn bursts() -> Vec<Packet> {
+    let packet = |number: u16| {
+        let mut bytes = vec![0; 64];
+        bytes[..2].copy_from_slice(&number.to_be_bytes());
+        let burst = u64::from(number / 100) * 666_000 + 1_000_000_000;
+        let back = if number % 7 == 3 { 40_000 } else { 0 };
+        Packet { ingress: number % 4, arrival_ns: burst + u64::from(number) - back, bytes }
+    };
+    (0..600).map(packet).collect()
+}
+
+#[test]
+fn timers_fall_between_the_packets_that_hardware_does_not_lose() {
+    let machine = REGISTRY.find("np-1-2-2").expect("a network processor");
+    let program = compiled("bursts.loom", BURSTS);
+    let packets = bursts();
+    let paced = Options { rate: Some(Rate::Mpps(40.0)), buffer: Some(2), ..options() };
+    for (options, loses) in [(options(), false), (paced, true)] {
+        let contender =
+            Contender::new(Arc::clone(&machine), &program, &empty(&program), &options, &|_| ());
+        let mut contender = contender.unwrap_or_else(|error| panic!("{}", error.message));
+        let mut timers = 0;
+        let mut count = |output: Output<'_>| timers += u64::from(output.sequence >= TIMERS);
+        for lot in packets.chunks(190) {
+            contender.offer(&program.optimised, &frames(lot), &mut count).expect("it works");
+        }
+        let end_ns = packets.last().map_or(0, |packet| packet.arrival_ns) + 20_000_000;
+        contender.advance_to(&program.optimised, end_ns, &mut count).expect("it works");
+        contender.finish(&program.optimised, &mut count).expect("it works");
+        contender.compare_state(&|_| ()).expect("it works");
+        assert!(contender.difference.is_none(), "{:?}", contender.difference);
+        assert_eq!(contender.compared < 550, loses, "{} of 600", contender.compared);
+        assert!(timers > contender.compared, "{timers} of {}", contender.compared);
+        let next = contender.machine.machine.next_timer();
+        assert_eq!(next, contender.golden.machine.next_timer());
+    }
+}
+
+/// Returns the number of packets that timers send, drop or hand to the control processor on golden.
+fn timers_on_golden(program: &Program, case: &Case) -> u64 {
+    let mut store = empty(program);
+    case.input.load(&mut store);
+    let (mut golden, mut timers) = (Golden::new(program.optimised.clone(), store), 0);
+    let mut count = |output: Output<'_>| timers += u64::from(output.sequence >= TIMERS);
+    for (lot, time_ns) in lots(case) {
+        golden.execute(lot, &mut count);
+        golden.advance_to(time_ns.unwrap_or(0), &mut count);
+    }
+    timers
+}
+
+/// Returns the packets of a case up to each advance of time, and the rest.
+fn lots(case: &Case) -> Vec<(&[Packet], Option<u64>)> {
+    let (mut rest, mut done, mut lots) = (&case.input.packets[..], 0, Vec::new());
+    for (at, event) in &case.input.events {
+        let Event::Advance(time_ns) = event else { continue };
+        let (lot, after) = rest.split_at(at.saturating_sub(done).min(rest.len()));
+        lots.push((lot, Some(*time_ns)));
+        (rest, done) = (after, done + lot.len());
+    }
+    lots.push((rest, None));
+    lots
+}
+
+/// Compares `wanted` random programs whose timers run on a network processor, from a seed on.
+fn compare_in_hardware(first: u64, wanted: usize) {
+    let machine = REGISTRY.find("np-1-2-2").expect("a network processor");
+    let (mut agreed, mut refused, mut all) = (0, Vec::new(), 0);
+    for seed in first.. {
+        let kinds = vec!["timer", "exact", "clock", "random", "counter", "array", "hash"];
+        let uses = Uses { kinds, engines: false, ..Uses::default() };
+        let (case, compiled) = case_of(seed, uses);
+        let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
+        let program = Program { lowered: compiled.plain, optimised: compiled.optimised };
+        let timers = timers_on_golden(&program, &case);
+        let refusals = machine.refusals(&program);
+        refused.extend(refusals.first().map(|refusal| format!("{seed}: {}", refusal.message)));
+        if timers == 0 || !refusals.is_empty() {
+            continue;
+        }
+        let mut store = empty(&program);
+        case.input.load(&mut store);
+        let contender = Contender::new(Arc::clone(&machine), &program, &store, &options(), &|_| ());
+        let mut contender = contender.unwrap_or_else(|error| panic!("{seed}: {}", error.message));
+        let engine = &program.optimised;
+        for (lot, time_ns) in lots(&case) {
+            let worked = contender.offer(engine, &frames(lot), &mut |_| ()).and_then(|()| {
+                time_ns.map_or(Ok(()), |time| contender.advance_to(engine, time, &mut |_| ()))
+            });
+            worked.unwrap_or_else(|error| panic!("{seed}: {}", error.message));
+        }
+        let worked =
+            contender.finish(engine, &mut |_| ()).and_then(|()| contender.compare_state(&|_| ()));
+        worked.unwrap_or_else(|error| panic!("{seed}: {}", error.message));
+        let difference = &contender.difference;
+        assert!(difference.is_none(), "{seed}: {difference:?}\n{}", case.program.text());
+        (agreed, all) = (agreed + 1, all + timers);
+        if agreed == wanted {
+            break;
+        }
+    }
+    eprintln!("{agreed} agreed with {all} timers, refused were\n{}", refused.join("\n"));
+}
+
+#[test]
+fn random_programs_with_timers_do_in_hardware_what_they_do_on_golden() {
+    compare_in_hardware(0, 2);
+}
+
+#[test]
+#[ignore = "builds many models: make test-all"]
+fn more_random_programs_with_timers_do_in_hardware_what_they_do_on_golden() {
+    compare_in_hardware(100, 20);
 }
