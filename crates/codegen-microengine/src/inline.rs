@@ -56,7 +56,6 @@ const MOST_STEPS: usize = 2000;
 /// # Errors
 /// Called engines that do not fit.
 pub fn inline(program: &Program) -> Result<Inlined, Vec<Refused>> {
-    Refused::ticks(program).map_err(|refused| vec![refused])?;
     let program = &*expanded(program);
     let mut done: Vec<Flat> = Vec::new();
     // Engines come after the engines that they call.

@@ -77,6 +77,26 @@ pub trait KindOnMicroengines: Sync {
     ) {
     }
 
+    /// Returns whether the methods use the sequence number of the packet.
+    fn numbers_packets(&self) -> bool {
+        false
+    }
+
+    /// Advances the region of an offload whose times end at ticks to engine time. No packet is in
+    /// the chip. `words` are all words of the region's memory.
+    fn pass_tick(&self, _config: &Config, _region: Region, _now_ns: u64, _words: &mut [u32]) {}
+
+    /// Returns when the next time ends for which a step runs, in nanoseconds. `word` reads a word
+    /// of the region's memory by its address.
+    fn next_due(
+        &self,
+        _config: &Config,
+        _region: Region,
+        _word: &dyn Fn(u32) -> u32,
+    ) -> Option<u64> {
+        None
+    }
+
     /// Returns whether its commuting methods may overlap, so that they need no order.
     fn is_atomic(&self) -> bool {
         false

@@ -58,6 +58,7 @@ mod writes;
 mod written;
 mod zero_tail;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -80,6 +81,9 @@ pub use spread::Cut;
 pub use unit::{Image, Unit};
 pub use wireloom_codegen::refused::Refused;
 use written::Written;
+
+/// The instruction that gets the port of a packet from its status.
+const PORT: &str = "    alu[number, 31, AND, number]\n";
 
 /// A program as microcode.
 #[derive(Clone, Debug)]
@@ -157,10 +161,15 @@ impl Target {
         }
     }
 
-    fn receive(self) -> &'static str {
-        match self {
+    /// Returns the code that receives packets; with timers, also those of the core.
+    fn receive(self, has_timers: bool) -> Cow<'static, str> {
+        let receive = match self {
             Self::One { .. } => include_str!("receive.uc"),
             Self::Two { .. } => include_str!("receive2.uc"),
+        };
+        match has_timers {
+            true => receive.replace(PORT, &[PORT, include_str!("timer.uc")].concat()).into(),
+            false => receive.into(),
         }
     }
 
@@ -334,7 +343,7 @@ impl Microcode<'_> {
         let threads = target.contexts() * engines;
         let steps = cut.part(self.engine, &self.steps, &self.live, number, threads);
         let runtime = match number {
-            0 => [target.receive(), &target.send()].concat(),
+            0 => [&target.receive(context::has_timers(self.engine)), &*target.send()].concat(),
             _ if cut.is_chain => target.send(),
             _ => String::new(),
         };

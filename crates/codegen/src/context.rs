@@ -31,6 +31,14 @@ pub fn uses_arrival(engine: &Engine) -> bool {
     })
 }
 
+/// Whether packets of timers start threads.
+pub fn has_timers(engine: &Engine) -> bool {
+    engine.offloads.iter().any(|offload| match &offload.target {
+        OffloadTarget::Kind(config) => config.has_step(),
+        OffloadTarget::Engine(_) => false,
+    })
+}
+
 /// Whether threads may continue with a parked packet.
 pub fn parks(engine: &Engine) -> bool {
     let kinds = engine.offloads.iter().filter_map(|offload| offload.kind());

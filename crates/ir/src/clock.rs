@@ -29,6 +29,8 @@ pub struct Clock {
     ticks: u32,
     /// The index and the tick of each offload that has a step.
     timed: Vec<(usize, u64)>,
+    /// The ticks of all offloads that have one.
+    ticks_of_all: Vec<u64>,
     /// The number of timers that have run.
     run: u64,
 }
@@ -139,13 +141,16 @@ impl Clock {
                 }
             })
         }
-        let has_ticks =
-            program.engines.iter().flat_map(kinds).any(|(_, config)| config.has_ticks());
+        let tick = |config: &Config| config.param("tick").low_u64();
+        let all = program.engines.iter().flat_map(kinds);
+        let all = all.filter(|(_, config)| config.has_ticks());
+        let ticks_of_all: Vec<u64> = all.map(|(_, config)| tick(config)).collect();
+        let has_ticks = !ticks_of_all.is_empty();
         let timed = kinds(&program.engines[program.main.index()])
             .filter(|(_, config)| config.has_step())
-            .map(|(index, config)| (index, config.param("tick").low_u64()))
+            .map(|(index, config)| (index, tick(config)))
             .collect();
-        has_ticks.then_some(Self { now_ns: 0, ticks: 0, timed, run: 0 })
+        has_ticks.then_some(Self { now_ns: 0, ticks: 0, timed, ticks_of_all, run: 0 })
     }
 
     /// Advances to the arrival of a packet, and returns engine time.
@@ -167,8 +172,25 @@ impl Clock {
     /// Returns the time of the next tick after engine time, in nanoseconds: packets that arrive
     /// before it set no timer that runs before them.
     pub fn next_tick(&self) -> u64 {
-        let next = |tick: u64| (self.now_ns / tick + 1).saturating_mul(tick);
-        self.timed.iter().map(|(_, tick)| next(*tick)).min().unwrap_or(u64::MAX)
+        self.timed.iter().map(|(_, tick)| self.tick_after(*tick)).min().unwrap_or(u64::MAX)
+    }
+
+    /// Returns the time of the next tick after engine time of any offload, in nanoseconds: between
+    /// packets that arrive before it, no entry expires.
+    pub fn next_tick_of_all(&self) -> u64 {
+        let next = self.ticks_of_all.iter().map(|tick| self.tick_after(*tick));
+        next.min().unwrap_or(u64::MAX)
+    }
+
+    /// Returns the time of the last tick of any offload, in nanoseconds, which is not after engine
+    /// time.
+    pub fn last_tick(&self) -> u64 {
+        let last = self.ticks_of_all.iter().map(|tick| self.now_ns / tick * tick);
+        last.max().unwrap_or_default()
+    }
+
+    fn tick_after(&self, tick: u64) -> u64 {
+        (self.now_ns / tick + 1).saturating_mul(tick)
     }
 
     /// Returns a time before which no timer is due, in nanoseconds; `None` if no timer is set.

@@ -7,6 +7,7 @@ mod state;
 use std::collections::VecDeque;
 
 use wireloom_machine::{Arrivals, Rate};
+use wireloom_offloads::TIMER;
 use wireloom_sim::parts::line::{
     FASTEST, LineEvent, LineSink, LineSource, LineSpec, Offered, Pace, Reception,
 };
@@ -35,6 +36,9 @@ struct Packet {
     /// The number under which it was offered.
     offered: u64,
     arrival_ns: u64,
+    /// Engine time when the chip took it, in nanoseconds; its arrival time if the engine has no
+    /// ticks.
+    engine_ns: u64,
     bytes: Vec<u8>,
     /// The time at which the port had received all of it.
     came: Time,
@@ -69,6 +73,8 @@ pub enum CardEvent {
     Carried(bool),
     /// A packet has left by a port and frees its MPKTs.
     Departed(u8, u32),
+    /// The core hands over the packets of timers.
+    Core,
 }
 
 /// A transfer on the bus.
@@ -127,6 +133,10 @@ pub struct Cards {
     taken: VecDeque<Option<u64>>,
     taken_from: u32,
     open: Vec<Open>,
+    /// The line numbers of packets of timers that the core hands over next.
+    from_core: Vec<u64>,
+    /// Engine time in nanoseconds, if times of the engine end at ticks.
+    engine_ns: Option<u64>,
     requests: Requests,
     /// The transfers under way: at most one in all, or with a duplex bus one in each direction.
     transfers: Vec<Transfer>,
@@ -208,6 +218,8 @@ impl Cards {
             taken: VecDeque::new(),
             taken_from: 0,
             open: Vec::new(),
+            from_core: Vec::new(),
+            engine_ns: None,
             requests: Requests::new(threads),
             transfers: Vec::new(),
             ends: [0; 2],
@@ -247,8 +259,40 @@ impl Cards {
         self.ports[usize::from(port)].feed.push_back(Offered { number, bytes, at });
     }
 
-    /// Starts arrivals on idle lines.
+    /// Queues the packet of a timer, with its sequence number and the time of its tick. The core
+    /// hands it to the threads of port 0, after a call of [`begin`](Self::begin).
+    pub fn offer_timer(&mut self, sequence: u64, tick_ns: u64, bytes: &[u8]) {
+        self.from_core.push(self.first + self.packets.len() as u64);
+        let packet = Packet {
+            offered: sequence,
+            arrival_ns: tick_ns,
+            bytes: bytes.to_vec(),
+            ..Packet::default()
+        };
+        self.packets.push_back(Some((TIMER, packet)));
+    }
+
+    /// Advances engine time. From then on, packets have engine time in place of an earlier arrival
+    /// time.
+    pub fn advance_engine_time(&mut self, time_ns: u64) {
+        self.engine_ns = Some(self.engine_ns().max(time_ns));
+    }
+
+    /// The engine time that the packets so far have reached, in nanoseconds.
+    pub fn engine_ns(&self) -> u64 {
+        self.engine_ns.unwrap_or_default()
+    }
+
+    /// The number of packets that the chip has taken, with those of timers.
+    pub fn taken_in_all(&self) -> u64 {
+        u64::from(self.taken_from) + self.taken.len() as u64
+    }
+
+    /// Starts arrivals on idle lines, and the packets of timers.
     pub fn begin(&mut self, events: &mut impl EventSink<CardEvent>) {
+        if !self.from_core.is_empty() {
+            events.send_at(events.now(), CardEvent::Core);
+        }
         for number in 0..self.ports.len() {
             self.begin_port(number, events);
         }
@@ -344,6 +388,7 @@ impl Cards {
                     None => {}
                 }
             }
+            CardEvent::Core => self.take_from_core(events.now()),
             CardEvent::Departed(port, mpkts) => {
                 let port = &mut self.ports[usize::from(port)];
                 port.held_out = port.held_out.saturating_sub(mpkts);
@@ -399,6 +444,19 @@ impl Cards {
             self.is_marked |= self.ports[number].held_in >= self.mark;
         }
         self.begin_port(number, events);
+    }
+
+    /// Puts the packets of timers into the queue of port 0, which always has room for them.
+    fn take_from_core(&mut self, now: Time) {
+        for number in std::mem::take(&mut self.from_core) {
+            let Some((_, packet)) = &mut self.packets[(number - self.first) as usize] else {
+                continue;
+            };
+            packet.came = now;
+            let mpkts = packet.bytes.len().div_ceil(self.mpkt as usize).max(1) as u32;
+            self.ports[0].held_in += mpkts;
+            self.ports[0].waiting.push_back((number, 0));
+        }
     }
 
     /// Starts the next transfer if the bus is idle. Where both directions are possible, they
@@ -491,9 +549,16 @@ impl Cards {
         self.next_port = (usize::from(port) + 1) % self.ports.len();
         let line = &mut self.ports[usize::from(port)];
         let (number, done) = line.waiting.pop_front()?;
-        let (_, packet) = self.packets[(number - self.first) as usize].as_mut()?;
+        let (ingress, packet) = self.packets[(number - self.first) as usize].as_mut()?;
         if done == 0 {
             packet.thread = wanted.thread;
+            packet.engine_ns = match &mut self.engine_ns {
+                Some(engine_ns) => {
+                    *engine_ns = packet.arrival_ns.max(*engine_ns);
+                    *engine_ns
+                }
+                None => packet.arrival_ns,
+            };
             self.taken.push_back(Some(number));
             self.accepted.push(packet.offered);
         }
@@ -506,6 +571,7 @@ impl Cards {
             first: done == 0,
             last,
             port,
+            more: *ingress == TIMER,
             element: wanted.element,
             // The field of the receive FIFO is too small for the number of an RBUF element.
             reason: if self.lists.is_some() { place as u8 } else { 0 },
@@ -515,7 +581,7 @@ impl Cards {
         let element = &mut fbi.receive[usize::from(place)];
         element.words = words(&rest[..bytes]);
         element.control = [control.word(), self.taken_from + taken as u32];
-        element.arrival = [packet.arrival_ns as u32, (packet.arrival_ns >> 32) as u32];
+        element.arrival = [packet.engine_ns as u32, (packet.engine_ns >> 32) as u32];
         if !last {
             line.waiting.push_front((number, done + self.mpkt));
         }

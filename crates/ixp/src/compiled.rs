@@ -9,7 +9,7 @@ use wireloom_codegen_microengine::{
 };
 use wireloom_ir::{Reason, ReasonSetId};
 use wireloom_isa::microengine::{Image, Version};
-use wireloom_machine::{Error, Options, Program};
+use wireloom_machine::{Error, Options, Pauses, Program};
 use wireloom_offloads::Store;
 use wireloom_sim::{EnergyMeter, Time};
 
@@ -42,6 +42,8 @@ pub struct Compiled {
     texts: Vec<String>,
     /// The source files in Loom C.
     files: Vec<String>,
+    /// The clock of the engine, if times end at ticks.
+    pauses: Option<Pauses>,
 }
 
 /// Compiles an engine, with the contents of its tables.
@@ -53,6 +55,7 @@ pub fn compile(
     program: &Program,
     store: &mut Store,
 ) -> Result<Compiled, Vec<Refused>> {
+    let pauses = Pauses::of(&program.optimised);
     let inlined = microengine::inline(&program.optimised)?;
     let program = &inlined.program;
     let whole = |what: &str| {
@@ -132,6 +135,7 @@ pub fn compile(
                     reasons,
                     texts,
                     files,
+                    pauses,
                 });
             }
             Err((part, refused)) => {
@@ -286,7 +290,7 @@ impl Compiled {
             spec.ports.assignment = Assignment::Any;
         }
         let (mut processor, rules) = started(&spec, programs, options)?;
-        let tables = Tables::new(self.layout);
+        let tables = Tables::new(self.layout, &mut store);
         tables.write(&mut processor, &mut store).map_err(Error::new)?;
         let reasons = self.reasons.iter().map(|reason| match *reason {
             RUNAWAY => Reason::Runaway,
@@ -295,6 +299,7 @@ impl Compiled {
         let sources = Sources { microcode, loom: self.files };
         Ok(Ixp::new(processor, store, reasons.collect())
             .with_tables(tables)
+            .with_pauses(self.pauses)
             .with_sources(sources)
             .with_rules(rules)
             .with_rate(options.rate))

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use wireloom_ir::{Output, Reason, Verdict};
+use wireloom_ir::{Output, Reason, TIMERS, Verdict};
 use wireloom_machine::watch::{Event, Watched};
 use wireloom_machine::{
-    Departures, Error, Machine, Profile, Profiler, Rate, Record, Recordings, Result, Settled, Sink,
+    Departures, Error, Machine, Pauses, Profile, Profiler, Rate, Record, Recordings, Result, Settled, Sink,
     Snapshot, UpdateError, Wanted,
 };
 use wireloom_net::Frame;
@@ -52,6 +52,10 @@ pub struct Ixp<E = ()> {
     rules: Vec<Rule>,
     /// The arrival rate of packets, if it is not the description's.
     rate: Option<Rate>,
+    /// Engine time and the packets that wait for a tick, if times of the engine end at ticks.
+    pauses: Option<Pauses>,
+    /// The number of packets of timers that the core has sent.
+    of_timers: u64,
 }
 
 impl<E: Metered> Ixp<E> {
@@ -72,7 +76,18 @@ impl<E: Metered> Ixp<E> {
             series: None,
             rules: Vec::new(),
             rate: None,
+            pauses: None,
+            of_timers: 0,
         }
+    }
+
+    /// Sets the clock of an engine whose times end at ticks.
+    #[must_use]
+    pub(crate) fn with_pauses(mut self, pauses: Option<Pauses>) -> Self {
+        if pauses.is_some() {
+            self.processor.chip.cards.advance_engine_time(0);
+        }
+        Self { pauses, ..self }
     }
 
     /// Adds assertions that are checked when the run has finished.
@@ -116,15 +131,84 @@ impl<E: Metered> Ixp<E> {
                     Error::new(message).with_help("change `ports.count` of its description")
                 );
             }
-            self.processor.offer(frame.ingress, self.offered, frame.arrival_ns, frame.bytes);
+            match &mut self.pauses {
+                None => {
+                    let arrival_ns = frame.arrival_ns;
+                    self.processor.offer(frame.ingress, self.offered, arrival_ns, frame.bytes);
+                }
+                Some(pauses) => pauses.hold(self.offered, frame),
+            }
             self.offered += 1;
         }
+        self.pass_on();
         Ok(())
+    }
+
+    /// Queues packets on the lines that need not wait for a tick.
+    fn pass_on(&mut self) {
+        let Some(pauses) = &mut self.pauses else { return };
+        while let Some((number, packet)) = pauses.pass(self.processor.chip.cards.engine_ns()) {
+            self.processor.offer(packet.ingress, number, packet.arrival_ns, &packet.bytes);
+        }
+    }
+
+    /// The number of packets that wait for a tick.
+    pub(crate) fn held(&self) -> u64 {
+        self.pauses.as_ref().map_or(0, Pauses::held)
+    }
+
+    /// Goes on after a pause: lets the core send the packets of the timers that are due, or queues
+    /// the packets that waited. No packet is on the lines or inside. Does nothing if none waits.
+    pub(crate) fn proceed(&mut self) {
+        let Some(first_ns) = self.pauses.as_ref().and_then(Pauses::next_arrival) else { return };
+        if self.run_timers(first_ns) {
+            return;
+        }
+        self.advance_engine_time(first_ns);
+        let first = self.pauses.as_mut().and_then(Pauses::take);
+        if let Some((number, packet)) = first {
+            self.processor.offer(packet.ingress, number, packet.arrival_ns, &packet.bytes);
+        }
+        self.pass_on();
+    }
+
+    /// Lets the core send the packets of the next timers that are due by a time. Returns whether
+    /// there are any.
+    fn run_timers(&mut self, by_ns: u64) -> bool {
+        let Some(pauses) = &mut self.pauses else { return false };
+        if self.tables.next_due(&self.processor).is_none_or(|next| next > by_ns) {
+            return false;
+        }
+        self.tables.read_timers(&self.processor, &mut self.store);
+        let reached_ns = self.processor.chip.cards.engine_ns();
+        let Some(due) = pauses.due(&mut self.store, reached_ns, by_ns) else { return false };
+        self.tables.pass_tick(&mut self.processor, pauses.now_ns());
+        let taken = self.processor.chip.cards.taken_in_all();
+        self.tables.number_from(&mut self.processor, due.first.wrapping_sub(taken));
+        self.of_timers += due.count() as u64;
+        for (frame, sequence) in due.frames().zip(due.first..) {
+            self.processor.chip.cards.offer_timer(sequence, frame.arrival_ns, frame.bytes);
+        }
+        true
+    }
+
+    /// Advances engine time, on an empty chip.
+    fn advance_engine_time(&mut self, time_ns: u64) {
+        let Some(pauses) = &mut self.pauses else { return };
+        pauses.arrive(time_ns.max(self.processor.chip.cards.engine_ns()));
+        self.tables.pass_tick(&mut self.processor, pauses.now_ns());
+        self.tables.number_from(&mut self.processor, 0_u64.wrapping_sub(self.of_timers));
     }
 
     /// Simulates until at most `most` packets are left, and passes on outputs that are due.
     fn work(&mut self, most: u64, sink: Sink<'_>) -> Result<Settled> {
-        self.simulate(|processor| processor.run_packets(most), sink)
+        let mut settled = Settled::default();
+        while self.held() > 0 {
+            settled.extend(&self.simulate(|processor| processor.run_packets(0), sink)?);
+            self.proceed();
+        }
+        settled.extend(&self.simulate(|processor| processor.run_packets(most), sink)?);
+        Ok(settled)
     }
 
     /// Simulates, goes on after the warm-up ends, and passes on outputs that are due.
@@ -177,7 +261,9 @@ impl<E: Metered> Ixp<E> {
             self.departures.leave(number, delivered, is_last);
         }
         while let Some((number, (), all)) = self.departures.pop() {
-            settled.taken.push(number);
+            if number < TIMERS {
+                settled.taken.push(number);
+            }
             for delivered in all {
                 if let Some(verdict) = self.verdict(&delivered)? {
                     sink(Output {
@@ -221,19 +307,44 @@ impl<E: Metered> Machine for Ixp<E> {
             Some(Rate::Max) => self.work(WAITING, sink),
             // The next packets may arrive at any time from then on.
             Some(_) => {
+                let mut settled = Settled::default();
+                if self.held() > 0 {
+                    settled = self.work(u64::MAX, sink)?;
+                }
                 let last = self.processor.chip.cards.last_arrival();
-                self.simulate(|processor| processor.run_to(last), sink)
+                settled.extend(&self.simulate(|processor| processor.run_to(last), sink)?);
+                Ok(settled)
             }
         }
     }
 
     fn advance(&mut self, cycles: u64, sink: Sink<'_>) -> Result<Settled> {
+        if self.processor.chip.cards.to_come() == 0 {
+            self.proceed();
+        }
         if self.processor.chip.cards.to_come() > 0 {
             let ran = self.processor.run_cycles(cycles);
             ran.map_err(|error| self.failure(error))?;
             self.processor.begins_to_count();
         }
         self.settle(sink)
+    }
+
+    fn advance_to(&mut self, time_ns: u64, sink: Sink<'_>) -> Result<Settled> {
+        let mut settled = self.work(0, sink)?;
+        while self.run_timers(time_ns) {
+            settled.extend(&self.simulate(|processor| processor.run_packets(0), sink)?);
+        }
+        if self.pauses.is_some() {
+            self.advance_engine_time(time_ns);
+            self.processor.chip.cards.advance_engine_time(time_ns);
+        }
+        Ok(settled)
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        self.pauses.as_ref()?;
+        self.tables.next_due(&self.processor)
     }
 
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
@@ -251,6 +362,8 @@ impl<E: Metered> Machine for Ixp<E> {
     fn update(&mut self, update: &Update, sink: Sink<'_>) -> Result<Settled, UpdateError> {
         let settled = self.work(0, sink)?;
         let made = self.tables.update(&mut self.processor, &mut self.store, update);
+        // An entry that has ended may be in the table again.
+        self.advance_engine_time(0);
         made.map(|()| settled).map_err(UpdateError::Refused)
     }
 
@@ -259,7 +372,9 @@ impl<E: Metered> Machine for Ixp<E> {
     }
 
     fn restore(&mut self, snapshot: &Snapshot) -> Result {
-        self.tables.restore(&mut self.processor, &mut self.store, snapshot)
+        self.tables.restore(&mut self.processor, &mut self.store, snapshot)?;
+        self.advance_engine_time(0);
+        Ok(())
     }
 
     fn read_back(&mut self, _: Wanted<'_>, _: &dyn Fn(&str)) -> Result<Vec<String>> {

@@ -11,7 +11,7 @@
 /// | 7 | first of its packet |
 /// | 8 | last of its packet |
 /// | 16 to 12 | the port; out: its bits 4 to 0 |
-/// | 17 | out: the packet has further outputs |
+/// | 17 | in: the core sent the packet, for a timer; out: the packet has further outputs |
 /// | 19 to 18 | out: 0 to the port, 1 to the processor core, 2 dropped, 3 no output |
 /// | 23 to 20 | in: the element of the receive FIFO; out: bits 8 to 5 of the port |
 /// | 30 to 24 | in, version 2: the element of RBUF; out: bits 15 to 9 of the port |
@@ -27,7 +27,7 @@ pub struct Control {
     pub last: bool,
     /// The lowest bits of the port; see [`egress`](Self::egress).
     pub port: u8,
-    /// Whether the packet has further outputs.
+    /// Whether the packet has further outputs; on the way in, whether the core sent it for a timer.
     pub more: bool,
     /// The destination of the packet.
     pub way: Way,

@@ -3,7 +3,7 @@
 
 use wireloom_codegen_microengine::{Image, Layout, Unit, slots};
 use wireloom_machine::Snapshot;
-use wireloom_offloads::{Store, Update};
+use wireloom_offloads::{Config, Store, Update};
 use wireloom_sim::EnergySink;
 
 use crate::processor::Processor;
@@ -12,12 +12,15 @@ use crate::processor::Processor;
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     layout: Layout,
+    /// The declarations of the offloads.
+    configs: Vec<Config>,
 }
 
 impl Tables {
-    /// Creates tables with this layout.
-    pub fn new(layout: Layout) -> Self {
-        Self { layout }
+    /// Creates tables with this layout, of a store with these offloads.
+    pub fn new(layout: Layout, store: &mut Store) -> Self {
+        let configs = slots(store).into_iter().map(|slot| slot.config.clone()).collect();
+        Self { layout, configs }
     }
 
     /// Writes all tables into the memories.
@@ -47,14 +50,42 @@ impl Tables {
             if path.is_some_and(|path| path != slot.path) {
                 continue;
             }
-            self.layout.read_back(number, &mut slot, |unit, word| {
-                let words = match unit {
-                    Unit::Sram => processor.chip.sram.words(),
-                    Unit::Sdram => processor.chip.sdram.words(),
-                    Unit::Scratch => processor.chip.scratch.words(),
-                };
-                words[word as usize]
-            });
+            self.layout.read_back(number, &mut slot, |unit, at| word(processor, unit, at));
+        }
+    }
+
+    /// Copies the times for which steps run from the memories into the store.
+    pub fn read_timers<E>(&self, processor: &Processor<E>, store: &mut Store) {
+        for (number, mut slot) in slots(store).into_iter().enumerate() {
+            if slot.config.has_step() {
+                self.layout.read_back(number, &mut slot, |unit, at| word(processor, unit, at));
+            }
+        }
+    }
+
+    /// Returns when the next time ends for which a step runs, in nanoseconds.
+    pub fn next_due<E>(&self, processor: &Processor<E>) -> Option<u64> {
+        let next = |(number, config): (usize, &Config)| {
+            self.layout.next_due(number, config, |unit, at| word(processor, unit, at))
+        };
+        self.configs.iter().enumerate().filter_map(next).min()
+    }
+
+    /// Advances the offloads whose times end at ticks to engine time. No packet may be in the chip.
+    pub fn pass_tick<E: EnergySink>(&self, processor: &mut Processor<E>, now_ns: u64) {
+        for (number, config) in self.configs.iter().enumerate() {
+            if let Some(unit) = self.layout.ticks_in(number, config) {
+                self.layout.pass_tick(number, config, now_ns, words_mut(processor, unit));
+            }
+        }
+    }
+
+    /// Sets the difference between the sequence number of the packets that the chip takes next and
+    /// their number on the chip. No packet may be in the chip.
+    pub fn number_from<E>(&self, processor: &mut Processor<E>, difference: u64) {
+        if let Some(first) = self.layout.numbers {
+            let words = [difference as u32, (difference >> 32) as u32];
+            words_mut(processor, Unit::Sram)[first as usize..][..2].copy_from_slice(&words);
         }
     }
 
@@ -107,10 +138,23 @@ impl Tables {
 }
 
 fn put<E>(processor: &mut Processor<E>, image: &Image) {
-    let memory = match image.unit {
+    let memory = words_mut(processor, image.unit);
+    memory[image.first as usize..][..image.words.len()].copy_from_slice(&image.words);
+}
+
+fn words_mut<E>(processor: &mut Processor<E>, unit: Unit) -> &mut [u32] {
+    match unit {
         Unit::Sram => processor.chip.sram.words_mut(),
         Unit::Sdram => processor.chip.sdram.words_mut(),
         Unit::Scratch => processor.chip.scratch.words_mut(),
+    }
+}
+
+fn word<E>(processor: &Processor<E>, unit: Unit, at: u32) -> u32 {
+    let words = match unit {
+        Unit::Sram => processor.chip.sram.words(),
+        Unit::Sdram => processor.chip.sdram.words(),
+        Unit::Scratch => processor.chip.scratch.words(),
     };
-    memory[image.first as usize..][..image.words.len()].copy_from_slice(&image.words);
+    words[at as usize]
 }

@@ -40,6 +40,17 @@ impl Outputs {
         });
     }
 
+    /// Removes the outputs after the first `count`, and returns them.
+    pub fn split_off(&mut self, count: usize) -> Self {
+        let mut rest = Self::default();
+        (count..self.len()).filter_map(|index| self.at(index)).for_each(|one| rest.keep(one));
+        if let Some(first) = self.records.get(count) {
+            self.bytes.truncate(first.start);
+            self.records.truncate(count);
+        }
+        rest
+    }
+
     /// The number of outputs.
     pub fn len(&self) -> usize {
         self.records.len()
@@ -68,5 +79,26 @@ impl Outputs {
     /// Returns all outputs, in order.
     pub fn iter(&self) -> impl Iterator<Item = Output<'_>> {
         (0..self.len()).filter_map(|index| self.at(index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_outputs_split_off() {
+        let mut outputs = Outputs::default();
+        let texts: [&[u8]; 3] = [b"one", b"", b"three"];
+        for (sequence, bytes) in (0..).zip(texts) {
+            let verdict = Verdict::Sent { port: 1 };
+            outputs.keep(Output { sequence, arrival_ns: 0, ingress: 0, verdict, bytes });
+        }
+        assert!(outputs.split_off(3).is_empty());
+        let rest = outputs.split_off(1);
+        let bytes = |of: &Outputs| of.iter().map(|one| one.bytes.to_vec()).collect::<Vec<_>>();
+        assert_eq!(bytes(&outputs), [b"one"]);
+        assert_eq!(bytes(&rest), [&b""[..], b"three"]);
+        assert_eq!((outputs.bytes(), rest.bytes()), (3, 5));
     }
 }

@@ -1,14 +1,18 @@
 //! `exact`: tables from keys to values in SRAM or SDRAM. Routines find, make and remove entries.
 
 mod bucket;
-mod contents;
+pub mod contents;
 pub mod routines;
+pub mod ticks;
 
 use wireloom_codegen::refused::Refused;
 use wireloom_ir::Op;
+use wireloom_offloads::time::NEVER;
 use wireloom_offloads::{Config, Instance};
 
-use self::routines::{Advance, ENTRY, Enter, Find, Sweep, Touch, Unlink, padded};
+use self::routines::{
+    Advance, ENTRY, Enter, Find, Over, Sweep, Touch, Unlink, padded, set_duration,
+};
 use super::array::{add, lanes};
 use super::declared::{size, value_width};
 use super::hash;
@@ -26,7 +30,7 @@ pub use bucket::{bucket, hash as bucket_hash};
 
 /// The first word of the frame after the longest key. A call stores values there before it calls a
 /// routine.
-const LATER: u32 = ARGUMENTS + 40;
+pub const LATER: u32 = ARGUMENTS + 40;
 
 pub struct Exact;
 
@@ -41,9 +45,7 @@ impl KindOnMicroengines for Exact {
         _: &mut dyn Instance,
         _: u32,
     ) -> Result<Option<Wanted>, String> {
-        let words = contents::wanted(config)?;
-        let words = [Unit::Sram, Unit::Sdram].map(|unit| (unit, spacing(unit) * words));
-        Ok(Some(Wanted { words: words.to_vec(), grows: false }))
+        Ok(Some(wanted(contents::wanted(config)?)))
     }
 
     fn hash_unit(&self, _: &Config) -> HashUnit {
@@ -58,11 +60,7 @@ impl KindOnMicroengines for Exact {
         multiplier: u64,
     ) -> Result<Vec<u32>, String> {
         let (unit, base) = table(region);
-        let words = contents::image(config, instance, base, multiplier)?;
-        Ok(match unit {
-            Unit::Sdram => words.into_iter().flat_map(|word| [word, 0]).collect(),
-            _ => words,
-        })
+        Ok(spaced(unit, contents::image(config, instance, base, multiplier)?))
     }
 
     fn read_back(
@@ -75,6 +73,21 @@ impl KindOnMicroengines for Exact {
         let (unit, base) = table(region);
         let spacing = spacing(unit) as u32;
         contents::read_back(config, instance, base, &|at| word(spacing * at));
+    }
+
+    fn pass_tick(&self, config: &Config, region: Region, now_ns: u64, words: &mut [u32]) {
+        ticks::pass_tick(config, region, now_ns, words);
+    }
+
+    fn next_due(
+        &self,
+        config: &Config,
+        region: Region,
+        word: &dyn Fn(u32) -> u32,
+    ) -> Option<u64> {
+        let (unit, base) = table(region);
+        let spacing = spacing(unit) as u32;
+        config.has_step().then(|| ticks::next_end(config, base, &|at| word(spacing * at)))?
     }
 }
 
@@ -91,19 +104,33 @@ impl Methods for Exact {
         match call.method {
             "expire" => Ok(Some(expire(call))),
             "lookup" | "touch" | "insert" | "update" | "accumulate" | "remove" | "age"
-            | "compare_swap" => Ok(access(call)),
+            | "compare_swap" | "keep" | "claim" => Ok(access(call)),
             _ => Err(call.unsupported()),
         }
     }
 }
 
 /// Returns the words of memory for each word of a table. Tables are spaced.
-fn spacing(unit: Unit) -> u64 {
+pub fn spacing(unit: Unit) -> u64 {
     if unit == Unit::Sdram { 2 } else { 1 }
 }
 
+/// Returns the memory that a table of `words` words needs.
+pub fn wanted(words: u64) -> Wanted {
+    let words = [Unit::Sram, Unit::Sdram].map(|unit| (unit, spacing(unit) * words));
+    Wanted { words: words.to_vec(), grows: false }
+}
+
+/// Returns the words of a table as they are in a memory.
+pub fn spaced(unit: Unit, words: Vec<u32>) -> Vec<u32> {
+    match unit {
+        Unit::Sdram => words.into_iter().flat_map(|word| [word, 0]).collect(),
+        _ => words,
+    }
+}
+
 /// Returns the memory of a table, and the first word of its header, or quad word of SDRAM.
-fn table(region: Region) -> (Unit, u32) {
+pub fn table(region: Region) -> (Unit, u32) {
     (region.unit, region.first / spacing(region.unit) as u32)
 }
 
@@ -116,6 +143,9 @@ fn access(call: &mut Call<'_, '_>) -> Option<Words> {
     let value_at = ENTRY + padded(lower.width(args[0]));
     let changes = !matches!(method, "lookup" | "age");
     find(lower, (unit, base), changes);
+    if method == "claim" {
+        lower.code.call(&Over::routine(unit));
+    }
     let Find { entry, age: passed, .. } = Find::of(lower.code);
     let zero = Operand::Number(0);
     // A routine keeps no register, so what a branch uses is read from the frame before the branch.
@@ -144,6 +174,10 @@ fn access(call: &mut Call<'_, '_>) -> Option<Words> {
     match method {
         "update" => {
             write(code, unit, entry, value_at, &given[0]);
+            code.call(&Touch::routine(unit));
+        }
+        "keep" => {
+            set_duration(code, unit, entry, &given[0]);
             code.call(&Touch::routine(unit));
         }
         "compare_swap" => {
@@ -188,7 +222,7 @@ fn access(call: &mut Call<'_, '_>) -> Option<Words> {
     code.place(end);
     let parts = [(vec![found.into()], 1), (words::of(&value), width)];
     let reply = match method {
-        "update" => vec![found.into()],
+        "update" | "keep" => vec![found.into()],
         "compare_swap" => {
             let swapped = (vec![swapped.into()], 1);
             words::concat(code, &[parts[0].clone(), swapped, parts[1].clone()])
@@ -210,7 +244,7 @@ fn answer(lower: &mut Lower<'_>, op: &Op, reply: Words) -> Option<Words> {
 }
 
 /// Finds the entry of the key in the arguments, whose bucket is known. The key stays there.
-fn find(lower: &mut Lower<'_>, (unit, base): (Unit, u32), changes: bool) {
+pub fn find(lower: &mut Lower<'_>, (unit, base): (Unit, u32), changes: bool) {
     let find = Find::of(lower.code);
     lower.code.set(find.table, Operand::Number(base));
     if changes {
@@ -229,14 +263,19 @@ fn sweep(lower: &mut Lower<'_>, unit: Unit, limit: &Words, most: u32) -> Registe
     sweep.count
 }
 
-fn constant(number: u64) -> Words {
+/// Returns the age in nanoseconds after which entries of a table without ticks expire, or 0.
+pub fn age(config: &Config) -> u64 {
+    if config.has_ticks() { 0 } else { config.param("age").low_u64() }
+}
+
+pub fn constant(number: u64) -> Words {
     vec![Operand::Number(number as u32), Operand::Number((number >> 32) as u32)]
 }
 
 /// Writes `expire`. Entries that have expired by their age are removed first and do not count.
 fn expire(call: &mut Call<'_, '_>) -> Words {
     let (unit, base) = table(call.region());
-    let age = call.config.param("age").low_u64();
+    let age = age(call.config);
     let lower = &mut *call.lower;
     let find = Find::of(lower.code);
     lower.code.set(find.table, Operand::Number(base));
@@ -262,7 +301,7 @@ fn insert(
     let zero = Operand::Number(0);
     let one = Operand::Number(1);
     let width = value_width(config);
-    let age = config.param("age").low_u64();
+    let age = age(config);
     let find = Find::of(lower.code);
     let entry = find.entry;
     let count = value.len() as u32;
@@ -299,6 +338,13 @@ fn insert(
         code.place(there);
     }
     branch_zero(lower.code, entry, full);
+    if config.has_ticks() {
+        let duration = match config.param("age").low_u64() {
+            0 => NEVER,
+            age => age,
+        };
+        set_duration(lower.code, unit, entry, &constant(duration));
+    }
     let state = lower.state;
     let given = state.load(lower.code, Operand::Number(LATER), count as usize);
     let code = &mut *lower.code;
@@ -321,11 +367,12 @@ mod tests {
     use std::any::Any;
 
     use proptest::prelude::*;
+    use wireloom_bits::Bits;
     use wireloom_offloads::kinds::exact::Exact as Golden;
     use wireloom_offloads::kinds::instantiate;
     use wireloom_offloads::{Entry, EntryKey, Instance};
 
-    use super::super::tests::{call, config, round_trip, value};
+    use super::super::tests::{Stored, call, config, round_trip, stored, value};
     use super::Exact;
     use crate::kind::KindOnMicroengines;
 
@@ -336,8 +383,9 @@ mod tests {
         let mut state = any.downcast_ref::<Golden>().expect("a table").state();
         state.fixed.sort();
         let ageing = state.ageing.into_iter();
-        let mut ageing: Vec<_> =
-            ageing.map(|aged| (aged.touched_ns, aged.key, aged.value)).collect();
+        let mut ageing: Vec<_> = ageing
+            .map(|aged| (aged.touched_ns, aged.key, aged.value, aged.duration_ns))
+            .collect();
         ageing.sort();
         (state.time_ns, state.fixed, ageing)
     }
@@ -348,10 +396,11 @@ mod tests {
             key_width in 1_u32..400,
             value_width in 1_u32..=128,
             age in prop::sample::select(vec![0_u64, 30]),
+            tick in prop::sample::select(vec![0_u64, 7, 100]),
             fixed in prop::collection::vec(0_u64..20, 0..4),
             inserts in prop::collection::vec((0_u64..20, any::<u32>(), 0_u64..20), 0..30),
         ) {
-            let params = [("size", 11), ("age", age)];
+            let params = [("size", 11), ("age", age), ("tick", tick)];
             let config = config("exact", Some(key_width), Some(value_width), &params);
             let mut instance = instantiate(&config).expect("a valid declaration");
             for seed in fixed {
@@ -364,10 +413,45 @@ mod tests {
                 now_ns += later;
                 let args = [value(key_width, seed), value(value_width, other.into())];
                 call(&config, instance.as_mut(), "insert", &args, now_ns, None);
+                if tick != 0 && other % 2 == 0 {
+                    let args = [value(key_width, seed), Bits::new(64, (other % 90).into())];
+                    call(&config, instance.as_mut(), "keep", &args, now_ns, None);
+                }
             }
             round_trip(&config, instance.as_mut(), |instance, fresh| {
                 assert_eq!(state(fresh), state(instance));
             });
+        }
+    }
+
+    /// The core removes what golden removes, and not before the time of the table has reached its
+    /// end.
+    #[test]
+    fn entries_that_have_ended_stay_visible_until_the_table_changes() {
+        let config = config("exact", Some(16), Some(8), &[("size", 4), ("age", 9), ("tick", 10)]);
+        let mut instance = instantiate(&config).expect("a valid declaration");
+        for (seed, duration, at) in [(1, 5, 3), (2, 25, 4), (3, u64::MAX, 4), (4, 0, 8)] {
+            let [key, held] = [value(16, seed), value(8, seed)];
+            call(&config, instance.as_mut(), "insert", &[key.clone(), held], at, None);
+            call(&config, instance.as_mut(), "keep", &[key, Bits::new(64, duration.into())], at, None);
+        }
+        for Stored { region, mut words } in stored(&config, instance.as_mut()) {
+            let mut ages = |now_ns: u64, time_ns: Option<u64>| {
+                Exact.pass_tick(&config, region, now_ns, &mut words);
+                if let Some(time_ns) = time_ns {
+                    let (unit, base) = super::table(region);
+                    let at = super::spacing(unit) as u32 * (base + super::routines::TIME);
+                    words[at as usize] = time_ns as u32;
+                }
+                let mut fresh = instantiate(&config).expect("a valid declaration");
+                Exact.read_back(&config, fresh.as_mut(), region, &|at| words[at as usize]);
+                fresh.rows().len()
+            };
+            assert_eq!(ages(9, None), 4);
+            assert_eq!(ages(19, None), 4, "the table has changed at 8 for the last time");
+            assert_eq!(ages(19, Some(12)), 2);
+            assert_eq!(ages(31, None), 2);
+            assert_eq!(ages(31, Some(31)), 1, "a time of all ones never ends");
         }
     }
 

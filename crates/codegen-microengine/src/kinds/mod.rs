@@ -22,6 +22,7 @@ mod packet;
 mod park;
 mod payload;
 mod random;
+mod timer;
 
 use wireloom_ir::{Engine, OffloadTarget};
 use wireloom_offloads::Config;
@@ -44,6 +45,7 @@ pub static KINDS: &[&dyn Methods] = &[
     &park::Park,
     &payload::Payload,
     &random::Random,
+    &timer::Timer,
 ];
 
 /// Returns the kind of an offload, if microengines have it.

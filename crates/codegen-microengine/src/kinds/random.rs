@@ -18,6 +18,10 @@ impl KindOnMicroengines for Random {
     fn name(&self) -> &'static str {
         "random"
     }
+
+    fn numbers_packets(&self) -> bool {
+        true
+    }
 }
 
 impl Methods for Random {
@@ -36,8 +40,12 @@ fn next(call: &mut Call<'_, '_>) -> Words {
     lower.store_value(ARGUMENTS, call.args[0]);
     // Golden counts packets in the order in which the chip took them, which may come through
     // several ports. The chip counts them likewise.
-    let sequence = words::of(&lower.load(NUMBER, 1));
+    let mut sequence = words::of(&lower.load(NUMBER, 1));
+    let numbers = lower.layout.numbers;
     let code = &mut *lower.code;
+    if let Some(first) = numbers {
+        sequence = sequence_of(code, sequence[0], first);
+    }
     let mix = Mix::of(code);
     give(
         code,
@@ -50,6 +58,16 @@ fn next(call: &mut Call<'_, '_>) -> Words {
     give(lower.code, mix.index, &stream);
     lower.code.call(&Mix::ROUTINE);
     vec![lower.code.copy(mix.value[1].into()).into()]
+}
+
+/// Returns the sequence number of a packet in a program with timers, which have numbers of their
+/// own: the sum of the packet's number on the chip and of a number that the core writes to two words
+/// of SRAM between packets and timers.
+fn sequence_of(code: &mut Code, number: Operand, first: u32) -> Words {
+    code.command("sram[read", "$0", Operand::Number(first), Operand::Number(0), 2);
+    let own = [0, 1].map(|word| code.copy(Operand::Transfer(word)));
+    let number = vec![number, Operand::Number(0)];
+    words::sum(code, "+", &number, &words::of(&own), 64)
 }
 
 /// Computes output `index` of the SplitMix64 generator with a seed.

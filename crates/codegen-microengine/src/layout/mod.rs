@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use wireloom_bits::Bits;
+use wireloom_codegen::context;
 use wireloom_codegen::refused::Refused;
 use wireloom_codegen::steps::first_user;
 use wireloom_ir::{Engine, OpKind, Program, Step};
@@ -59,6 +60,9 @@ pub struct Layout {
     pub checks: [Option<u32>; Check::COUNT],
     /// The multipliers of the hash unit for 48 and 64 bits, if it is needed.
     pub multiplier: Option<[u64; 2]>,
+    /// The first of two words of SRAM with the number to be added to the number of a packet on the
+    /// chip for its sequence number, if timers have numbers of their own.
+    pub numbers: Option<u32>,
     /// Contents of the memories, other than offloads, that never change.
     pub fixed: Vec<Image>,
     /// The number of words of SRAM in the frame of each thread.
@@ -114,6 +118,33 @@ impl Layout {
             let word = |at| word(region.unit, at);
             kind.read_back(slot.config, slot.instance, region, &word);
         }
+    }
+
+    /// Returns the memory of the offload with this number, if its times end at ticks.
+    pub fn ticks_in(&self, number: usize, config: &Config) -> Option<Unit> {
+        let region = self.regions.get(number).copied().flatten();
+        region.filter(|_| config.has_ticks()).map(|region| region.unit)
+    }
+
+    /// Advances the offload with this number to engine time. `words` are all words of its memory,
+    /// and no packet is in the chip.
+    pub fn pass_tick(&self, number: usize, config: &Config, now_ns: u64, words: &mut [u32]) {
+        let region = self.regions.get(number).copied().flatten();
+        if let Some((region, kind)) = region.zip(self.kinds.get(number)) {
+            kind.pass_tick(config, region, now_ns, words);
+        }
+    }
+
+    /// Returns when the next time of the offload with this number ends for which a step runs, in
+    /// nanoseconds. `word` reads a word of a memory.
+    pub fn next_due(
+        &self,
+        number: usize,
+        config: &Config,
+        word: impl Fn(Unit, u32) -> u32,
+    ) -> Option<u64> {
+        let region = self.regions.get(number).copied().flatten()?;
+        self.kinds.get(number)?.next_due(config, region, &|at| word(region.unit, at))
     }
 
     /// Returns the place of a constant array.
@@ -212,6 +243,14 @@ pub fn place(
             Ok(())
         });
         refused.extend(placed.err().map(|why| refuse(engine, number, &why)));
+    }
+    let numbers_packets = |kind: &dyn KindOnMicroengines| kind.numbers_packets();
+    let mut kinds = (0..slots.len()).filter_map(|number| layout.kinds.get(number));
+    if context::has_timers(engine) && kinds.any(numbers_packets) {
+        match room.take(&[(Unit::Sram, 2)]) {
+            Some(region) => layout.numbers = Some(region.first),
+            None => refused.push(Refused::engine(engine, "does not fit: SRAM is full")),
+        }
     }
     for op in engine.steps.iter().flat_map(Step::ops) {
         if let OpKind::Table { elements, .. } = &op.kind

@@ -181,7 +181,7 @@ impl<E: Metered> Watched for Ixp<E> {
     }
 
     fn to_come(&self) -> u64 {
-        self.processor.chip.cards.to_come()
+        self.processor.chip.cards.to_come() + self.held()
     }
 
     fn is_busy(&self) -> bool {
@@ -202,6 +202,9 @@ impl<E: Metered> Watched for Ixp<E> {
         let mut watch = Watch::new(&self.processor, goal, breakpoints, &programs, self.done());
         let mut left = goal.cycles();
         while left > 0 {
+            if self.held() > 0 && self.processor.chip.cards.to_come() == 0 {
+                self.proceed();
+            }
             let part = left.min(CHUNK);
             let ran = self.processor.observe_cycles(part, &mut watch);
             watch.begin_trace();
@@ -209,9 +212,13 @@ impl<E: Metered> Watched for Ixp<E> {
             self.processor.begins_to_count();
             match ran.map_err(|error| self.failure(error))? {
                 ControlFlow::Break(halt) => return Ok(halt),
-                ControlFlow::Continue(Stop::Silent) => {
+                ControlFlow::Continue(Stop::Silent)
+                    if self.processor.chip.cards.to_come() > 0 || self.held() == 0 =>
+                {
                     return Ok(Halt { why: Why::Silent, thread: None });
                 }
+                // Packets that waited for a tick come next.
+                ControlFlow::Continue(Stop::Silent) => {}
                 ControlFlow::Continue(_) => left -= part,
             }
         }

@@ -24,6 +24,7 @@ mod places;
 mod power;
 mod statistics;
 mod support;
+mod timers;
 mod updates;
 mod windows;
 mod written;

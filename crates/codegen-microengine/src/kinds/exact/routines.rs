@@ -17,6 +17,10 @@
 //! A key has an even number of words; if needed, a 0 is added. Its hash modulo the number of
 //! buckets is the bucket. Expired entries stay in their buckets until their key returns or an entry
 //! is needed, and searches skip them until then.
+//!
+//! A table whose entries end at ticks has no age. The two words before each entry are its duration
+//! in nanoseconds, and words 5 and 6 of the header are the time of the last tick. Between packets
+//! the core removes entries that have ended, unless a step claims them ([`super::ticks`]).
 
 use wireloom_bits::Bits;
 
@@ -37,13 +41,16 @@ pub const ENTRY: u32 = 7;
 pub const RING: u32 = 3;
 
 /// Words of a header, and words of an entry.
-const TIME: u32 = 1;
-const STATIC: u32 = 1;
-const TOUCHED: u32 = 2;
+pub const TIME: u32 = 1;
+pub const TICK: u32 = 5;
+pub const STATIC: u32 = 1;
+pub const TOUCHED: u32 = 2;
 pub const OLDER: u32 = 4;
 pub const NEWER: u32 = 5;
 /// The word of an entry with the address of its bucket's first entry.
 pub const HEAD: u32 = 6;
+/// The words before an entry with its duration, in a table whose entries end at ticks.
+pub const DURATION: u32 = 2;
 
 /// Returns the number of words of a key of `width` bits in the arguments and in an entry.
 pub fn padded(width: u32) -> u32 {
@@ -55,6 +62,20 @@ pub fn key_words(key: &Bits) -> Vec<u32> {
     let mut all: Vec<u32> = halves(key).collect();
     all.resize(padded(key.width()) as usize, 0);
     all
+}
+
+/// Reads the duration of an entry, in a table whose entries end at ticks.
+pub fn duration(code: &mut Code, unit: Unit, entry: Register) -> Vec<Register> {
+    let at = code.register();
+    code.alu(at, entry.into(), "-", Operand::Number(DURATION));
+    read(code, unit, at, 0, DURATION)
+}
+
+/// Writes the duration of an entry, in a table whose entries end at ticks.
+pub fn set_duration(code: &mut Code, unit: Unit, entry: Register, duration: &[Operand]) {
+    let at = code.register();
+    code.alu(at, entry.into(), "-", Operand::Number(DURATION));
+    write(code, unit, at, 0, duration);
 }
 
 fn difference(code: &mut Code, a: &[Register], b: &[Register]) -> [Register; 2] {
@@ -395,5 +416,38 @@ impl Sweep {
         code.alu(count, count.into(), "+", number(1));
         code.branch("br", next);
         code.place(all);
+    }
+}
+
+/// Sets the entry that was found to 0 unless its time is over, in a table whose entries end at
+/// ticks. It is over if its end is not after the last tick and its last touch is before that tick.
+pub struct Over;
+
+impl Over {
+    /// Returns the routine for tables in this memory.
+    pub fn routine(unit: Unit) -> Routine {
+        Routine::in_memory(66, "Over", unit, |code, _, unit| Self::write(code, unit))
+    }
+
+    fn write(code: &mut Code, unit: Unit) {
+        let Find { table, entry, .. } = Find::of(code);
+        let [stays, done] = [(); 2].map(|()| code.label());
+        branch_zero(code, entry, done);
+        let stamp = read(code, unit, entry, STATIC, 3);
+        let duration = duration(code, unit, entry);
+        let tick = words::of(&read(code, unit, table, TICK, 2));
+        code.alu(Target::None, Operand::None, "B", stamp[0].into());
+        code.branch("br!=0", stays);
+        let touched = words::of(&stamp[1..]);
+        let end = [code.register(), code.register()];
+        code.chain(&end.map(Target::from), "+", "+carry", &touched, &words::of(&duration));
+        code.branch("br=cout", stays);
+        words::compare(code, &tick, &words::of(&end));
+        code.branch("br!=cout", stays);
+        words::compare(code, &touched, &tick);
+        code.branch("br!=cout", done);
+        code.place(stays);
+        code.set(entry, Operand::Number(0));
+        code.place(done);
     }
 }
