@@ -298,7 +298,13 @@ impl Lower<'_> {
         }
     }
 
-    fn division(&mut self, a: &[Operand], b: &[Operand], width: u32, binary: BinaryOp) -> Words {
+    pub(super) fn division(
+        &mut self,
+        a: &[Operand],
+        b: &[Operand],
+        width: u32,
+        binary: BinaryOp,
+    ) -> Words {
         let is_quotient = binary == BinaryOp::Udiv;
         if width <= 32 {
             let [quotient, rest] = self.code.divide(a[0], b[0]);

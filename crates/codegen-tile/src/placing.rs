@@ -9,6 +9,7 @@ use wireloom_ir::{Engine, EngineId, EngineKind, OffloadTarget, OpKind, Program, 
 use wireloom_offloads::{Config, Content, Instance as Offload, Store, registry};
 
 use super::kinds::kind::{Placed, refusal};
+use super::kinds::ticks::ChipMemory;
 use super::kinds::{find, replaces_packet};
 use super::layout::{Instance, Layout, Place};
 use super::memory::{LINE, Memories, Memory, stride_of};
@@ -202,6 +203,38 @@ fn first_call(engine: &Engine, offload: usize) -> Option<(String, usize)> {
 /// the offloads of each instance of an engine, and `word` reads the word at an address.
 pub fn read_back(places: &[Vec<Place>], store: &mut Store, word: &mut dyn FnMut(u32) -> u32) {
     read_instance(places, 0, store, word);
+}
+
+/// Returns the offloads of the engine that takes packets that are of kinds, and of the engines that
+/// it calls, with their declarations.
+fn placed<'a>(
+    places: &'a [Vec<Place>],
+    number: usize,
+    store: &'a Store,
+) -> Vec<(&'a dyn Placed, &'a Config)> {
+    let slots = places[number].iter().zip(&store.slots);
+    let all = slots.flat_map(|(place, slot)| match (place, &slot.content) {
+        (Place::Engine(called), Content::Engine(inner)) => self::placed(places, *called, inner),
+        (Place::Kind(placed), Content::Kind { config, .. }) => vec![(placed.as_ref(), config)],
+        _ => unreachable!("the store suits the program"),
+    });
+    all.collect()
+}
+
+/// Advances the offloads whose times end at ticks to engine time. No packet is in the chip.
+pub fn pass_tick(places: &[Vec<Place>], store: &Store, now_ns: u64, memory: &mut dyn ChipMemory) {
+    placed(places, 0, store).iter().for_each(|(placed, _)| placed.pass_tick(now_ns, memory));
+}
+
+/// Returns when the next time ends for which a step runs, in nanoseconds. `word` reads the word at
+/// an address.
+pub fn next_due(
+    places: &[Vec<Place>],
+    store: &Store,
+    word: &mut dyn FnMut(u32) -> u32,
+) -> Option<u64> {
+    let all = placed(places, 0, store).into_iter();
+    all.filter_map(|(placed, config)| placed.next_due(config, word)).min()
 }
 
 fn read_instance(

@@ -6,8 +6,8 @@ use std::time::Duration;
 use wireloom_ir::{Output, Reason, TIMERS, Verdict};
 use wireloom_machine::watch::{Event, Watched};
 use wireloom_machine::{
-    Departures, Error, Machine, Pauses, Profile, Profiler, Rate, Record, Recordings, Result, Settled, Sink,
-    Snapshot, UpdateError, Wanted,
+    Departures, Error, Machine, Pauses, Profile, Profiler, Rate, Record, Recordings, Result,
+    Settled, Sink, Snapshot, UpdateError, Wanted,
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};

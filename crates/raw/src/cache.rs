@@ -52,6 +52,14 @@ impl Cache {
         Some(line.words[(address % LINE_BYTES / 4) as usize])
     }
 
+    /// Changes the word at an address from outside, if its line is cached.
+    pub fn replace(&mut self, address: u32, word: u32) {
+        let set = self.set(address);
+        let base = address & !(LINE_BYTES - 1);
+        let lines = self.lines[set].iter_mut().filter(|line| line.address == Some(base));
+        lines.for_each(|line| line.words[(address % LINE_BYTES / 4) as usize] = word);
+    }
+
     /// Returns the lines that are newer than memory, with their addresses.
     pub fn changed_lines(&self) -> impl Iterator<Item = (u32, &[u32; LINE_WORDS])> {
         let dirty = self.lines.iter().flatten().filter(|line| line.is_dirty);

@@ -348,6 +348,18 @@ impl Chip {
         MemoryView { changed, memories }
     }
 
+    /// Changes the word at an address in all caches that hold it, and in memory.
+    pub fn set_word(&mut self, address: u32, word: u32) {
+        self.tiles.iter_mut().for_each(|tile| tile.replace_word(address, word));
+        for device in self.devices.iter_mut().flatten() {
+            let device: &mut dyn Any = device.as_mut();
+            let memory = device.downcast_mut::<Memory>();
+            if let Some(place) = memory.and_then(|memory| memory.word(address)) {
+                *place = word;
+            }
+        }
+    }
+
     /// Whether all tile processors have halted.
     pub fn is_halted(&self) -> bool {
         self.tiles.iter().all(|tile| tile.is_halted)

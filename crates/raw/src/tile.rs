@@ -139,6 +139,11 @@ impl Tile {
         self.cache.changed_lines()
     }
 
+    /// Changes the word at an address from outside, if its line is cached.
+    pub fn replace_word(&mut self, address: u32, word: u32) {
+        self.cache.replace(address, word);
+    }
+
     pub fn cache_counts(&self) -> (u64, u64) {
         (self.cache.hits, self.cache.misses)
     }

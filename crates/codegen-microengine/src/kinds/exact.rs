@@ -79,12 +79,7 @@ impl KindOnMicroengines for Exact {
         ticks::pass_tick(config, region, now_ns, words);
     }
 
-    fn next_due(
-        &self,
-        config: &Config,
-        region: Region,
-        word: &dyn Fn(u32) -> u32,
-    ) -> Option<u64> {
+    fn next_due(&self, config: &Config, region: Region, word: &dyn Fn(u32) -> u32) -> Option<u64> {
         let (unit, base) = table(region);
         let spacing = spacing(unit) as u32;
         config.has_step().then(|| ticks::next_end(config, base, &|at| word(spacing * at)))?
@@ -383,9 +378,8 @@ mod tests {
         let mut state = any.downcast_ref::<Golden>().expect("a table").state();
         state.fixed.sort();
         let ageing = state.ageing.into_iter();
-        let mut ageing: Vec<_> = ageing
-            .map(|aged| (aged.touched_ns, aged.key, aged.value, aged.duration_ns))
-            .collect();
+        let mut ageing: Vec<_> =
+            ageing.map(|aged| (aged.touched_ns, aged.key, aged.value, aged.duration_ns)).collect();
         ageing.sort();
         (state.time_ns, state.fixed, ageing)
     }
@@ -433,7 +427,14 @@ mod tests {
         for (seed, duration, at) in [(1, 5, 3), (2, 25, 4), (3, u64::MAX, 4), (4, 0, 8)] {
             let [key, held] = [value(16, seed), value(8, seed)];
             call(&config, instance.as_mut(), "insert", &[key.clone(), held], at, None);
-            call(&config, instance.as_mut(), "keep", &[key, Bits::new(64, duration.into())], at, None);
+            call(
+                &config,
+                instance.as_mut(),
+                "keep",
+                &[key, Bits::new(64, duration.into())],
+                at,
+                None,
+            );
         }
         for Stored { region, mut words } in stored(&config, instance.as_mut()) {
             let mut ages = |now_ns: u64, time_ns: Option<u64>| {

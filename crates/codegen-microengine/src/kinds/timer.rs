@@ -9,9 +9,7 @@ use wireloom_offloads::{Config, Instance};
 
 use super::declared::size;
 use super::exact::contents::{self, Entry};
-use super::exact::routines::{
-    Enter, Find, Over, TOUCHED, Touch, Unlink, duration, set_duration,
-};
+use super::exact::routines::{Enter, Find, Over, TOUCHED, Touch, Unlink, duration, set_duration};
 use super::exact::ticks;
 use super::exact::{LATER, bucket, constant, find, spaced, spacing, table, wanted};
 use super::hash;
@@ -88,12 +86,7 @@ impl KindOnMicroengines for Timer {
         ticks::pass_tick(config, region, now_ns, words);
     }
 
-    fn next_due(
-        &self,
-        config: &Config,
-        region: Region,
-        word: &dyn Fn(u32) -> u32,
-    ) -> Option<u64> {
+    fn next_due(&self, config: &Config, region: Region, word: &dyn Fn(u32) -> u32) -> Option<u64> {
         let (unit, base) = table(region);
         let spacing = spacing(unit) as u32;
         config.has_step().then(|| ticks::next_end(config, base, &|at| word(spacing * at)))?
@@ -194,13 +187,7 @@ fn left(call: &mut Call<'_, '_>, place: (Unit, u32)) -> Words {
     let duration = duration(code, unit, entry);
     let now = words::sum(code, "+", &words::of(&touched), &both(age).to_vec(), 64);
     state.store(code, number(SET), &[words::of(&touched), now].concat());
-    code.chain(
-        &end.map(Target::from),
-        "+",
-        "+carry",
-        &words::of(&touched),
-        &words::of(&duration),
-    );
+    code.chain(&end.map(Target::from), "+", "+carry", &words::of(&touched), &words::of(&duration));
     code.branch("br=cout", never);
     // An end at the last nanosecond never comes.
     let all = code.register();

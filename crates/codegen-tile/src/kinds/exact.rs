@@ -7,11 +7,13 @@ use std::sync::Arc;
 use wireloom_bits::Bits;
 use wireloom_isa::raw::tile::Op as Do;
 use wireloom_offloads::kinds::exact::{self, Aged, State};
+use wireloom_offloads::time::NEVER;
 use wireloom_offloads::{Config, Instance};
 
 use super::keyed::{self, Entry, KEY, Shape};
 use super::kind::{Call, KindOnTiles, Placed, Unsupported};
 use super::lanes;
+use super::ticks::{ChipMemory, Ticks};
 use crate::code::{Code, NOTHING, Operand, Register, ZERO};
 use crate::frame;
 use crate::lower::Lower;
@@ -34,17 +36,23 @@ impl KindOnTiles for Exact {
         let any: &dyn Any = instance;
         let table = any.downcast_ref::<exact::Exact>().ok_or("it has no entries")?;
         let State { time_ns, fixed, ageing } = table.state();
-        let entry = |key: &Bits, value: &Bits, touched_ns| Entry {
+        let entry = |key: &Bits, value: &Bits, touched_ns, duration_ns| Entry {
             touched_ns,
             key: keyed::words_of_width(key),
             value: keyed::words_of_width(value),
+            duration_ns,
         };
-        let fixed = fixed.iter().map(|(key, value)| entry(key, value, None));
-        let ageing = ageing.iter();
-        let ageing = ageing.map(|aged| entry(&aged.key, &aged.value, Some(aged.touched_ns)));
+        let static_duration = config.has_ticks().then_some(0);
+        let fixed = fixed.iter().map(|(key, value)| entry(key, value, None, static_duration));
+        let ageing = ageing
+            .iter()
+            .map(|aged| entry(&aged.key, &aged.value, Some(aged.touched_ns), aged.duration_ns));
         let entries: Vec<Entry> = fixed.chain(ageing).collect();
-        let base = shape(config, table).place(config, time_ns, &entries, memory)?;
-        Ok(Arc::new(Table { base }))
+        let shape = shape(config, table);
+        let base = shape.place(config, time_ns, &entries, memory)?;
+        let (_, width) = table.widths();
+        let duration = shape.value() + 4 * words::count(width) as u32;
+        Ok(Arc::new(Table { base, ticks: Ticks::of(config, base, duration, memory)? }))
     }
 
     fn routines(&self) -> &'static [&'static str] {
@@ -59,6 +67,7 @@ impl KindOnTiles for Exact {
 #[derive(Debug)]
 struct Table {
     base: u32,
+    ticks: Option<Ticks>,
 }
 
 impl Placed for Table {
@@ -68,16 +77,20 @@ impl Placed for Table {
             return Ok(Some(keyed::expire(lower, table, args[0])));
         }
         let given: Words = args.get(1).map(|value| lower.get(*value)).unwrap_or_default();
-        let search = Search::of(lower, call, table);
+        let search = Search::of(lower, call, table, self.ticks);
+        let has_ages = self.ticks.is_none() && !call.config.param("age").is_zero();
         Ok(Some(match call.method.name {
-            "lookup" if call.config.param("age").is_zero() => {
-                search.value(lower, "table_find", None)
-            }
+            "lookup" if !has_ages => search.value(lower, "table_find", None),
             "lookup" => search.value(lower, "table_age", None),
             "touch" => search.value(lower, "table_begin", Some("table_touch")),
             "remove" => search.value(lower, "table_begin", Some("table_remove")),
             "age" => search.age(lower),
-            "update" => search.update(lower, &given),
+            "update" => search.change(lower, |code, entry| search.store(code, entry, &given)),
+            "keep" => {
+                let ticks = self.ticks.ok_or(Unsupported)?;
+                search.change(lower, |code, entry| ticks.set_duration(code, entry, &given))
+            }
+            "claim" => search.claim(lower, self.ticks.ok_or(Unsupported)?),
             "compare_swap" => {
                 let value = lower.get(args[2]);
                 search.compare_swap(lower, &given, &value)
@@ -110,13 +123,27 @@ impl Placed for Table {
         for entry in shape.fixed(self.base, word) {
             state.fixed.push(pair(entry, word));
         }
-        for entry in keyed::by_age(self.base, word) {
+        let mut ageing = keyed::by_age(self.base, word);
+        ageing.extend(self.ticks.map_or_else(Vec::new, |ticks| ticks.ended(word)));
+        for entry in ageing {
             let (key, value) = pair(entry, word);
             let touched_ns = keyed::touched_ns(entry, word);
-            state.ageing.push(Aged { key, value, touched_ns, duration_ns: None });
+            let duration_ns = self.ticks.map(|ticks| ticks.duration_ns(entry, word));
+            state.ageing.push(Aged { key, value, touched_ns, duration_ns });
         }
+        state.ageing.sort_by_key(|aged| aged.touched_ns);
         // The table in memory has no more entries than the size, in the order of their times.
         let _ = table.set_state(&state);
+    }
+
+    fn pass_tick(&self, now_ns: u64, memory: &mut dyn ChipMemory) {
+        if let Some(ticks) = self.ticks {
+            ticks.pass(now_ns, memory);
+        }
+    }
+
+    fn next_due(&self, config: &Config, word: &mut dyn FnMut(u32) -> u32) -> Option<u64> {
+        self.ticks.filter(|_| config.has_step())?.next_end(word)
     }
 }
 
@@ -133,15 +160,19 @@ struct Search<'a> {
     /// The bits of a value.
     width: u32,
     fields: &'a [(String, u32)],
+    /// The duration of a new entry, in a table whose entries end at ticks.
+    duration: Option<(Ticks, u64)>,
 }
 
 impl<'a> Search<'a> {
-    fn of(lower: &mut Lower<'_>, call: &Call<'a>, table: Operand) -> Self {
+    fn of(lower: &mut Lower<'_>, call: &Call<'a>, table: Operand, ticks: Option<Ticks>) -> Self {
         let fields = call.config.value.as_ref().map_or(&[][..], |value| &value.fields);
         let width = fields.iter().map(|(_, width)| width).sum();
         let key = lower.get(call.args[0]);
         lower.store(frame::WORK, &key);
-        Self { table, value: KEY as i32 + 4 * key.len() as i32, width, fields }
+        let age_ns = call.config.param("age").low_u64();
+        let duration = ticks.map(|ticks| (ticks, if age_ns == 0 { NEVER } else { age_ns }));
+        Self { table, value: KEY as i32 + 4 * key.len() as i32, width, fields, duration }
     }
 
     fn load(&self, code: &mut Code, entry: Register) -> Words {
@@ -188,13 +219,29 @@ impl<'a> Search<'a> {
         lower.code.concat(&[(vec![is_found], 1), (words, 64)])
     }
 
-    /// Writes the value of an entry, and returns whether there is one.
-    fn update(&self, lower: &mut Lower<'_>, given: &[Operand]) -> Words {
+    /// Removes the entry if its time is over. Returns whether it was, and the value.
+    fn claim(&self, lower: &mut Lower<'_>, ticks: Ticks) -> Words {
+        let entry = lower.code.call("table_begin", &[self.table], 1)[0];
+        let mut words = lower.or_zero(1 + words::count(self.width), |lower, done| {
+            lower.unless(entry, done);
+            let entry = lower.code.in_register(entry);
+            let is_over = ticks.is_over(&mut lower.code, entry);
+            lower.unless(is_over, done);
+            let words = self.load(&mut lower.code, entry);
+            lower.code.call("table_remove", &[self.table, entry.into()], 0);
+            Some([vec![Operand::Number(1)], words].concat())
+        });
+        let is_found = words.remove(0);
+        lower.code.concat(&[(vec![is_found], 1), (words, self.width)])
+    }
+
+    /// Changes an entry and touches it. Returns whether there is one.
+    fn change(&self, lower: &mut Lower<'_>, change: impl FnOnce(&mut Code, Register)) -> Words {
         let entry = lower.code.call("table_begin", &[self.table], 1)[0];
         lower.or_zero(0, |lower, done| {
             lower.unless(entry, done);
             let entry = lower.code.in_register(entry);
-            self.store(&mut lower.code, entry, given);
+            change(&mut lower.code, entry);
             lower.code.call("table_touch", &[self.table, entry.into()], 0);
             None
         });
@@ -253,6 +300,10 @@ impl<'a> Search<'a> {
         lower.code.copy(entry, made);
         lower.unless(made, &done);
         self.store(&mut lower.code, entry, given);
+        if let Some((ticks, ns)) = self.duration {
+            let duration = [ns as u32, (ns >> 32) as u32].map(Operand::Number);
+            ticks.set_duration(&mut lower.code, entry, &duration);
+        }
         copy(&mut lower.code, &words, given);
         lower.code.place(&done);
         let words = words.into_iter().map(Operand::from).collect();

@@ -14,10 +14,15 @@
 //! ring through the header, as if the header were an entry. Each static entry is a ring of its own.
 //! `free` begins the list of removed entries, whose `back` is 0. The entries from `fresh` to
 //! `limit` were never used.
+//!
+//! A table whose entries end at ticks has no age. The duration of an entry in nanoseconds follows
+//! its value. `ticks.rs` has the rest.
 
 use wireloom_bits::Bits;
 use wireloom_ir::Value;
 use wireloom_offloads::{Config, Layout};
+
+use super::ticks;
 
 use crate::code::Operand;
 use crate::lower::Lower;
@@ -34,10 +39,10 @@ pub const KEY: u32 = 24;
 
 // Fields of headers and entries, and fields of headers alone.
 const TIME: u32 = 4;
-const TOUCHED: u32 = 4;
-const OLDER: u32 = 12;
-const NEWER: u32 = 16;
-const BACK: u32 = 20;
+pub const TOUCHED: u32 = 4;
+pub const OLDER: u32 = 12;
+pub const NEWER: u32 = 16;
+pub const BACK: u32 = 20;
 const FRESH: u32 = 20;
 
 /// The factor of Fibonacci hashing for 32 bits.
@@ -76,6 +81,8 @@ pub struct Entry {
     pub touched_ns: Option<u64>,
     pub key: Vec<u32>,
     pub value: Vec<u32>,
+    /// The duration in nanoseconds, in a table whose entries end at ticks.
+    pub duration_ns: Option<u64>,
 }
 
 /// The sizes of a table.
@@ -94,7 +101,8 @@ impl Shape {
     pub fn of(config: &Config, value_bytes: u32) -> Self {
         let size = config.param("size").low_u64() as u32;
         let key_words = words::count(key_width(config)) as u32;
-        let stride = (KEY + 4 * key_words + value_bytes).next_multiple_of(LINE);
+        let duration = if config.has_ticks() { ticks::DURATION } else { 0 };
+        let stride = (KEY + 4 * key_words + value_bytes + duration).next_multiple_of(LINE);
         Self { size, buckets: size.next_power_of_two(), key_words, stride }
     }
 
@@ -124,7 +132,7 @@ impl Shape {
         let base = memory.take(self.head() + all)?;
         let first = base + self.head() as u32;
         let at = |number: usize| first + number as u32 * self.stride;
-        let age_ns = config.param("age").low_u64();
+        let age_ns = if config.has_ticks() { 0 } else { config.param("age").low_u64() };
         let [time, age] = [time_ns, age_ns].map(|long| [long as u32, (long >> 32) as u32]);
         let mask = 4 * (self.buckets - 1);
         // For each bucket, the address of the word that is to point to its next entry.
@@ -154,6 +162,8 @@ impl Shape {
                 newest = own;
             }
             image.extend(entry.key.iter().chain(&entry.value));
+            let duration = entry.duration_ns.map(|long| [long as u32, (long >> 32) as u32]);
+            image.extend(duration.into_iter().flatten());
             images.push(image);
         }
         let (fresh, limit) = (at(entries.len()), at(self.size as usize));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use wireloom_ir::Value;
 use wireloom_offloads::{Config, Instance, Method};
 
+use super::ticks::ChipMemory;
 use crate::lower::Lower;
 use crate::memory::Memory;
 use crate::words::Words;
@@ -79,6 +80,15 @@ pub trait Placed: Debug + Send + Sync {
         _instance: &mut dyn Instance,
         _word: &mut dyn FnMut(u32) -> u32,
     ) {
+    }
+
+    /// Advances an offload whose times end at ticks to engine time. No packet is in the chip.
+    fn pass_tick(&self, _now_ns: u64, _memory: &mut dyn ChipMemory) {}
+
+    /// Returns when the next time ends for which a step runs, in nanoseconds. `word` reads the word
+    /// at an address.
+    fn next_due(&self, _config: &Config, _word: &mut dyn FnMut(u32) -> u32) -> Option<u64> {
+        None
     }
 }
 

@@ -5,7 +5,7 @@
 //! the code calls. To support a kind, write its file and add it to [`KINDS`].
 //!
 //! [`kind`] is the interface of a kind. Other files here are shared by kinds: [`elements`],
-//! [`keyed`], [`lanes`], [`checks`] and [`direct`].
+//! [`keyed`], [`ticks`], [`lanes`], [`checks`] and [`direct`].
 
 mod array;
 mod bloom;
@@ -28,6 +28,8 @@ mod payload;
 mod random;
 #[cfg(test)]
 mod tests;
+pub mod ticks;
+mod timer;
 
 use wireloom_offloads::{Config, registry};
 
@@ -48,6 +50,7 @@ pub static KINDS: &[&dyn KindOnTiles] = &[
     &park::Park,
     &payload::Payload,
     &random::Random,
+    &timer::Timer,
 ];
 
 /// Returns the kind of an offload if tiles support it.

@@ -149,7 +149,7 @@ fn entry(parked: &Parked) -> Entry {
     };
     let value = belongs.into_iter().chain(bytes.chunks(4).map(word)).collect();
     let key = keyed::words_of_width(&parked.key);
-    Entry { touched_ns: Some(parked.since_ns), key, value }
+    Entry { touched_ns: Some(parked.since_ns), key, value, duration_ns: None }
 }
 
 /// Returns the packet of the value at an address.

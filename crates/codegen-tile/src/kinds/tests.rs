@@ -69,6 +69,8 @@ fn random_config(kind: &str, random: &mut Random) -> Config {
         ("pbs", number(2000)),
         ("hashes", 1 + number(4)),
         ("seed", number(9)),
+        ("tick", if kind == "timer" { 1 + number(30) } else { 17 * number(2) }),
+        ("step", number(2)),
     ];
     config(kind, key, &value, &params)
 }
@@ -103,7 +105,8 @@ fn load(config: &Config, instance: &mut dyn Instance, random: &mut Random) {
 /// Returns the methods that a configuration has. Tiles refuse the parameters that others need.
 fn methods(config: &Config) -> impl Iterator<Item = (usize, &'static Method)> {
     let methods = registry::kind(&config.kind).expect("a kind of the registry").methods;
-    methods.iter().enumerate().filter(|(_, method)| method.needs.is_none())
+    let has = |param: &str| !config.param(param).is_zero();
+    methods.iter().enumerate().filter(move |(_, method)| method.needs.is_none_or(has))
 }
 
 /// Makes random calls, as packets do.
@@ -192,6 +195,9 @@ fn offloads_take_the_memory_that_their_sizes_say() {
         (config("hash", 0, &[], &[]), 1024),
         // A header, eight buckets, and five entries of 24 bytes, two words of key and two of value.
         (config("exact", 47, &[33], &[("size", 5)]), 96 + 5 * 64),
+        // The time of the last tick follows, and each entry has a duration.
+        (config("exact", 47, &[33], &[("size", 5), ("tick", 9)]), 96 + 5 * 64 + 32),
+        (config("timer", 32, &[], &[("size", 2)]), 64 + 2 * 64 + 32),
         // Two entries of 24 bytes, a word of key, 26 bytes and the longest packet.
         (config("park", 32, &[], &[("size", 2)]), 64 + 2 * 65_600),
         // A root, and the value of a miss.
@@ -281,7 +287,7 @@ fn is_supported(config: &Config, method: &'static Method) -> bool {
 #[test]
 fn tiles_support_the_methods_of_their_kinds_and_no_others() {
     for kind in KINDS.iter().map(|kind| kind.name()) {
-        let config = config(kind, 32, &[32, 8], &[("hashes", 2)]);
+        let config = config(kind, 32, &[32, 8], &[("hashes", 2), ("tick", 9)]);
         for (_, method) in methods(&config) {
             assert!(is_supported(&config, method), "{kind}.{}", method.name);
             let other = Box::leak(Box::new(Method { name: "other", ..*method }));

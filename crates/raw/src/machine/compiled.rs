@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use wireloom_codegen::context;
 use wireloom_codegen::expand::expanded;
 use wireloom_codegen_tile::{
     self as tile, FRAME_BYTES, Latencies, Layout, Link, Memories, Needs, Ports, Queue, Reach,
@@ -80,7 +81,6 @@ pub fn compile_again(
     store: &Store,
     before: Option<&Compiled>,
 ) -> Result<Compiled, Vec<Refused>> {
-    Refused::ticks(program).map_err(|refused| vec![refused])?;
     let program = &*expanded(program);
     let spec = &spec.suited(program);
     let placement = spec.placement().map_err(whole)?;
@@ -97,6 +97,12 @@ pub fn compile_again(
             chains.len()
         );
         return Err(vec![Refused { offload: Some(offload), step: Some(step), message }]);
+    }
+    let main = &program.engines[program.main.index()];
+    if owner.is_some() && context::has_timers(main) && Needs::of(program, main).sequence {
+        let message = "`random` with steps that run for keys is not supported with a tile that owns \
+                       state (`mapping.state_owner`): use one chain";
+        return Err(vec![Refused { offload: None, step: None, message: message.to_owned() }]);
     }
     if spec.mapping.has_shared_cards()
         && let Some(step) = tile::head::sends_twice(program)

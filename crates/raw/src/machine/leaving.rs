@@ -2,7 +2,7 @@
 //! dropped.
 
 use wireloom_codegen_tile::{LAST, RUNAWAY, Way};
-use wireloom_ir::{Output, Reason, ReasonSetId, Verdict};
+use wireloom_ir::{Output, Reason, ReasonSetId, TIMERS, Verdict};
 use wireloom_machine::{Error, LostOutput, Result, Settled, Sink};
 
 use super::port::Departure;
@@ -92,7 +92,9 @@ impl Raw {
         let mut settled = Settled::default();
         self.lines.lost.drain(..).for_each(|number| settled.lost.push(number));
         while let Some((number, packet, all)) = self.departures.pop() {
-            settled.taken.push(number);
+            if number < TIMERS {
+                settled.taken.push(number);
+            }
             let outputs = all.iter().filter(|left| Way::of(left.side) != Way::Done);
             for (output, left) in outputs.enumerate() {
                 if left.is_dropped {

@@ -17,6 +17,7 @@ mod proof;
 mod queues;
 mod report;
 mod tail_paths;
+mod timers;
 mod watch;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -26,8 +27,8 @@ use wireloom_codegen_tile::{self as tile, Link};
 use wireloom_ir::Program;
 use wireloom_machine::watch::Watched;
 use wireloom_machine::{
-    Departures, Error, Line, Machine, Options, Profile, Record, Recordings, Refusal, Result,
-    Sequence, Settled, Sink, Snapshot, UpdateError, Wanted, thousands,
+    Departures, Error, Line, Machine, Options, Pauses, Profile, Record, Recordings, Refusal,
+    Result, Sequence, Settled, Sink, Snapshot, UpdateError, Wanted, thousands,
 };
 use wireloom_net::Frame;
 use wireloom_net::packet::MAX_LENGTH;
@@ -95,8 +96,15 @@ pub struct Raw {
     /// All packets that have not been passed on, with their departures so far.
     departures: Departures<Pending, Departure>,
     offered: u64,
-    /// Packets that were accepted. Programs count packets by this number.
+    /// Packets that were accepted, with those of timers. Programs with a state owner count packets
+    /// by this number.
     accepted: u64,
+    /// Packets of timers that were accepted.
+    of_timers: u64,
+    /// Engine time and the packets that wait for a tick, if times of the engine end at ticks.
+    pauses: Option<Pauses>,
+    /// The latest arrival of a packet that was accepted, in nanoseconds.
+    engine_ns: u64,
     lines: Lines,
     /// Cycles of earlier chips.
     elapsed: u64,
@@ -143,6 +151,9 @@ impl Raw {
             departures: Departures::default(),
             offered: 0,
             accepted: 0,
+            of_timers: 0,
+            pauses: Pauses::of(program),
+            engine_ns: 0,
             lines,
             elapsed: 0,
             measured,
@@ -251,23 +262,33 @@ impl Raw {
                 u16::MAX
             )));
         }
+        let number = self.offered;
+        self.offered += 1;
+        match &mut self.pauses {
+            Some(pauses) => pauses.hold(number, &Frame { bytes, ..*frame }),
+            None => self.come(number, &Frame { bytes, ..*frame }),
+        }
+        self.go_on();
+        Ok(())
+    }
+
+    /// Lets a packet come to its card.
+    fn come(&mut self, number: u64, frame: &Frame<'_>) {
         let card = usize::from(frame.ingress) % self.placement.cards.len();
         let coming = Coming {
-            at: self.lines.at(self.offered, frame),
-            number: self.offered,
+            at: self.lines.at(number, frame),
+            number,
             card,
             arrival_ns: frame.arrival_ns,
             ingress: frame.ingress,
-            bytes: bytes.to_vec(),
+            bytes: frame.bytes.to_vec(),
         };
-        self.offered += 1;
         if self.lines.buffer.is_some() {
             Self::port(&mut self.chip, self.placement.cards[card].port).awaited += 1;
             self.lines.coming.push_back(coming);
         } else {
             self.enter(&coming);
         }
-        Ok(())
     }
 
     /// Lets packets that have arrived enter. A packet that finds the buffer full is lost.
@@ -295,11 +316,12 @@ impl Raw {
         // The number of words less one comes first.
         let mut words = vec![0, u32::from(*ingress) << 16 | bytes.len() as u32];
         let mut long = |value: u64| words.extend([(value >> 32) as u32, value as u32]);
+        self.engine_ns = self.engine_ns.max(*arrival_ns);
         if self.compiled.needs.arrival {
-            long(*arrival_ns);
+            long(if self.pauses.is_some() { self.engine_ns } else { *arrival_ns });
         }
         if self.compiled.needs.sequence {
-            long(self.accepted);
+            long(self.sequence(*number));
         }
         self.accepted += 1;
         let place = words.len();
@@ -319,7 +341,7 @@ impl Raw {
     /// Simulates up to the cycle in which the last offered packet arrives. The next packets may
     /// arrive in any cycle after it. Continues while many packets are inside.
     fn work_timed(&mut self, sink: Sink<'_>) -> Result<Settled> {
-        let mut settled = Settled::default();
+        let mut settled = self.work_off(sink)?;
         while self.now() < self.lines.last || self.departures.len() > KEPT {
             let left = self.lines.last.saturating_sub(self.now()).max(1);
             let step = self.step();
@@ -354,7 +376,8 @@ impl Raw {
         cycles: u64,
         sink: Sink<'_>,
     ) -> Result<Settled> {
-        let mut settled = Settled::default();
+        let mut settled =
+            if cycles == u64::MAX { self.work_off(sink)? } else { Settled::default() };
         let mut rest = cycles;
         while more_than.0(self) > more_than.1 && rest > 0 {
             let step = rest.min(self.step());
@@ -468,7 +491,19 @@ impl Machine for Raw {
     }
 
     fn advance(&mut self, cycles: u64, sink: Sink<'_>) -> Result<Settled> {
+        if self.inside() == 0 {
+            self.proceed();
+        }
         self.work((Self::inside, 0), cycles, sink)
+    }
+
+    fn advance_to(&mut self, time_ns: u64, sink: Sink<'_>) -> Result<Settled> {
+        self.run_timers_to(time_ns, sink)
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        self.pauses.as_ref()?;
+        self.next_due()
     }
 
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
@@ -491,6 +526,8 @@ impl Machine for Raw {
         self.read_back(Wanted::All, &|_| ())?;
         update.apply(&mut self.store).map_err(|refused| UpdateError::Refused(refused.0))?;
         self.reload()?;
+        // An entry that has ended may be in the table again.
+        self.advance_engine_time(0);
         Ok(settled)
     }
 
@@ -500,7 +537,9 @@ impl Machine for Raw {
 
     fn restore(&mut self, snapshot: &Snapshot) -> Result {
         snapshot.restore(&mut self.store)?;
-        self.reload()
+        self.reload()?;
+        self.advance_engine_time(0);
+        Ok(())
     }
 
     fn read_back(&mut self, _: Wanted<'_>, _: &dyn Fn(&str)) -> Result<Vec<String>> {

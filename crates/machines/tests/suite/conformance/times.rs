@@ -65,7 +65,7 @@ fn outputs(machine: &mut dyn Machine, packets: &[Packet]) -> Vec<(u64, u16, u64)
 #[test]
 fn machines_without_a_pipeline_have_times() {
     let names: BTreeSet<String> = machines().map(|machine| machine.name().to_owned()).collect();
-    let all = ["golden", "native", "mpsoc-oc48", "np-1-2-2", "ixp1200"];
+    let all = ["golden", "native", "mpsoc-oc48", "np-1-2-2", "ixp1200", "raw-1"];
     assert_eq!(names, all.map(str::to_owned).into());
 }
 

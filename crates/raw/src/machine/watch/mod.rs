@@ -74,6 +74,11 @@ pub trait Observed {
 
     /// Returns the number of packets that were given and have not left.
     fn to_come(&self) -> u64;
+
+    /// Goes on after a pause without packets. Returns whether packets came.
+    fn proceed(&mut self) -> bool {
+        false
+    }
 }
 
 /// The state that is checked after each cycle of a run.
@@ -243,7 +248,7 @@ pub(super) fn go(
     let mut watch = Watch { goal, breakpoints, before, count: 0, left };
     let mut left = goal.cycles();
     while left > 0 {
-        if machine.to_come() == 0 {
+        if machine.to_come() == 0 && !machine.proceed() {
             return Ok(Halt { why: Why::Silent, thread: None });
         }
         if matches!(goal, Goal::Arrival { .. }) {
@@ -382,6 +387,10 @@ impl Observed for Raw {
     fn to_come(&self) -> u64 {
         self.accepted + self.lines.coming.len() as u64 - Self::has_left(self)
     }
+
+    fn proceed(&mut self) -> bool {
+        Self::proceed(self)
+    }
 }
 
 impl Watched for Raw {
@@ -439,7 +448,7 @@ impl Watched for Raw {
     }
 
     fn to_come(&self) -> u64 {
-        Observed::to_come(self)
+        Observed::to_come(self) + self.held()
     }
 
     fn is_busy(&self) -> bool {
