@@ -142,7 +142,8 @@ fn random_programs_with_times_agree() {
     let (mut agreed, mut timers, mut refused) = (0, 0, Vec::new());
     for seed in seeds {
         let kinds = KINDS.iter().map(|kind| kind.name);
-        let kinds = kinds.filter(|kind| !["crc", "siphash", "aes", "stream"].contains(kind)).collect();
+        let kinds =
+            kinds.filter(|kind| !["crc", "siphash", "aes", "stream"].contains(kind)).collect();
         let (case, compiled) = case_of(seed, Uses { kinds, pieces: false, ..Uses::default() });
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         let program = Program { lowered: compiled.plain, optimised: compiled.optimised };
