@@ -5,9 +5,10 @@
 //
 // Contract
 //   A packet that is dropped is an event of kind EXIT_DROP; one for the control processor is sent
-//   with kind EXIT_TO_CPU or EXIT_COPY_TO_CPU. Each adds one to the increment of its reason; of a reason that is not in
-//   the list, to that of all other drops (counter `Reasons`), or of all other packets for the
-//   control processor (counter `Reasons` + 1). So every such packet is counted once.
+//   with kind EXIT_TO_CPU, or EXIT_COPY_TO_CPU if it is a copy. Each adds one to the increment of
+//   its reason; of a reason that is not in the list, to that of all other drops (counter
+//   `Reasons`), or of all other packets for the control processor (counter `Reasons` + 1). So every
+//   such packet is counted once.
 //   Other events and packets do not count.
 //   Throughput: a packet a cycle and lane. Latency: one cycle.
 // Timing: a comparison of 24 bits with a constant and a count of the lanes, before a register.

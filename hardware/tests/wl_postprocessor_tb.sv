@@ -132,8 +132,9 @@ module pipe_case #(
       if ((random >> 16) % 8 == 0) result.window = '0;
       if ((random >> 20) % 8 == 0) body = body == 0 ? 0 : (random >> 10) % body;
       if ((random >> 24) % 8 == 0 && !result.more) result.kind = wl_pkg::EXIT_DROP;
-      else if (result.more) result.kind = random[5] ? wl_pkg::EXIT_COPY_TO_CPU : wl_pkg::EXIT_EMIT;
-      else if ((random >> 28) % 4 == 0) result.kind = wl_pkg::EXIT_TO_CPU;
+      else if (result.more) begin
+        result.kind = random[5] ? wl_pkg::EXIT_COPY_TO_CPU : wl_pkg::EXIT_EMIT;
+      end else if ((random >> 28) % 4 == 0) result.kind = wl_pkg::EXIT_TO_CPU;
     end
     result.length = 16'(32'(result.window) + body);
     return result;

@@ -63,7 +63,9 @@ module reorder_case #(
       result.window = 9'((random >> 4) % (RowBytes * Rows + 1));
       if ((random >> 16) % 8 == 0) result.window = '0;
       if ((random >> 20) % 8 == 0 && !result.more) result.kind = wl_pkg::EXIT_DROP;
-      else if (result.more) result.kind = random[5] ? wl_pkg::EXIT_COPY_TO_CPU : wl_pkg::EXIT_EMIT;
+      else if (result.more) begin
+        result.kind = random[5] ? wl_pkg::EXIT_COPY_TO_CPU : wl_pkg::EXIT_EMIT;
+      end
     end
     return result;
   endfunction
