@@ -16,4 +16,5 @@ mod prefixes;
 mod random_engines;
 mod sanitized;
 mod special;
+mod streams;
 mod support;
