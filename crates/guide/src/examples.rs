@@ -121,6 +121,12 @@ pub const ALL: &[Example] = &[
         commands: &["wireloom test programs/tests/syncookies.packets"],
     },
     Example {
+        name: "reassemble",
+        about: "reassembly of IPv4 fragments",
+        files: &["programs/reassemble.loom", "programs/tests/reassemble.packets"],
+        commands: &["wireloom test programs/tests/reassemble.packets"],
+    },
+    Example {
         name: "switch",
         about: "an Ethernet switch with VLANs that learns addresses",
         files: &[

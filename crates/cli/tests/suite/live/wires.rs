@@ -13,6 +13,11 @@ const RIGHT: &str = "10.9.0.9";
 
 /// Starts an engine between the two hosts, which are on one network then.
 fn between_hosts(program: &str, way: &[&str]) -> Option<(Network, Forwarding)> {
+    between_hosts_of_mtu(program, way, 1500)
+}
+
+/// As [`between_hosts`], with another MTU at the right host.
+fn between_hosts_of_mtu(program: &str, way: &[&str], mtu: u32) -> Option<(Network, Forwarding)> {
     let network = match Network::new() {
         Ok(network) => network,
         Err(error) => {
@@ -26,6 +31,8 @@ fn between_hosts(program: &str, way: &[&str]) -> Option<(Network, Forwarding)> {
     for (host, device, address) in [(&network.left, "ha", LEFT), (&network.right, "hb", RIGHT)] {
         host.ip(&format!("address add {address}/24 dev {device}\n"));
     }
+    network.router.ip(&format!("link set r2 mtu {mtu}\n"));
+    network.right.ip(&format!("link set hb mtu {mtu}\n"));
     let forwarding = Forwarding::start_program(program, &network.router, &["r1", "r2"], way)?;
     Some((network, forwarding))
 }
@@ -71,6 +78,55 @@ fn send_in_pieces(from: &Namespace, data: &[u8], to: SocketAddr) {
     });
 }
 
+/// Receives a datagram.
+fn received(receiver: &UdpSocket) -> Vec<u8> {
+    let mut got = vec![0; 65_536];
+    loop {
+        match receiver.recv(&mut got) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            received => {
+                got.truncate(received.expect("a datagram"));
+                return got;
+            }
+        }
+    }
+}
+
+/// The left host sends fragments; the link of the right one takes whole packets.
+#[test]
+fn what_linux_has_fragmented_arrives_whole() {
+    for io in ["xdp", "packet"] {
+        // A frame of AF_XDP has one page of memory.
+        let (mtu, sizes) = match io {
+            "xdp" => (3498, &[1, 1473, 3000, 3400][..]),
+            _ => (9000, &[1, 1473, 8000, 8972][..]),
+        };
+        let options = ["--io", io];
+        let network = between_hosts_of_mtu("programs/reassemble.loom", &options, mtu);
+        let Some((network, forwarding)) = network else { return };
+        let receiver = network.right.run(|| UdpSocket::bind((address(RIGHT), 0)));
+        let receiver = receiver.expect("a socket");
+        receiver.set_read_timeout(Some(patience())).expect("a timeout");
+        let to = receiver.local_addr().expect("an address");
+        for size in sizes {
+            let sent: Vec<u8> = (0..*size).map(|at: usize| (at / 3 + at / 251) as u8).collect();
+            send_in_pieces(&network.left, &sent, to);
+            assert!(received(&receiver) == sent, "{size} bytes");
+        }
+        let snmp = network.right.run(|| std::fs::read_to_string("/proc/thread-self/net/snmp"));
+        let snmp = snmp.expect("counters of the kernel");
+        let rows: Vec<Vec<&str>> = snmp
+            .lines()
+            .filter(|line| line.starts_with("Ip:"))
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        let column = rows[0].iter().position(|name| *name == "ReasmReqds").expect("a column");
+        assert_eq!(rows[1][column], "0", "fragments arrived");
+        let report = forwarding.stop();
+        assert_eq!(count(&report, "drop:"), 0, "{report}");
+    }
+}
+
 /// The right host puts the pieces together. Those of more than 1,472 bytes arrive as fragments.
 #[test]
 fn linux_puts_together_what_the_engine_has_fragmented() {
@@ -89,14 +145,7 @@ fn linux_puts_together_what_the_engine_has_fragmented() {
         for size in [1, 573, 574, 1148, 1149, 1472, 1473, 8000, 20_000] {
             let sent: Vec<u8> = (0..size).map(|at| (at / 3 + at / 251) as u8).collect();
             send_in_pieces(&network.left, &sent, to);
-            let mut got = vec![0; 65_536];
-            let length = loop {
-                match receiver.recv(&mut got) {
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    received => break received.expect("a datagram"),
-                }
-            };
-            assert!(got[..length] == sent, "{size} bytes");
+            assert!(received(&receiver) == sent, "{size} bytes");
         }
         let report = forwarding.stop();
         assert_eq!(count(&report, "drop:"), 0, "{report}");
