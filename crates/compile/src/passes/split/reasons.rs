@@ -42,6 +42,7 @@ fn waits_itself(op: &Op, index: usize, cause: Cause) -> bool {
         Cause::Access(access) => access == index,
         Cause::Offset(_) => matches!(op.kind, OpKind::ReadPacket { .. }),
         Cause::Change(_) => op.kind.has_effect(),
+        Cause::Clear(_) => matches!(op.kind, OpKind::Reset { .. }),
         Cause::Overlap(_) => matches!(op.kind, OpKind::WritePacket { .. }),
         Cause::Packet(_) => matches!(op.kind, OpKind::ReadPacket { .. }),
         Cause::None
@@ -86,6 +87,9 @@ fn sentence(engine: &Engine, ops: &[Op], index: usize, cause: Cause) -> String {
                 }
                 _ => format!("{what} needs the packet as the {} leaves it", name(engine, before)),
             }
+        }
+        Cause::Clear(read) => {
+            format!("{what} clears bytes before the {} is done", name(engine, &ops[read]))
         }
         Cause::Access(access) if access == index => {
             format!("no header port is left for the {}", name(engine, op))

@@ -52,6 +52,8 @@ pub(super) enum Cause {
     /// Reads packet data that the other operation changes, or changes packet data that the other
     /// operation reads.
     Packet(usize),
+    /// Resets the packet, of which this operation reads bytes.
+    Clear(usize),
     /// Is, or uses, an access that found no free header port.
     Access(usize),
     /// Is, or uses, a read whose position depends on the other operation.
@@ -450,7 +452,7 @@ impl Scheduler<'_> {
         for past in &self.accesses {
             if past.call.is_none() && !past.access.writes() && ports.span(past.op).is_some() {
                 let time = self.schedule.time[past.op];
-                at.after((time | 1) + 2, Cause::Packet(past.op));
+                at.after((time | 1) + 2, Cause::Clear(past.op));
             }
         }
     }
