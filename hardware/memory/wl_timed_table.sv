@@ -52,7 +52,7 @@
 //        empties the table. A read returns the table's time.
 //
 // Parameters
-//   KeyBits, ValueBits   bits of a key and of a value; a timer has a value of one bit, which is zero
+//   KeyBits, ValueBits   bits of a key and of a value; timers have values of one bit, a zero
 //   Size                 entries
 //   MethodCount          methods that are called
 //   Methods              their numbers, 5 bits each, method 0 lowest

@@ -96,7 +96,8 @@ module timed_case #(
     count--;
   endfunction
 
-  function automatic void put(int unsigned k, logic [ValueBits-1:0] value, longint unsigned duration);
+  function automatic void put(int unsigned k, logic [ValueBits-1:0] value,
+      longint unsigned duration);
     there[k] = 1'b1;
     fixed[k] = 1'b0;
     count++;

@@ -8,7 +8,9 @@ use wireloom_fuzz::generate::Uses;
 use wireloom_fuzz::input::Event;
 use wireloom_fuzz::shrink::Case;
 use wireloom_ir::{Execute, Golden, MOST_TICKS, Output, TIMERS, Verdict};
-use wireloom_machine::{Configured, Contender, Machine, Options, Program, Rate, golden};
+use wireloom_machine::{
+    Configured, Contender, Machine, Options, Program, Rate, differences, golden,
+};
 use wireloom_machines::REGISTRY;
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::{KINDS, Update};
@@ -290,6 +292,38 @@ fn timers_fall_between_the_packets_that_hardware_does_not_lose() {
         let next = contender.machine.machine.next_timer();
         assert_eq!(next, contender.golden.machine.next_timer());
     }
+}
+
+#[test]
+fn hardware_goes_on_with_the_times_of_a_snapshot() {
+    // The random numbers of a restored machine begin anew.
+    let program = compiled("bursts.loom", &BURSTS.replace("draws.next(0)", "(u32)ask.number"));
+    let packets = bursts();
+    let (before, after) = packets.split_at(350);
+    let end_ns = packets.last().map_or(0, |packet| packet.arrival_ns) + 2_000_000;
+    let run = |machine: &mut dyn Machine, packets: &[Packet]| {
+        let mut all = Vec::new();
+        let mut keep = |output: Output<'_>| {
+            all.push((output.arrival_ns, output.ingress, output.verdict, output.bytes.to_vec()));
+        };
+        machine.offer(&frames(packets), &mut keep).expect("it works");
+        machine.advance_to(end_ns, &mut keep).expect("it works");
+        machine.finish(&mut keep).expect("it works");
+        all
+    };
+    let mut golden = start(&golden::machine(), &program, empty(&program));
+    golden.offer(&frames(before), &mut |_| ()).expect("it works");
+    let snapshot = golden.snapshot().expect("a snapshot");
+    let machine = REGISTRY.find("np-1-2-2").expect("a network processor");
+    let mut hardware = start(&machine, &program, empty(&program));
+    hardware.restore(&snapshot).expect("a snapshot of the same program");
+    let (expected, got) = (run(golden.as_mut(), after), run(hardware.as_mut(), after));
+    let timers = expected.iter().filter(|(_, ingress, ..)| *ingress == u16::MAX).count();
+    assert!(timers > 200, "{timers} timers");
+    assert_eq!(got.len(), expected.len());
+    got.iter().zip(&expected).for_each(|(got, expected)| assert_eq!(got, expected));
+    hardware.snapshot().expect("a snapshot");
+    assert!(differences(golden.store(), hardware.store()).is_empty());
 }
 
 /// Returns the number of packets that timers send, drop or hand to the control processor on golden.
