@@ -166,7 +166,7 @@ pub const KIND: OffloadKind = OffloadKind {
             doc: "Searches from the sequence number `from` on for the leftmost match of any \
                   pattern. If several patterns match there, the first one of the table is found. \
                   `at` and `length`: where the match is. `pending`: bytes that are missing \
-                  decide; no match begins before `at`.",
+                  decide. Without a match, none begins before `at`.",
             ..READS
         },
         Method {
@@ -358,13 +358,13 @@ impl Stream {
     }
 
     fn find(&mut self, slot: Option<u32>, from: u32) -> Bits {
-        let answer = slot.map_or(Answer::Absent, |slot| {
+        let answer = slot.map_or_else(Answer::nothing, |slot| {
             let finder = self.finder.get_or_insert_with(|| Finder::new(self.patterns.list()));
             let Flow { kept, progress } = &mut self.flows[slot as usize];
             progress.find(kept, finder, from)
         });
         let list = self.patterns.list();
-        reply(answer, 48 + self.value_width, |found: Match, is_found| {
+        reply(answer, |found: Match, is_found| {
             let value = is_found.then(|| list[found.pattern].1.clone());
             vec![
                 Bits::new(32, found.at.into()),
@@ -410,8 +410,8 @@ impl Stream {
             }
             LINE => {
                 let answer =
-                    flow.map_or(Answer::Absent, |flow| flow.progress.line(&flow.kept, from));
-                reply(answer, 80, |line: Line, _| {
+                    flow.map_or_else(Answer::nothing, |flow| flow.progress.line(&flow.kept, from));
+                reply(answer, |line: Line, _| {
                     vec![
                         Bits::new(32, line.at.into()),
                         Bits::new(16, line.length as u128),
@@ -420,8 +420,8 @@ impl Stream {
                 })
             }
             _ => {
-                let answer = kept.map_or(Answer::Absent, |kept| number(kept, from));
-                reply(answer, 96, |number: Number, _| {
+                let answer = kept.map_or_else(Answer::nothing, |kept| number(kept, from));
+                reply(answer, |number: Number, _| {
                     vec![Bits::new(64, number.value.into()), Bits::new(32, number.next.into())]
                 })
             }
@@ -465,16 +465,16 @@ impl Stream {
     }
 }
 
-/// Packs an answer: whether it is found, whether it is pending, and the fields, which have `width`
-/// bits. `fields` also gets whether the answer is found.
-fn reply<T>(answer: Answer<T>, width: u32, fields: impl Fn(T, bool) -> Vec<Bits>) -> Bits {
-    let (content, is_found) = match answer {
-        Answer::Found(content) => (content, true),
-        Answer::Pending(content) => (content, false),
-        Answer::Absent => return Bits::zero(2 + width),
+/// Packs an answer: whether it is found, whether it is pending, and the fields. `fields` also gets
+/// whether the answer is found.
+fn reply<T>(answer: Answer<T>, fields: impl Fn(T, bool) -> Vec<Bits>) -> Bits {
+    let (content, flags) = match answer {
+        Answer::Found(content) => (content, [true, false]),
+        Answer::Pending(content) => (content, [false, true]),
+        Answer::Absent(content) => (content, [false, false]),
     };
-    let mut parts = vec![Bits::bool(is_found), Bits::bool(!is_found)];
-    parts.extend(fields(content, is_found));
+    let mut parts = flags.map(Bits::bool).to_vec();
+    parts.extend(fields(content, flags[0]));
     pack(&parts)
 }
 

@@ -20,13 +20,20 @@ pub(super) enum Answer<T> {
     Found(T),
     /// Bytes that have not arrived decide.
     Pending(T),
-    Absent,
+    Absent(T),
+}
+
+impl<T: Default> Answer<T> {
+    /// Nothing is there, and nothing is known about later positions.
+    pub(super) fn nothing() -> Self {
+        Self::Absent(T::default())
+    }
 }
 
 /// A match of a pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Match {
-    /// The position of its first byte. In a pending answer, no match begins before it.
+    /// The position of its first byte. Without a match, none begins before this position.
     pub(super) at: u32,
     pub(super) length: usize,
     /// The number of the pattern.
@@ -117,10 +124,10 @@ impl Progress {
 
     /// Searches for the leftmost match from a position on.
     pub(super) fn find(&mut self, kept: &Kept, finder: &Finder, from: u32) -> Answer<Match> {
-        let Some(begin) = kept.offset(from) else { return Answer::Absent };
+        let Some(begin) = kept.offset(from) else { return Answer::nothing() };
         if begin > kept.contiguous() {
             let pending = Match { at: from, ..Match::default() };
-            return if kept.is_final() { Answer::Absent } else { Answer::Pending(pending) };
+            return if kept.is_final() { Answer::nothing() } else { Answer::Pending(pending) };
         }
         let fresh = || Finding {
             from: [from; 2],
@@ -165,7 +172,7 @@ impl Progress {
                 let length = finder.automaton.pattern_len(pattern_id(pattern));
                 Answer::Found(Match { at: end.wrapping_sub(length as u32), length, pattern })
             }
-            None if is_decided => Answer::Absent,
+            None if is_decided => Answer::Absent(Match { at: pending, ..Match::default() }),
             _ => Answer::Pending(Match { at: pending, ..Match::default() }),
         }
     }
@@ -173,12 +180,16 @@ impl Progress {
     /// Searches for the end of the line that begins at a position: a line feed, perhaps after a
     /// carriage return (RFC 9112 section 2.2).
     pub(super) fn line(&mut self, kept: &Kept, from: u32) -> Answer<Line> {
-        let Some(begin) = kept.offset(from) else { return Answer::Absent };
+        let Some(begin) = kept.offset(from) else { return Answer::nothing() };
         let resumed = self.line.filter(|(last, _)| *last == from).map_or(from, |(_, next)| next);
         let resumed = kept.offset(resumed).unwrap_or(begin).max(begin);
         let Some(count) = kept.bytes_from(resumed).position(|byte| byte == b'\n') else {
             self.line = Some((from, kept.position(resumed.max(kept.contiguous()))));
-            return if kept.is_final() { Answer::Absent } else { Answer::Pending(Line::default()) };
+            return if kept.is_final() {
+                Answer::nothing()
+            } else {
+                Answer::Pending(Line::default())
+            };
         };
         let end = resumed + count;
         self.line = Some((from, kept.position(end)));
@@ -206,26 +217,26 @@ fn is_blank(byte: u8) -> bool {
 /// Reads the decimal number at a position, after blanks. A byte that is no digit ends it, or the end
 /// of the stream. A number that does not fit 64 bits is none.
 pub(super) fn number(kept: &Kept, from: u32) -> Answer<Number> {
-    let Some(begin) = kept.offset(from) else { return Answer::Absent };
+    let Some(begin) = kept.offset(from) else { return Answer::nothing() };
     let (mut value, mut digits) = (0u64, 0);
     for (offset, byte) in (begin..).zip(kept.bytes_from(begin)) {
         if byte.is_ascii_digit() {
             let digit = u64::from(byte - b'0');
             let Some(more) = value.checked_mul(10).and_then(|tens| tens.checked_add(digit)) else {
-                return Answer::Absent;
+                return Answer::nothing();
             };
             (value, digits) = (more, digits + 1);
         } else if digits > 0 {
             return Answer::Found(Number { value, next: kept.position(offset) });
         } else if !is_blank(byte) {
-            return Answer::Absent;
+            return Answer::nothing();
         }
     }
     match kept.is_final() {
         true if digits > 0 && kept.is_complete() => {
             Answer::Found(Number { value, next: kept.next() })
         }
-        true => Answer::Absent,
+        true => Answer::nothing(),
         false => Answer::Pending(Number::default()),
     }
 }
