@@ -190,7 +190,7 @@ impl Clock {
     }
 
     fn tick_after(&self, tick: u64) -> u64 {
-        (self.now_ns / tick + 1).saturating_mul(tick)
+        (self.now_ns / tick).saturating_add(1).saturating_mul(tick)
     }
 
     /// Returns a time before which no timer is due, in nanoseconds; `None` if no timer is set.

@@ -66,9 +66,17 @@ impl Timers {
         Ok(due)
     }
 
-    /// Advances engine time.
+    /// Advances engine time to the arrival of a packet.
     pub fn advance(&mut self, time_ns: u64) {
         self.clock.arrive(time_ns);
+    }
+
+    /// Advances engine time to that of the last packet that has left. No packet arrives: the ticks
+    /// with timers since then still count.
+    pub fn reach(&mut self, time_ns: u64) {
+        if time_ns > self.clock.now_ns() {
+            self.clock.arrive(time_ns);
+        }
     }
 
     /// Whether a packet has to wait for the timers of a tick.

@@ -269,7 +269,7 @@ impl MpsocEngine {
     fn run_timers(&mut self, by_ns: u64) -> bool {
         let engine_ns = each!(&self.machine, machine => machine.platform().io.engine_ns());
         let Some(timers) = &mut self.timers else { return false };
-        timers.advance(engine_ns);
+        timers.reach(engine_ns);
         let line = self.passed + timers.run();
         let store = each!(&mut self.machine, machine => machine.objects_mut().store_mut());
         let Ok(Some(due)) = timers.due(store, by_ns, line) else { return false };

@@ -1,8 +1,11 @@
 //! Steps that run for keys, on a machine that loses packets and draws random numbers.
 
+use std::convert::Infallible;
+
 use crate::support::engine::own_spec;
 use crate::support::{Sent, compiled_text, keep};
-use wireloom_ir::{Execute, Golden, TIMERS, store};
+use wireloom_bits::Bits;
+use wireloom_ir::{Execute, Golden, MOST_TICKS, TIMERS, Timers, Times, store};
 use wireloom_mpsoc::Options;
 use wireloom_mpsoc::engine::MpsocEngine;
 use wireloom_mpsoc::spec::Set;
@@ -114,4 +117,43 @@ fn timers_fall_between_the_packets_that_are_not_lost() {
             assert!(!followed.left.is_empty(), "{followed:?}");
         }
     }
+}
+
+/// A timer that is set again at each tick.
+struct Heartbeat(u64);
+
+impl Times for Heartbeat {
+    type Error = Infallible;
+
+    fn next(&mut self, _: usize) -> Result<Option<u64>, Infallible> {
+        Ok(Some(self.0))
+    }
+
+    fn due(
+        &mut self,
+        offload: usize,
+        now_ns: u64,
+        visit: &mut dyn FnMut(&Bits),
+    ) -> Result<(), Infallible> {
+        if offload == 0 {
+            visit(&Bits::new(16, 7));
+            self.0 = now_ns + 1_000_000;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn ticks_count_until_a_packet_arrives() {
+    let program = compiled_text("timed.loom", PROGRAM);
+    let mut timers = Timers::of(&program).expect("it has ticks");
+    let (mut heartbeat, years) = (Heartbeat(1_000_000), 1 << 60);
+    timers.advance(0);
+    let mut ticks = 0;
+    // The packet that arrived at 0 has left, and the line asks before each tick.
+    while timers.due(&mut heartbeat, years, 1 + ticks).expect("it cannot fail").is_some() {
+        timers.reach(0);
+        ticks += 1;
+    }
+    assert_eq!(ticks, u64::from(MOST_TICKS) + 1);
 }
