@@ -206,18 +206,19 @@ impl MpsocEngine {
             let were_held = !self.held.is_empty();
             self.held.extend(packets);
             if !were_held {
-                self.pass_on();
+                self.pass_on(0);
             }
         }
     }
 
-    /// Gives the line the held packets that precede all pending updates and the next tick.
-    fn pass_on(&mut self) {
+    /// Gives the line the held packets that precede all pending updates and the next tick, and at
+    /// least this number: no tick comes after the end of time.
+    fn pass_on(&mut self, least: usize) {
         let until = self.updates.front().map_or(u64::MAX, |update| update.packet);
         let mut count = (until - self.passed).min(self.held.len() as u64) as usize;
         if let Some(timers) = &self.timers {
             let at_tick = self.held.iter().position(|packet| timers.delays(packet));
-            count = count.min(at_tick.unwrap_or(count));
+            count = count.min(at_tick.unwrap_or(count).max(least));
         }
         if count == 0 {
             return;
@@ -260,7 +261,7 @@ impl MpsocEngine {
             let packets = taken - timers.run();
             self.number_from(packets);
         }
-        self.pass_on();
+        self.pass_on(1);
         Ok(true)
     }
 

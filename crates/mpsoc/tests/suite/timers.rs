@@ -157,3 +157,21 @@ fn ticks_count_until_a_packet_arrives() {
     }
     assert_eq!(ticks, u64::from(MOST_TICKS) + 1);
 }
+
+#[test]
+fn packets_come_at_the_end_of_time() {
+    let program = compiled_text("timed.loom", PROGRAM);
+    let mut packets = packets();
+    packets.truncate(3);
+    packets[1].arrival_ns = u64::MAX;
+    packets[2].arrival_ns = u64::MAX;
+    let store = || store(&program).expect("offloads");
+    let mut engine =
+        MpsocEngine::new(&own_spec(Set::Armv4, ""), &program, store(), Options::default())
+            .expect("an engine");
+    let (mut got, mut expected): (Vec<Sent>, Vec<Sent>) = (Vec::new(), Vec::new());
+    engine.execute(&packets, &mut |output| keep(&mut got, output)).expect("it runs");
+    Golden::new(program.clone(), store())
+        .execute(&packets, &mut |output| keep(&mut expected, output));
+    assert_eq!(got, expected);
+}
