@@ -179,7 +179,7 @@ impl Tape {
             kind.name,
             &key,
             &value,
-            &[("size", 1 + self.draw(99) as u64), ("cir", 5), ("cbs", 9)],
+            &[("size", 1 + self.draw(99) as u64), ("bytes", 64), ("cir", 5), ("cbs", 9)],
         )
     }
 }
