@@ -14,6 +14,7 @@ mod kind;
 mod matching;
 mod park;
 mod payload;
+mod stream;
 
 pub(super) use self::kind::{Call, InBody, KindInHardware};
 
@@ -27,6 +28,7 @@ const KINDS: &[&KindInHardware] = &[
     &matching::KIND,
     &park::KIND,
     &payload::KIND,
+    &stream::KIND,
 ];
 
 /// Returns the treatment of a kind in hardware; `None` if its calls are plain requests to a

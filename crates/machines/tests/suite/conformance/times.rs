@@ -1,6 +1,7 @@
 //! Times that end at ticks: steps that run for keys, on every machine that has them.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use wireloom_fuzz::campaign::case_of;
@@ -134,13 +135,25 @@ fn chips() -> Vec<Arc<dyn Configured>> {
     ["ixp1200", "ixp2400"].map(deep).into_iter().chain(tiles).collect()
 }
 
-/// Random programs with timers and entries that end at ticks, whose tables change and whose time
-/// advances between packets. `WIRELOOM_TIMES=FIRST..END` replaces the seeds.
 #[test]
 fn random_programs_with_times_agree() {
-    let seeds = std::env::var("WIRELOOM_TIMES").unwrap_or_else(|_| "0..8".into());
-    let (first, end) = seeds.split_once("..").expect("FIRST..END");
-    let seeds = first.parse().expect("a number")..end.parse::<u64>().expect("a number");
+    compare_on_chips(0..4);
+}
+
+#[test]
+#[ignore = "runs many programs: make test-all"]
+fn more_random_programs_with_times_agree() {
+    compare_on_chips(100..160);
+}
+
+/// Compares random programs with timers and entries that end at ticks, whose tables change and
+/// whose time advances between packets. `WIRELOOM_TIMES=FIRST..END` replaces the seeds.
+fn compare_on_chips(seeds: Range<u64>) {
+    let chosen = std::env::var("WIRELOOM_TIMES").ok().map(|seeds| {
+        let (first, end) = seeds.split_once("..").expect("FIRST..END");
+        first.parse().expect("a number")..end.parse().expect("a number")
+    });
+    let seeds = chosen.unwrap_or(seeds);
     let (mut agreed, mut timers, mut refused) = (0, 0, Vec::new());
     for seed in seeds {
         let kinds = KINDS.iter().map(|kind| kind.name);
