@@ -160,18 +160,24 @@ fn ticks_count_until_a_packet_arrives() {
 
 #[test]
 fn packets_come_at_the_end_of_time() {
-    let program = compiled_text("timed.loom", PROGRAM);
-    let mut packets = packets();
-    packets.truncate(3);
-    packets[1].arrival_ns = u64::MAX;
-    packets[2].arrival_ns = u64::MAX;
+    let text = "engine late() {
+        offload later : timer<u16, size = 16>;
+        step take { later.set(7, 1000); finish; }
+        step over on later(u16 number) { packet.reset(60); packet.egress = number; finish; }
+    }";
+    let program = compiled_text("late.loom", text);
+    let arrivals = [1_000_000_000, u64::MAX, u64::MAX];
+    let packet = |arrival_ns| Packet { ingress: 0, arrival_ns, bytes: vec![0; 64] };
+    let packets = arrivals.map(packet);
     let store = || store(&program).expect("offloads");
+    let spec = own_spec(Set::Armv4, "");
     let mut engine =
-        MpsocEngine::new(&own_spec(Set::Armv4, ""), &program, store(), Options::default())
-            .expect("an engine");
+        MpsocEngine::new(&spec, &program, store(), Options::default()).expect("an engine");
     let (mut got, mut expected): (Vec<Sent>, Vec<Sent>) = (Vec::new(), Vec::new());
     engine.execute(&packets, &mut |output| keep(&mut got, output)).expect("it runs");
-    Golden::new(program.clone(), store())
-        .execute(&packets, &mut |output| keep(&mut expected, output));
+    engine.finish(&mut |output| keep(&mut got, output)).expect("it runs");
+    let mut golden = Golden::new(program.clone(), store());
+    golden.execute(&packets, &mut |output| keep(&mut expected, output));
     assert_eq!(got, expected);
+    assert!(got.len() > packets.len(), "a timer runs");
 }
