@@ -110,7 +110,7 @@ impl Load {
         let mut tables = "table patterns\n".to_owned();
         for number in 0..100 {
             let text = String::from_utf8(pattern(number)).expect("letters");
-            let _ = writeln!(tables, "\"{text}\" port={}", 1 + number);
+            let _ = writeln!(tables, "\"{text}\" = {}", 1 + number);
         }
         let packet = |number: u64| {
             let mut text = Vec::new();
