@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use rand::Rng;
 
-use super::{Generator, MAX_EXPR, WIDTHS};
+use super::{Generator, MAX_EXPR, MAX_NUMBER, WIDTHS};
 use crate::tree::{Expr, ExprKind, Ty};
 
 const ARITHMETIC: [&str; 8] = ["+", "-", "*", "/", "%", "&", "|", "^"];
@@ -30,7 +30,7 @@ impl Generator {
             Ty::Struct(_) | Ty::Array(..) => match self.below(5) {
                 0 => self.conditional(ty, depth - 1),
                 1 => {
-                    let from = self.expr(&Ty::Bits(ty.width()), depth - 1);
+                    let from = self.expr(&Ty::Bits(ty.width().min(MAX_NUMBER)), depth - 1);
                     cast(ty, from)
                 }
                 2 | 3 => self.aggregate(ty, depth - 1),

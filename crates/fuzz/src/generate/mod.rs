@@ -24,6 +24,8 @@ const WIDTHS: [u32; 27] = [
 /// Widths beyond one or two machine words.
 const WIDE: [u32; 5] = [129, 160, 200, 256, 400];
 
+/// The widest number of the language.
+const MAX_NUMBER: u32 = 1024;
 /// The widest value that an expression builds.
 const MAX_EXPR: u32 = 512;
 

@@ -79,6 +79,12 @@ fn a_seed_gives_the_same_case_every_time() {
     assert_ne!(case(1).0.program.text(), case(2).0.program.text());
 }
 
+#[test]
+fn a_structure_wider_than_a_number_is_no_cast_of_one() {
+    let (made, compiled) = case(9_300_059);
+    assert!(compiled.is_ok(), "{}", made.program.text());
+}
+
 /// Replaces the program's operator number `at` by another one. Returns `false` if there is none.
 fn break_operator(program: &mut Program, mut at: usize) -> bool {
     let mut done = false;
