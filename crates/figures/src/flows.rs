@@ -4,10 +4,8 @@
 use std::net::Ipv4Addr;
 use std::time::Instant;
 
-use wireloom_console::{Working, load_store};
 use wireloom_ir::Verdict;
-use wireloom_machine::{Error, Options, Result, Running, Source, find_offload};
-use wireloom_machines::REGISTRY;
+use wireloom_machine::{Error, Result, Running, Source, find_offload};
 use wireloom_net::wire::build::Frame as Built;
 use wireloom_net::wire::ethernet::Ethernet;
 use wireloom_net::wire::ipv4::Ipv4;
@@ -16,7 +14,7 @@ use wireloom_net::{Frame, Packet};
 use wireloom_offloads::kinds::random::splitmix64;
 
 use super::Settings;
-use super::registry::scratch;
+use super::workload::start_with;
 
 /// The number of flows, and of packets in a pass.
 const FLOWS: usize = 1_000_000;
@@ -132,16 +130,8 @@ impl Flows {
     }
 
     fn new(machine: &str, source: &Source, tables: &str) -> Result<Self> {
-        let program = source.compiled()?;
-        let folder = scratch()?;
-        let file = folder.path().join("flows.tables");
-        std::fs::write(&file, tables).map_err(|e| Error::new(format!("flows.tables: {e}")))?;
-        let (store, _) = load_store(&program.optimised, &[file])?;
-        let (configured, working) = (REGISTRY.find(machine)?, Working::on("building the machine"));
-        let progress = |what: &str| working.now(what);
-        let machine = Running::start(configured, &program, store, &Options::default(), &progress)?;
         Ok(Self {
-            machine,
+            machine: start_with(machine, source, tables)?,
             kinds: Vec::new(),
             bytes: vec![0; FLOWS * BYTES],
             draws: 0,

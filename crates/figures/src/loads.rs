@@ -5,10 +5,8 @@ use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::time::Instant;
 
-use wireloom_console::{Working, load_store};
 use wireloom_ir::Verdict;
-use wireloom_machine::{Error, Options, Result, Running, Source};
-use wireloom_machines::REGISTRY;
+use wireloom_machine::{Error, Result, Running, Source};
 use wireloom_net::wire::build::Frame as Built;
 use wireloom_net::wire::ethernet::Ethernet;
 use wireloom_net::wire::ipv4::Ipv4;
@@ -18,7 +16,7 @@ use wireloom_net::{Frame, Packet};
 use wireloom_offloads::kinds::random::splitmix64;
 
 use super::Settings;
-use super::registry::scratch;
+use super::workload::start_with;
 
 /// The number of clients.
 const CLIENTS: u64 = 1_000_000;
@@ -135,14 +133,7 @@ impl Load {
         packets: Vec<Packet>,
         outputs: usize,
     ) -> Result<Self> {
-        let program = source.compiled()?;
-        let folder = scratch()?;
-        let file = folder.path().join("load.tables");
-        std::fs::write(&file, tables).map_err(|e| Error::new(format!("load.tables: {e}")))?;
-        let (store, _) = load_store(&program.optimised, &[file])?;
-        let (configured, working) = (REGISTRY.find(machine)?, Working::on("building the machine"));
-        let progress = |what: &str| working.now(what);
-        let machine = Running::start(configured, &program, store, &Options::default(), &progress)?;
+        let machine = start_with(machine, source, tables)?;
         let mut load = Self { machine, packets, outputs, draws: 0, now_ns: 0 };
         // Each packet once, so that what flows leave behind is there.
         let all = (0..load.packets.len()).collect();

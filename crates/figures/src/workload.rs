@@ -10,6 +10,7 @@ use wireloom_net::traffic::{AddressSpec, Generator, Labels, Pick, Sizes, Spec};
 
 use super::Settings;
 use super::rate::Verdicts;
+use super::registry::scratch;
 use wireloom_console::{Working, load_store};
 use wireloom_machine::Source;
 use wireloom_machine::{Error, Result};
@@ -81,6 +82,29 @@ pub struct Workload {
     packets: Vec<Packet>,
 }
 
+/// Starts an engine on a machine, with a table file.
+///
+/// # Errors
+/// If the engine or the tables are wrong, or the machine does not start.
+fn start(machine: &str, source: &Source, tables: PathBuf) -> Result<Running> {
+    let program = source.compiled()?;
+    let (store, _) = load_store(&program.optimised, &[tables])?;
+    let (configured, working) = (REGISTRY.find(machine)?, Working::on("building the machine"));
+    let progress = |what: &str| working.now(what);
+    Running::start(configured, &program, store, &Options::default(), &progress)
+}
+
+/// Starts an engine on a machine, with tables in the notation of table files.
+///
+/// # Errors
+/// If the engine or the tables are wrong, or the machine does not start.
+pub fn start_with(machine: &str, source: &Source, tables: &str) -> Result<Running> {
+    let folder = scratch()?;
+    let file = folder.path().join("bench.tables");
+    std::fs::write(&file, tables).map_err(|e| Error::new(format!("bench.tables: {e}")))?;
+    start(machine, source, file)
+}
+
 /// Generates frames of 64 bytes (with frame check sequence) in this mix. Addresses are drawn
 /// uniformly from the prefixes of the table, and labels from the ones in the tables.
 ///
@@ -132,12 +156,7 @@ impl Workload {
         machine: &str,
         packets: Vec<Packet>,
     ) -> Result<Self> {
-        let program = source.compiled()?;
-        let (store, _) = load_store(&program.optimised, &[settings.tables()?])?;
-        let (configured, working) = (REGISTRY.find(machine)?, Working::on("building the machine"));
-        let progress = |what: &str| working.now(what);
-        let running = Running::start(configured, &program, store, &Options::default(), &progress)?;
-        drop(working);
+        let running = start(machine, &source, settings.tables()?)?;
         let mut workload = Self { machine: running, packets };
         let sent = workload.sent()?.len() as u64;
         let dropped = (workload.packets.len() as u64).saturating_sub(sent);
