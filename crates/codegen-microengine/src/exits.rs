@@ -14,7 +14,7 @@ use super::words;
 /// runtime clears it.
 const BACKWARD: u32 = 2;
 
-/// The bit of a control word that says that the thread goes on and sends more.
+/// The bit of a control word for a copy: the thread continues after it has been sent.
 const MORE: u32 = 1 << 17;
 
 /// The reason for packets that jump back too often.

@@ -161,7 +161,8 @@ impl Target {
         }
     }
 
-    /// Returns the code that receives packets; with timers, also those of the core.
+    /// Returns the code that receives packets. In a program with timers, it also receives the
+    /// packets that the core sends for them.
     fn receive(self, has_timers: bool) -> Cow<'static, str> {
         let receive = match self {
             Self::One { .. } => include_str!("receive.uc"),

@@ -114,12 +114,13 @@ impl Lower<'_> {
         }
     }
 
-    /// Moves the front of the packet to the first byte of a copy, and cuts the packet behind the
-    /// last one. Returns by how many bytes the front was moved, and the length of the packet.
+    /// Makes the packet consist of the bytes of a copy only: moves its front and shortens it. Returns
+    /// by how many bytes the front was moved, and the length of the whole packet.
     fn cut(&mut self, offset: Value, count: Value) -> (Operand, Operand) {
         let length = self.load(frame::LENGTH, 1)[0];
         let (offset, count) = (self.word(offset), self.word(count));
-        // A copy that begins behind the end is empty. Its front stays where words begin.
+        // A copy whose offset is past the end of the packet is empty. Then the front stays in its
+        // place: code for packets that begin at a word reads from it.
         let is_behind = self.code.two(Do::Sltu, length, offset);
         let left = self.code.two(Do::Subu, length, offset);
         let left = self.code.choose(is_behind, NOTHING, left);

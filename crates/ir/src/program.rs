@@ -388,7 +388,7 @@ pub enum OpKind {
     Exit(Exit),
 }
 
-/// What a thread sends of its packet while it goes on, and where to.
+/// The part of its packet that a thread sends before it continues, and the receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Copied {
     /// The offset and the number of the bytes that are sent, of 16 bits each. Bytes behind the end

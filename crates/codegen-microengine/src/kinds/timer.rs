@@ -1,5 +1,5 @@
-//! `timer`: times at which a step runs, one for each key. They are the entries of a table without
-//! values, whose layout and routines are those of [`super::exact`].
+//! `timer`: times at which a step runs, one for each key. They are kept as a table without values,
+//! with the layout and the routines of [`super::exact`].
 
 use std::any::Any;
 

@@ -127,7 +127,8 @@ fn what_linux_has_fragmented_arrives_whole() {
     }
 }
 
-/// The right host puts the pieces together. Those of more than 1,472 bytes arrive as fragments.
+/// The right host reassembles the pieces. Linux has already fragmented the datagrams of more than
+/// 1,472 bytes when they reach the engine.
 #[test]
 fn linux_puts_together_what_the_engine_has_fragmented() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -52,7 +52,7 @@ pub(super) enum Cause {
     /// Reads packet data that the other operation changes, or changes packet data that the other
     /// operation reads.
     Packet(usize),
-    /// Resets the packet, of which this operation reads bytes.
+    /// Resets the packet after this operation has read bytes of it.
     Clear(usize),
     /// Is, or uses, an access that found no free header port.
     Access(usize),
