@@ -34,7 +34,7 @@ use crate::filter::Filter;
 use crate::kernel_conditions::KernelConditions;
 use crate::status::{Kernel, Memory, Offload, Policed, Status};
 
-pub use tables::{Intent, Page, Planned, RowWithTimes, TableStates, Unmade};
+pub use tables::{Page, TableStates, Unmade};
 
 /// The state of the forwarding thread.
 pub struct Forwarding {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use wireloom_machine::Error;
+pub use wireloom_machine::{Change, Row};
 
 use crate::capture::Point;
 use crate::status::{Reloaded, Status};
@@ -54,28 +55,6 @@ pub const MOST_CHANGES: usize = 10_000;
 pub struct Changes {
     /// The changes in their order, at most [`MOST_CHANGES`].
     pub changes: Vec<Change>,
-}
-
-/// A change of an entry. Entries and keys have the notation of table files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Change {
-    /// Adds an entry. It is refused if there is an entry with this key.
-    Insert { table: String, entry: String },
-    /// Writes an entry, whether or not there is one with this key.
-    Replace { table: String, entry: String },
-    /// Removes an entry. It is refused if there is none with this key.
-    Delete { table: String, key: String },
-}
-
-impl Change {
-    /// The path of the offload.
-    pub fn table(&self) -> &str {
-        match self {
-            Self::Insert { table, .. } | Self::Replace { table, .. } => table,
-            Self::Delete { table, .. } => table,
-        }
-    }
 }
 
 /// Which packets are captured. The capture ends at the first of its limits.
@@ -202,25 +181,6 @@ pub enum End {
     Complete,
     /// There may be more than the request permits.
     Limit,
-}
-
-/// A row of an offload's state.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
-    pub key: String,
-    /// The row in the notation of table files. If they cannot give rows of this kind, only the key.
-    pub entry: String,
-    /// The name and value of each field that table files give.
-    pub fields: Vec<(String, String)>,
-    /// The name and value of each further field: state that packets made.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub state: Vec<(String, String)>,
-    /// The nanoseconds since a packet made or touched the entry; absent if entries do not age.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub age_ns: Option<u64>,
-    /// The nanoseconds until the entry ends or its timer runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub left_ns: Option<u64>,
 }
 
 /// A transaction that was made.

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use wireloom_compile::analysis::order;
 use wireloom_ir as ir;
 use wireloom_live::TABLES;
-use wireloom_machine::{Error, Result, entry_text, key_text, value_text, written_fields};
-use wireloom_net::tables::{parse_entry, parse_key};
-use wireloom_offloads::populate::{entry_key, entry_value, row_key, suggest, value_layout};
-use wireloom_offloads::{Config, Cursor, EntryKey, Layout, Update, registry};
+use wireloom_machine::{Error, Planned, RefusedChange, Result, has_table};
+use wireloom_net::tables::parse_key;
+use wireloom_offloads::populate::{row_key, suggest, value_layout};
+use wireloom_offloads::{Config, Cursor, EntryKey, Layout};
 
 use crate::engine::RunningProgram;
-use crate::forwarding::{Intent, Page, Planned, RowWithTimes, TableStates, Unmade};
+use crate::forwarding::{Page, TableStates, Unmade};
 use crate::protocol::{
     Change, Changed, End, Field, MOST_CHANGES, Refused, Reply, Row, Rows, ShowRows, Table,
     TableWriter,
@@ -73,10 +73,6 @@ fn find<'a>(all: &[Declared<'a>], path: &str) -> Result<&'a Config> {
     }
 }
 
-fn has_table(config: &Config) -> bool {
-    registry::kind(&config.kind).is_some_and(|kind| kind.table.is_some())
-}
-
 fn writer(path: &str, config: &Config, follows_kernel: bool) -> TableWriter {
     match () {
         () if !has_table(config) => TableWriter::Nobody,
@@ -89,34 +85,11 @@ fn writer(path: &str, config: &Config, follows_kernel: bool) -> TableWriter {
 fn planned(all: &[Declared<'_>], follows_kernel: bool, change: &Change) -> Result<Planned> {
     let path = change.table();
     let config = find(all, path)?;
-    match writer(path, config, follows_kernel) {
-        TableWriter::Control => {}
-        TableWriter::Kernel => {
-            return Err(Error::new(format!("`{path}` follows the kernel, which would undo it"))
-                .with_help(
-                    "change the kernel's routes or neighbours (`ip`), or start with --static",
-                ));
-        }
-        TableWriter::Nobody => {
-            return Err(Error::new(format!(
-                "`{path}` is of kind `{}`, which has no entries to write",
-                config.kind
-            )));
-        }
+    if writer(path, config, follows_kernel) == TableWriter::Kernel {
+        return Err(Error::new(format!("`{path}` follows the kernel, which would undo it"))
+            .with_help("change the kernel's routes or neighbours (`ip`), or start with --static"));
     }
-    let wrong = |what: String| Error::new(format!("`{path}`: {what}"));
-    let (intent, key, value) = match change {
-        Change::Insert { entry, .. } | Change::Replace { entry, .. } => {
-            let is_insert = matches!(change, Change::Insert { .. });
-            let (key, fields) = parse_entry(entry).map_err(wrong)?;
-            let value = entry_value(config, &fields).map_err(wrong)?;
-            (if is_insert { Intent::Insert } else { Intent::Replace }, key, Some(value))
-        }
-        Change::Delete { key, .. } => (Intent::Delete, parse_key(key).map_err(wrong)?, None),
-    };
-    let key = entry_key(config, &key).map_err(wrong)?;
-    let update = Update { packet: 0, offload: path.to_owned(), key, value, line: 0 };
-    Ok(Planned { intent, update })
+    change.resolved(config)
 }
 
 fn fields(layout: &Layout) -> Vec<Field> {
@@ -141,23 +114,6 @@ fn described(states: &TableStates) -> Vec<Table> {
         }
     };
     declared(&states.engine.program.optimised).into_iter().map(described).collect()
-}
-
-/// Formats a row. `now_ns` is the present time.
-fn shown(config: &Config, (row, times): &RowWithTimes, now_ns: u64) -> Row {
-    let layout = value_layout(config).unwrap_or_default();
-    let text = |(name, value): &(String, wireloom_bits::Bits)| {
-        (name.clone(), value_text(&layout, name, value))
-    };
-    let (written, state) = row.fields.split_at(written_fields(config, row));
-    Row {
-        key: key_text(config, &row.key),
-        entry: entry_text(config, row),
-        fields: written.iter().map(text).collect(),
-        state: state.iter().map(text).collect(),
-        age_ns: times.map(|times| now_ns.saturating_sub(times.touched_ns)),
-        left_ns: times.and_then(|times| times.ends_ns).map(|end| end.saturating_sub(now_ns)),
-    }
 }
 
 fn replaced() -> Error {
@@ -208,7 +164,7 @@ impl Session {
             let page = page??.ok_or_else(replaced)?;
             let is_cut = page.rows.len() as u64 > left;
             let rows = page.rows.iter().take(usize::try_from(left).unwrap_or(usize::MAX));
-            let rows: Vec<Row> = rows.map(|row| shown(config, row, page.now_ns)).collect();
+            let rows: Vec<Row> = rows.map(|row| Row::new(config, row, page.now_ns)).collect();
             left -= rows.len() as u64;
             let end = match &page.next {
                 _ if is_cut => Some(End::Limit),
@@ -240,7 +196,7 @@ impl Session {
         let found =
             self.handle.ask(move |forwarding| forwarding.look_up(&same, &path, &keys))??;
         let Page { rows, now_ns, .. } = found.ok_or_else(replaced)?;
-        Ok(rows.iter().map(|row| shown(config, row, now_ns)).collect())
+        Ok(rows.iter().map(|row| Row::new(config, row, now_ns)).collect())
     }
 
     /// Makes a transaction.
@@ -276,7 +232,7 @@ impl Session {
                 Ok(Reply::Changed(Changed { changes: count, microseconds }))
             }
             Err(Unmade::Replaced) => Err(replaced()),
-            Err(Unmade::Refused(at, message, help)) => {
+            Err(Unmade::Refused(RefusedChange { at, message, help })) => {
                 let help = help.map(str::to_owned);
                 Ok(Reply::Refused(Refused { change: at as u64, message, help }))
             }

@@ -9,6 +9,7 @@
 //! a [`Machine`]: it accepts borrowed frames and passes on its outputs. A [`Registry`] lists the
 //! kinds, and everything above this crate works on any machine in it. The first kind is [`golden`].
 
+mod changes;
 mod compare;
 mod described;
 mod error;
@@ -25,6 +26,7 @@ mod profile;
 mod program;
 mod record;
 mod registry;
+mod rows;
 mod running;
 mod snapshot;
 pub mod software;
@@ -33,6 +35,7 @@ mod throughput;
 pub mod trace;
 pub mod watch;
 
+pub use changes::{Change, Changing, Intent, Planned, RefusedChange, has_table, transact};
 pub use compare::{
     Compared, Contender, Difference, compare_outputs, first_difference, missing_port_text,
     reason_name, verdict_text,
@@ -54,6 +57,7 @@ pub use profile::{LineCounts, Profile, ProfileLine, Profiler};
 pub use program::{Program, Source};
 pub use record::{Bar, Line, Part, Record, counted, thousands};
 pub use registry::Registry;
+pub use rows::{Row, RowWithTimes};
 pub use running::{LoadedTables, Running, load_store};
 pub use snapshot::Snapshot;
 pub use state::{

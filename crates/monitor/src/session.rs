@@ -1,5 +1,7 @@
 //! A watched machine with its packets, breakpoints and history.
 
+mod tables;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,9 +13,12 @@ use wireloom_machine::watch::{
     RegisterValue, Thread, Watched, Why,
 };
 use wireloom_machine::{Error, Machine, Result};
+use wireloom_net::Packet;
 
 use crate::history::{History, Sample};
 use crate::sources;
+
+pub use tables::Table;
 
 /// The machine gets more packets while fewer than this are in it and on its lines.
 const LOW: u64 = 256;
@@ -77,8 +82,13 @@ pub struct Numbered {
 pub struct Session {
     machine: Box<dyn Machine>,
     source: Box<dyn Source>,
+    /// Packets that were read, and that the machine has not been given yet.
+    waiting: VecDeque<Packet>,
     verdict: Verdicts,
+    /// Whether there are such packets, or more may be read.
     has_more: bool,
+    /// The packets that the machine has been given.
+    supplied: u64,
     grain: u64,
     breakpoints: Vec<Numbered>,
     next: u32,
@@ -126,8 +136,10 @@ impl Session {
         let mut session = Self {
             machine,
             source,
+            waiting: VecDeque::new(),
             verdict,
             has_more: true,
+            supplied: 0,
             grain: GRAIN,
             breakpoints: Vec::new(),
             next: 1,
@@ -151,15 +163,23 @@ impl Session {
         self.machine.watch().expect("a machine that could be watched still can")
     }
 
-    /// Supplies packets while the machine has few.
+    /// Supplies packets while the machine has few. It gets no more than it needs, since entries can
+    /// change only before packets that it does not have yet.
     fn feed(&mut self) -> Result {
-        while self.has_more && self.watched().to_come() < LOW {
-            let batch = self.source.next_batch()?;
-            self.has_more = !batch.is_empty();
-            self.machine
-                .watch()
-                .expect("a machine that could be watched still can")
-                .supply(&batch)?;
+        while self.has_more {
+            let room = LOW.saturating_sub(self.watched().to_come());
+            if room == 0 {
+                break;
+            }
+            if self.waiting.is_empty() {
+                let batch = self.source.next_batch()?;
+                self.waiting.extend(batch.iter().map(|frame| frame.to_packet()));
+            }
+            let count = self.waiting.len().min(room as usize);
+            let next: Vec<Packet> = self.waiting.drain(..count).collect();
+            self.has_more = count > 0;
+            self.supplied += count as u64;
+            self.watched().supply(&next.iter().map(Packet::frame).collect::<Vec<_>>())?;
         }
         Ok(())
     }

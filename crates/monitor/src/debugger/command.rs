@@ -1,7 +1,7 @@
 //! The commands of the debugger.
 
 use wireloom_machine::watch::Access;
-use wireloom_machine::{Error, Result};
+use wireloom_machine::{Change, Error, Result};
 
 /// The text of `help`.
 pub const HELP: &str = "\
@@ -33,6 +33,15 @@ Looking
   power                         mean power of parts so far, if the machine tells its energy
   packets                       what became of the last packets
   trace on|off                  whether runs show the events of commands and signals
+Tables
+  tables                        the offloads: kind, entries, size
+  tables show PATH [KEY]        rows, as the machine's memories have them now
+  tables insert PATH ENTRY      add an entry, in the notation of table files
+  tables replace PATH ENTRY     write an entry, whether or not there is one with its key
+  tables delete PATH KEY        remove an entry
+  tables change CHANGE; ...     make such changes together, or none of them
+  Packets that the machine has been given leave before entries change.
+Leaving
   help, quit
 
 Numbers are decimal or begin with 0x. Names of commands can be cut short: b, br, c, n, s, t, w, l, q.
@@ -72,12 +81,15 @@ pub enum Command {
     Power,
     Packets,
     Trace(bool),
+    Tables,
+    Rows { path: String, key: Option<String> },
+    Change(Vec<Change>),
     Help,
     Quit,
 }
 
 /// Names of commands, each with the length of its shortest abbreviation and its syntax.
-const NAMES: [(&str, usize, &str); 25] = [
+const NAMES: [(&str, usize, &str); 26] = [
     (
         "break",
         1,
@@ -105,6 +117,11 @@ const NAMES: [(&str, usize, &str); 25] = [
     ("power", 2, "power"),
     ("packets", 1, "packets"),
     ("trace", 2, "trace on|off"),
+    (
+        "tables",
+        2,
+        "tables, tables show PATH [KEY], tables insert|replace PATH ENTRY, tables delete PATH KEY, tables change CHANGE; CHANGE",
+    ),
     ("help", 1, "help"),
     ("quit", 1, "quit"),
 ];
@@ -134,6 +151,9 @@ impl Command {
         };
         let words: Vec<&str> = words.collect();
         let wrong = || Error::new(format!("`{line}`: write {form}"));
+        if *name == "tables" {
+            return Self::of_tables(line[said.len()..].trim()).ok_or_else(wrong).map(Some);
+        }
         Self::of(name, &words, wrong).map(Some)
     }
 
@@ -190,6 +210,23 @@ impl Command {
         })
     }
 
+    /// Parses what follows `tables`.
+    fn of_tables(text: &str) -> Option<Self> {
+        let (what, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        Some(match (what, rest.trim()) {
+            ("", "") => Self::Tables,
+            ("show", rest) if !rest.is_empty() => {
+                let (path, key) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+                let key = Some(key.trim()).filter(|key| !key.is_empty());
+                Self::Rows { path: path.to_owned(), key: key.map(str::to_owned) }
+            }
+            ("change", rest) => {
+                Self::Change(parts(rest).map(Change::parse).collect::<Option<_>>()?)
+            }
+            _ => Self::Change(vec![Change::parse(text)?]),
+        })
+    }
+
     fn break_of(words: &[&str], wrong: impl Fn() -> Error) -> Result<Self> {
         let (words, thread) = match words {
             [before @ .., "thread", thread] => (before, Some((*thread).to_owned())),
@@ -219,6 +256,16 @@ impl Command {
             _ => return Err(wrong()),
         })
     }
+}
+
+/// Splits a text at semicolons outside of quoted patterns. An empty last part is left out.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_quoted = false;
+    let ends = move |letter: char| {
+        is_quoted ^= letter == '"';
+        letter == ';' && !is_quoted
+    };
+    text.trim_end().trim_end_matches(';').split(ends)
 }
 
 /// Parses a decimal or hexadecimal number.
@@ -278,6 +325,23 @@ mod tests {
             last: 31,
         };
         assert_eq!(parsed("b write sram 0x10-0x1f"), memory);
+    }
+
+    #[test]
+    fn changes_of_tables_are_divided_outside_of_patterns() {
+        let insert = |entry: &str| Change::Insert { table: "t".into(), entry: entry.into() };
+        let delete = Change::Delete { table: "t.u".into(), key: "a=1 b=2".into() };
+        let both = vec![insert("\"a;  b\" = 1"), delete];
+        let line = "tables change insert t \"a;  b\" = 1; delete t.u a=1 b=2;";
+        assert_eq!(parsed(line), Command::Change(both));
+        assert_eq!(parsed("ta insert t 7 = 1"), Command::Change(vec![insert("7 = 1")]));
+        let key = Some("10.0.0.0/8".to_owned());
+        assert_eq!(parsed("tables show r 10.0.0.0/8"), Command::Rows { path: "r".into(), key });
+        assert_eq!(parsed("tables"), Command::Tables);
+        for wrong in ["tables t", "tables show", "tables change", "tables delete t"] {
+            let message = Command::parse(wrong).expect_err(wrong).message;
+            assert!(message.contains("write tables, tables show PATH [KEY]"), "{message}");
+        }
     }
 
     #[test]

@@ -162,6 +162,13 @@ impl Debugger {
             Command::Use => show::used(&mut self.session),
             Command::Power => show::power(&mut self.session),
             Command::Packets => show::packets(&mut self.session),
+            Command::Tables => show::tables(&self.session.tables()?),
+            Command::Rows { path, key } => show::rows(&mut self.session, &path, key.as_deref())?,
+            Command::Change(changes) => {
+                let first = self.session.change(&changes)?;
+                let cycle = self.session.cycle();
+                format!("changed before packet {first}, at cycle {cycle}\n")
+            }
             Command::Trace(on) => {
                 self.traces = on;
                 self.session.keep_events(on);

@@ -8,7 +8,40 @@ use wireloom_machine::watch::{
 use wireloom_machine::{Error, Result};
 
 use super::place_text;
-use crate::session::Session;
+use crate::session::{Session, Table};
+
+/// The most rows that are shown at once.
+const MOST_ROWS: usize = 1000;
+
+/// Lists the offloads.
+pub fn tables(tables: &[Table]) -> String {
+    if tables.is_empty() {
+        return "the program has no offloads\n".to_owned();
+    }
+    let number = |number: Option<u64>| number.map_or_else(String::new, |n| n.to_string());
+    let mut out = format!("{:<24} {:<12} {:>8} {:>8}\n", "table", "kind", "entries", "size");
+    for Table { path, kind, entries, size } in tables {
+        let line = format!("{path:<24} {kind:<12} {:>8} {:>8}", number(*entries), number(*size));
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out
+}
+
+/// Lists rows of an offload, as lines of a table file.
+pub fn rows(session: &mut Session, path: &str, key: Option<&str>) -> Result<String> {
+    let (rows, has_more) = session.entries(path, key, MOST_ROWS)?;
+    let mut out: String = rows.iter().map(wireloom_machine::Row::line).collect();
+    if out.is_empty() {
+        out = match key {
+            Some(key) => format!("{path} has no entry with the key {key}\n"),
+            None => format!("{path} has no entries\n"),
+        };
+    }
+    if has_more {
+        let _ = writeln!(out, "... (the first {MOST_ROWS} rows)");
+    }
+    Ok(out)
+}
 
 /// Formats the position of a thread.
 pub fn place(session: &mut Session, thread: usize) -> String {

@@ -225,23 +225,6 @@ fn read(
     }
 }
 
-/// Formats nanoseconds as seconds.
-fn seconds(ns: u64) -> String {
-    format!("{:.1} s", ns as f64 / 1e9)
-}
-
-/// Formats a row as a line of a table file. The state of packets is a comment.
-fn line(row: &Row) -> String {
-    let mut notes: Vec<String> =
-        row.state.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    notes.extend(row.age_ns.map(|age| format!("age {}", seconds(age))));
-    notes.extend(row.left_ns.map(|left| format!("ends in {}", seconds(left))));
-    match notes.is_empty() {
-        true => format!("{}\n", row.entry),
-        false => format!("{}  # {}\n", row.entry, notes.join(", ")),
-    }
-}
-
 impl Show {
     fn run(self, client: &mut Client) -> Outcome {
         let most = if self.all { None } else { Some(self.rows) };
@@ -253,7 +236,7 @@ impl Show {
                     0 if !rows.is_empty() => format!("table {}\n", self.subject.table),
                     _ => String::new(),
                 };
-                output::print(&(head + &rows.iter().map(line).collect::<String>()));
+                output::print(&(head + &rows.iter().map(Row::line).collect::<String>()));
             }
             shown += rows.len();
             if self.json.is_some() {
@@ -318,21 +301,8 @@ fn changes(name: &str, text: &str) -> Outcome<Vec<(usize, Change)>> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let split = |text: &'_ str| {
-            let (word, rest) = text.split_once(char::is_whitespace)?;
-            Some((word.to_owned(), rest.trim_start().to_owned()))
-        };
-        let parts = split(line).and_then(|(what, rest)| Some((what, split(&rest)?)));
-        let Some((what, (table, rest))) = parts else { return Err(malformed(name, number)) };
-        all.push((
-            number,
-            match what.as_str() {
-                "insert" => Change::Insert { table, entry: rest },
-                "replace" => Change::Replace { table, entry: rest },
-                "delete" => Change::Delete { table, key: rest },
-                _ => return Err(malformed(name, number)),
-            },
-        ));
+        let change = Change::parse(line).ok_or_else(|| malformed(name, number))?;
+        all.push((number, change));
     }
     Ok(all)
 }
@@ -402,7 +372,7 @@ fn look(client: &mut Client, subject: &Subject) -> Outcome<BTreeMap<String, Stri
     read(client, subject, None, |rows| {
         found.extend(rows.into_iter().map(|row| {
             let timeless = Row { age_ns: None, left_ns: None, ..row };
-            let text = line(&timeless).trim_end().to_owned();
+            let text = timeless.line().trim_end().to_owned();
             (timeless.key, text)
         }));
     })?;
