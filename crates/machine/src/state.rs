@@ -128,7 +128,14 @@ pub struct RowDifference {
     pub got: Option<String>,
 }
 
-/// Returns the first different row of each offload, for two stores of the same program.
+/// Returns the time at which an entry ends or its timer runs, if that is at a tick. Entries that end
+/// without a tick are removed by the packets that look for them, which outputs show.
+fn ends_ns(config: &Config, instance: &dyn Instance, key: &EntryKey) -> Option<u64> {
+    instance.lifetime(key).filter(|_| config.has_ticks())?.ends_ns
+}
+
+/// Returns the first different row of each offload, for two stores of the same program. Rows differ
+/// if their fields do, or the ticks at which they end.
 pub fn differences(expected: &Store, got: &Store) -> Vec<RowDifference> {
     let mut differences = Vec::new();
     for path in expected.paths() {
@@ -137,7 +144,11 @@ pub fn differences(expected: &Store, got: &Store) -> Vec<RowDifference> {
         else {
             continue;
         };
-        let (left, right) = (left.rows(), right.rows());
+        let ending = |instance: &dyn Instance| {
+            let row = |row: StateRow| (ends_ns(config, instance, &row.key), row);
+            instance.rows().into_iter().map(row).collect::<Vec<_>>()
+        };
+        let (left, right) = (ending(left), ending(right));
         let Some(at) = (0..left.len().max(right.len())).find(|&i| left.get(i) != right.get(i))
         else {
             continue;
@@ -145,15 +156,23 @@ pub fn differences(expected: &Store, got: &Store) -> Vec<RowDifference> {
         // Rows are sorted by key. Where the keys differ, the side with the greater key lacks the
         // other row.
         let (mut one, mut other) = (left.get(at), right.get(at));
-        if let (Some(a), Some(b)) = (one, other) {
+        if let (Some((_, a)), Some((_, b))) = (one, other) {
             if a.key < b.key {
                 other = None;
             } else if b.key < a.key {
                 one = None;
             }
         }
-        let key = one.or(other).map(|row| key_text(config, &row.key)).unwrap_or_default();
-        let fields = |row: &StateRow| fields_text(config, &row.fields);
+        let key = one.or(other).map(|(_, row)| key_text(config, &row.key)).unwrap_or_default();
+        let fields = |(ends, row): &(Option<u64>, StateRow)| {
+            let ends = ends.map(|ends| format!("ends at {ends} ns"));
+            [fields_text(config, &row.fields)]
+                .into_iter()
+                .filter(|text| !text.is_empty())
+                .chain(ends)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         differences.push(RowDifference {
             offload: path,
             key,
@@ -177,6 +196,29 @@ mod tests {
             value: None,
             params: Default::default(),
         }
+    }
+
+    #[test]
+    fn entries_that_end_at_different_ticks_differ() {
+        let mut config = exact(&[("", 8)]);
+        config.value = Some(Layout::scalar(8));
+        for (name, value) in [("size", 4), ("age", 1_000), ("tick", 100)] {
+            config.params.insert(name.to_owned(), Bits::new(64, value));
+        }
+        let kind = registry::kind("exact").expect("a kind");
+        let method = |name| kind.methods.iter().position(|m| m.name == name).expect("a method");
+        let after = |insert_ns| {
+            let mut instance = wireloom_offloads::instantiate(&config).expect("an offload");
+            let env = &mut wireloom_offloads::Env { packet: None, now_ns: insert_ns, sequence: 0 };
+            instance.call(method("insert"), &[Bits::new(8, 7), Bits::new(8, 1)], env);
+            let content = Content::Kind { config: config.clone(), instance };
+            Store { slots: vec![wireloom_offloads::Slot { name: "t".into(), content }] }
+        };
+        assert!(differences(&after(150), &after(180)).is_empty(), "both end at 1200 ns");
+        let found = differences(&after(150), &after(250));
+        let text = |side: &Option<String>| side.clone().expect("both have the row");
+        assert_eq!(text(&found[0].expected), "value=1, ends at 1200 ns");
+        assert_eq!(text(&found[0].got), "value=1, ends at 1300 ns");
     }
 
     #[test]
