@@ -48,7 +48,7 @@ pub struct Options {
     pub idle_percent: u32,
     /// The percentage of cycles in which the machine's output is not taken, 0 to 99.
     pub stall_percent: u32,
-    /// Whether the run is short. A translated machine then starts sooner and runs slower.
+    /// Whether the run is short. A machine that is compiled then starts sooner and runs slower.
     pub is_short: bool,
     /// Whether compiled code is kept in the user's cache, for later runs of the same program.
     pub keeps_code: bool,

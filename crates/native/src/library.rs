@@ -32,6 +32,8 @@ pub struct BuildOptions {
     pub counts: bool,
     /// Whether the compiler runs at the lowest priority.
     pub yields: bool,
+    /// Whether the run is short, so that the compiler need not optimise much.
+    pub is_short: bool,
 }
 
 impl Default for BuildOptions {
@@ -53,6 +55,7 @@ impl Default for BuildOptions {
             cache: None,
             counts: false,
             yields: false,
+            is_short: false,
         }
     }
 }
@@ -226,7 +229,7 @@ impl<'a> Asked<'a> {
             KIND.iter().any(|name| line.starts_with(name))
         };
         let processor: Vec<&str> = processor.lines().filter(is_kind).collect();
-        let built_by = (&options.cc, version, &options.flags, processor);
+        let built_by = (&options.cc, version, &options.flags, options.is_short, processor);
         Some(Kept { cache, key: Cache::key((built_by, c::FLAGS, RUNTIME, text)) })
     }
 }
@@ -254,7 +257,11 @@ fn build_in(dir: &Path, text: &str, options: &BuildOptions) -> Result<PathBuf, B
     let source = dir.join("engines.c");
     write(&source, text)?;
     let object = dir.join(OBJECT);
-    run_compiler(options, c::level(text), &source, &runtime, &object)?;
+    let level = match c::level(text) {
+        "-O3" if options.is_short => "-O1",
+        level => level,
+    };
+    run_compiler(options, level, &source, &runtime, &object)?;
     Ok(object)
 }
 

@@ -17,7 +17,7 @@ static NATIVE: Single = Single {
     try_out: None,
     start: |program, store, options, progress| {
         progress("compiling C");
-        let build = BuildOptions::default();
+        let build = BuildOptions { is_short: options.is_short, ..BuildOptions::default() };
         let build = if options.keeps_code { build.cached() } else { build };
         let library = Library::build(&program.optimised, &build).map_err(Error::new)?;
         Ok(Box::new(InSoftware::new(Native::new(library, store))))
