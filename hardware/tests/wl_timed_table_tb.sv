@@ -13,11 +13,16 @@ module wl_timed_table_tb;
   localparam bit [Cases*64-1:0] Tick = {64'd7, 64'd100, 64'd64, 64'd100, 64'd1, 64'd33};
   localparam bit [Cases-1:0] Claimed = 6'b011101;
   localparam bit [Cases-1:0] Timers = 6'b000101;
+`ifdef WL_FEW_CASES  // for a run that is short
+  localparam bit [Cases-1:0] Chosen = 6'b010100;
+`else
+  localparam bit [Cases-1:0] Chosen = '1;
+`endif
 
   logic clk, rst;
   logic [Cases-1:0] done;
-  tb_end #(.Cases(Cases), .Limit(800000)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
-  for (genvar i = 0; i < Cases; i++) begin : g_case
+  tb_end #(.Cases(Cases), .Limit(800000)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done | ~Chosen));
+  for (genvar i = 0; i < Cases; i++) if (Chosen[i]) begin : g_case
     timed_case #(
         .Size(Size[32*i+:32]), .Chains(Chains[32*i+:32]), .Age(Age[64*i+:64]),
         .Tick(Tick[64*i+:64]), .Claimed(Claimed[i]), .Timers(Timers[i])

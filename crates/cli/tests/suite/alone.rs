@@ -167,6 +167,7 @@ fn the_c_compiler_may_have_arguments_and_the_temporary_folder_may_forbid_program
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn a_verilator_in_path_is_not_called() {
     let elsewhere = Elsewhere::new();
     let fake = elsewhere.place.path("fake");

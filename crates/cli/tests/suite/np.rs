@@ -128,6 +128,7 @@ fn what_it_makes_of_packets_is_reported_as_on_any_machine() {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn reasons_are_counted_in_the_processor_as_golden_gives_them() {
     let place = Workplace::new();
     place.write(
@@ -203,6 +204,7 @@ fn reasons_are_counted_in_the_processor_as_golden_gives_them() {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn keys_that_collide_with_one_seed_do_not_with_another() {
     let place = Workplace::new();
     // As in an address translator, flows are learned from packets and found again.
@@ -241,6 +243,7 @@ fn keys_that_collide_with_one_seed_do_not_with_another() {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn what_it_cannot_take_is_lost_at_the_input_and_left_out_of_the_comparison() {
     let place = hub();
     let verify =
@@ -291,6 +294,7 @@ fn commands(count: usize) -> Vec<u8> {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn packets_find_state_as_those_before_them_left_it() {
     let place = Workplace::new();
     place.write("order.loom", include_bytes!("np/order.loom"));
@@ -497,6 +501,7 @@ fn lint_folders(builds: &[(&str, &str)]) {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn a_folder_passes_verilator_and_yosys_without_a_warning() {
     lint_folders(&[
         ("bodies.loom", "np-1-1-2"),
@@ -533,6 +538,7 @@ fn sim(place: &Workplace, words: &[&str]) -> Ran {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn the_test_bench_of_a_folder_runs_without_the_command() {
     let place = hub();
     place
@@ -572,6 +578,7 @@ fn ipv4_rig() -> String {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn a_processor_in_its_rig_sends_and_checks_packets_itself() {
     let place = Workplace::new();
     // The hub returns packets unchanged: the generator's ports are 0 to 15, and the hub knows one
@@ -645,6 +652,7 @@ fn what_the_machine_does_not_have_is_refused_with_the_reason() {
 
 /// Verilator's package calls `python` in its makefile; many systems have only `python3`.
 #[test]
+#[ignore = "takes long: make test-all"]
 fn models_are_built_where_python_has_a_version_in_its_name() {
     let place = Workplace::new();
     place.write("one.loom", b"engine one() { step only { packet.egress = 1; finish; } }\n");

@@ -113,7 +113,7 @@ fn tables() -> impl Strategy<Value = Case> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, rng_seed: prop::test_runner::RngSeed::Fixed(7), failure_persistence: None,
+    #![proptest_config(ProptestConfig { cases: 20, rng_seed: prop::test_runner::RngSeed::Fixed(7), failure_persistence: None,
         ..Default::default() })]
 
     #[test]

@@ -17,7 +17,7 @@ fn folder() -> PathBuf {
 }
 
 /// The number of random programs in `make test`, and the further ones in `make test-all`.
-const PROGRAMS: u64 = 200;
+const PROGRAMS: u64 = 80;
 const MANY_PROGRAMS: u64 = 10_000;
 
 #[test]
@@ -140,7 +140,7 @@ fn other_binary(op: BinaryOp) -> BinaryOp {
 #[test]
 fn wrong_operators_are_found() {
     let (mut found, mut tried) = (0, 0);
-    for seed in 0..60 {
+    for seed in 0..40 {
         let (case, compiled) = case(seed);
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         for at in [0, 3, 9, 20] {

@@ -386,7 +386,7 @@ fn long_products_quotients_and_prefixes_are_those_of_golden() {
     let text = format!("table by_wide_key\n{}\ntable wide_values\n{wide}\n", lines.join("\n"));
     std::fs::write(&file, text).expect("a file");
     let (program, tables) = (own_program("long"), [file]);
-    let mut packets = noise(53, 60);
+    let mut packets = noise(53, 25);
     // Small numbers, and no bytes.
     for packet in packets.iter_mut().step_by(5) {
         packet.bytes.resize(40, 0);
@@ -464,7 +464,7 @@ fn meters_mark_packets_as_on_golden() {
 
 #[test]
 fn called_engines_reply_as_on_golden() {
-    let mut packets = noise(41, 300);
+    let mut packets = noise(41, 120);
     // One thread never ends, and takes its 65,535 jumps.
     packets[7].bytes.resize(64, 9);
     packets[7].bytes[8] = 77;

@@ -206,7 +206,11 @@ fn run(machine: &mut dyn Machine, packets: &[Packet]) -> (Outputs, Settled) {
 
 #[test]
 fn updates_are_made_between_the_packets_that_they_stand_between() {
-    for machine in all_examples() {
+    update_between_packets(examples());
+}
+
+fn update_between_packets(machines: Vec<Arc<dyn Configured>>) {
+    for machine in machines {
         let program = program_for(&machine);
         let options = options();
         let name = machine.name().to_owned();
@@ -214,8 +218,8 @@ fn updates_are_made_between_the_packets_that_they_stand_between() {
             .unwrap_or_else(|error| panic!("{name}: {}", error.message));
         // The sizes give several updates in a row, updates after few packets, and many packets
         // under way at an update.
-        let mut rest = &packets(1500)[..];
-        for (round, size) in [400, 1, 1, 90, 7, 300, 0, 201, 500].into_iter().enumerate() {
+        let mut rest = &packets(600)[..];
+        for (round, size) in [150, 1, 1, 90, 7, 50, 0, 101, 200].into_iter().enumerate() {
             let (batch, after) = rest.split_at(size);
             contender.offer(&program.optimised, &frames(batch), &mut |_| ()).expect("it works");
             let update = route(1 + round as u8 % 4, 9 + round as u16 % 5);
@@ -225,7 +229,7 @@ fn updates_are_made_between_the_packets_that_they_stand_between() {
         contender.finish(&program.optimised, &mut |_| ()).expect("it works");
         contender.compare_state(&|_| ()).expect("it works");
         assert!(contender.difference.is_none(), "{name}: {:?}", contender.difference);
-        assert_eq!((contender.compared, rest.len()), (1500, 0), "{name} lost packets");
+        assert_eq!((contender.compared, rest.len()), (600, 0), "{name} lost packets");
     }
 }
 
@@ -256,15 +260,16 @@ fn every_packet_settles_once() {
 }
 
 fn settle_once(machines: Vec<Arc<dyn Configured>>) {
-    let packets = packets(3000);
+    const COUNT: u32 = 1000;
+    let packets = packets(COUNT);
     for machine in machines {
         let program = program_for(&machine);
         let name = machine.name();
         let (outputs, settled) = run(start(&machine, &program, store(&program)).as_mut(), &packets);
         let numbers: Vec<u64> = settled.taken.iter().chain(settled.lost.iter()).collect();
         let once: BTreeSet<u64> = numbers.iter().copied().collect();
-        assert_eq!((numbers.len(), once.len()), (3000, 3000), "{name}");
-        assert_eq!(once.last(), Some(&2999), "{name}");
+        assert_eq!((numbers.len(), once.len()), (packets.len(), packets.len()), "{name}");
+        assert_eq!(once.last(), Some(&u64::from(COUNT - 1)), "{name}");
         assert!(settled.lost.is_empty() || machine.capabilities().loses, "{name}");
         let taken: BTreeSet<u64> = settled.taken.iter().collect();
         // In this program each packet leaves once or is dropped once.
@@ -298,7 +303,7 @@ fn a_machine_that_advances_a_few_cycles_at_a_time_comes_to_the_same_end() {
 }
 
 fn come_to_the_same_end(machines: Vec<Arc<dyn Configured>>) {
-    let packets = packets(700);
+    let packets = packets(300);
     for machine in machines {
         let program = program_for(&machine);
         let name = machine.name();
@@ -309,7 +314,7 @@ fn come_to_the_same_end(machines: Vec<Arc<dyn Configured>>) {
             .offer(&frames(&packets), &mut |output| outputs.keep(output))
             .unwrap_or_else(|error| panic!("{name}: {}", error.message));
         let (mut steps, mut last) = (0, settled.taken.len());
-        while settled.taken.len() + settled.lost.len() < 700 {
+        while settled.taken.len() + settled.lost.len() < packets.len() {
             let more = slow.advance(40, &mut |output| outputs.keep(output));
             settled.extend(&more.unwrap_or_else(|error| panic!("{name}: {}", error.message)));
             // Only few packets settle in 40 cycles.
@@ -371,10 +376,10 @@ fn snapshots_move(
     machines: impl Iterator<Item = Arc<dyn Configured>>,
 ) {
     // Few enough in a batch for the queue of the slowest machine.
-    let packets = packets(900);
-    let (before, after) = packets.split_at(500);
+    let packets = packets(450);
+    let (before, after) = packets.split_at(250);
     // These packets leave a different state behind.
-    let other = &packets[..500];
+    let other = &packets[..250];
     let mut golden = start(&golden::machine(), program, store.clone());
     run(golden.as_mut(), before);
     let of_golden = golden.snapshot().expect("a snapshot");
@@ -465,7 +470,7 @@ fn agrees(machine: &Arc<dyn Configured>, program: &Program, store: &Store, packe
 
 fn stay_in_memory(machines: Vec<Arc<dyn Configured>>) {
     let program = program_of("cut.loom");
-    let packets = packets(40);
+    let packets = packets(16);
     for machine in machines.into_iter().filter(|machine| !machine.capabilities().translates) {
         agrees(&machine, &program, &empty(&program), &packets);
     }
@@ -499,7 +504,13 @@ fn wide_prefixes_of_every_length_are_found() {
 #[test]
 #[ignore = "takes minutes: make test-all"]
 fn microengines_of_version_2_keep_what_every_machine_promises() {
-    for check in [settle_once, come_to_the_same_end, run_on_from_a_snapshot, stay_in_memory] {
+    for check in [
+        update_between_packets,
+        settle_once,
+        come_to_the_same_end,
+        run_on_from_a_snapshot,
+        stay_in_memory,
+    ] {
         check(vec![deep("ixp2400")]);
     }
 }
@@ -557,13 +568,13 @@ fn random(
 
 #[test]
 fn random_programs_do_on_machines_what_they_do_on_golden() {
-    on_most_machines(100..118);
+    on_most_machines(100..106);
 }
 
 #[test]
 #[ignore = "compiles many engines: make test-all"]
 fn more_random_programs_do_on_machines_what_they_do_on_golden() {
-    on_most_machines(118..150);
+    on_most_machines(106..150);
 }
 
 fn on_most_machines(seeds: std::ops::Range<u64>) {
@@ -578,13 +589,13 @@ fn on_most_machines(seeds: std::ops::Range<u64>) {
 #[test]
 fn random_programs_do_on_microengines_what_they_do_on_golden() {
     // Seed 102 takes two minutes on version 2.
-    on_microengines(103..115);
+    on_microengines(103..107);
 }
 
 #[test]
 #[ignore = "takes minutes: make test-all"]
 fn more_random_programs_do_on_microengines_what_they_do_on_golden() {
-    on_microengines(115..150);
+    on_microengines(107..150);
 }
 
 fn on_microengines(seeds: std::ops::Range<u64>) {
@@ -598,8 +609,8 @@ fn on_microengines(seeds: std::ops::Range<u64>) {
 
 #[test]
 fn random_programs_do_in_hardware_what_they_do_on_golden() {
-    let (agreed, refused) = random(100..106, |machine| machine.capabilities().translates);
-    assert!(agreed >= 2, "{agreed} agreed, refused were\n{}", refused.join("\n"));
+    let (agreed, refused) = random(100..103, |machine| machine.capabilities().translates);
+    assert!(agreed >= 1, "{agreed} agreed, refused were\n{}", refused.join("\n"));
 }
 
 #[test]

@@ -322,6 +322,7 @@ fn rates_and_warm_ups_mean_the_same_on_tiles() {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn rates_and_warm_ups_mean_the_same_on_network_processors() {
     agree_on_rates(&["np"]);
 }

@@ -11,17 +11,27 @@ use wireloom_mpsoc::for_threads;
 use wireloom_mpsoc::program::{Elements, PARTS, Partition};
 use wireloom_mpsoc::spec::Set;
 
-/// The seeds. `WIRELOOM_MPSOC_RANDOM=FIRST..END` replaces the seeds of every run.
-fn seeds() -> Range<u64> {
-    let range = std::env::var("WIRELOOM_MPSOC_RANDOM").unwrap_or_else(|_| "0..24".into());
+/// Returns these seeds, or those of `WIRELOOM_MPSOC_RANDOM=FIRST..END`.
+fn seeds(usual: Range<u64>) -> Range<u64> {
+    let Ok(range) = std::env::var("WIRELOOM_MPSOC_RANDOM") else { return usual };
     let (first, end) = range.split_once("..").expect("FIRST..END");
     first.parse().expect("a number")..end.parse().expect("a number")
 }
 
 #[test]
 fn random_programs_agree() {
+    agree(seeds(0..8));
+}
+
+#[test]
+#[ignore = "takes long: make test-all"]
+fn more_random_programs_agree() {
+    agree(8..60);
+}
+
+fn agree(seeds: Range<u64>) {
     let (mut agreed, mut refused) = (0, Vec::new());
-    for seed in seeds() {
+    for seed in seeds {
         let (case, compiled) = case(seed);
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         let machine = if seed % 2 == 0 { Architecture::Arm } else { Architecture::Riscv };
@@ -44,12 +54,22 @@ fn random_programs_agree() {
     assert!(agreed > 9 * refused.len(), "{agreed} agreed, refused were\n{}", refused.join("\n"));
 }
 
-/// Tests whole and cut programs on chips of several processors, where threads take packets in any
-/// order, each with both kernels.
 #[test]
 fn random_programs_agree_in_time_and_in_order() {
+    agree_in_time_and_in_order(seeds(0..8));
+}
+
+#[test]
+#[ignore = "takes long: make test-all"]
+fn more_random_programs_agree_in_time_and_in_order() {
+    agree_in_time_and_in_order(8..60);
+}
+
+/// Tests whole and cut programs on chips of several processors, where threads take packets in any
+/// order, each with both kernels.
+fn agree_in_time_and_in_order(seeds: Range<u64>) {
     let (mut agreed, mut refused) = (0, Vec::new());
-    for seed in seeds() {
+    for seed in seeds {
         let (case, compiled) = case(seed);
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         let program = &for_threads(compiled.plain);

@@ -67,8 +67,8 @@ fn hold(programs: &[Program], packets: &[Packet]) {
 
 #[test]
 fn nothing_around_a_packet_is_read() {
-    let programs: Vec<Program> = (0..10).map(ways::program).collect();
+    let programs: Vec<Program> = (0..4).map(ways::program).collect();
     hold(&programs, &ways::packets(3, 600));
-    let programs: Vec<Program> = (0..10).map(random::program).collect();
+    let programs: Vec<Program> = (0..4).map(random::program).collect();
     hold(&programs, &random::packets(3, 200));
 }

@@ -75,6 +75,7 @@ fn long_chains_of_operations_become_short_functions() {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn loops_that_end_early_nest_on_any_stack() {
     let ends = "u32 s = h.c; for (u16 i = 0; i < 1500; i++) {
                     if (s[7:0] == 7) break;
@@ -85,6 +86,7 @@ fn loops_that_end_early_nest_on_any_stack() {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn many_exits_and_cases_stay_linear() {
     let drops: String =
         (0..1000).map(|i| format!("h.c = h.c * 5 + {i}; if (h.a == {i}) drop(R);\n")).collect();

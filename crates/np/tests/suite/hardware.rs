@@ -541,6 +541,7 @@ fn yosys_has_nothing_to_say_of_the_templates() {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn senseless_parameters_stop_elaboration_with_a_sentence() {
     for (name, parameters, sentence) in REFUSED {
         let path = templates()

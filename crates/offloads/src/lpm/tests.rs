@@ -354,8 +354,8 @@ fn changes_beside_lookups(width: u32, rounds: u128) {
 
 #[test]
 fn lookups_go_on_while_the_table_changes() {
-    changes_beside_lookups(32, if cfg!(miri) { 20 } else { 3000 });
-    changes_beside_lookups(128, if cfg!(miri) { 20 } else { 1000 });
+    changes_beside_lookups(32, if cfg!(miri) { 20 } else { 1000 });
+    changes_beside_lookups(128, if cfg!(miri) { 20 } else { 300 });
 }
 
 /// A pinned reader prevents the reuse of all memory that it may access.

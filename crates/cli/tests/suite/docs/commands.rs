@@ -113,9 +113,10 @@ fn outputs_are_compared_without_times() {
 }
 
 /// Makes tests of pages. In `first` are those that users read first: `make test` also runs their
-/// commands that need hardware tools, for which models of network processors are built.
+/// commands that need hardware tools, for which models of network processors are built. It runs no
+/// command of those in `long`.
 macro_rules! pages {
-    (first: $($first:ident $first_page:literal)* ; others: $($name:ident $page:literal)*) => {
+    (first: $($first:ident $first_page:literal)* ; others: $($name:ident $page:literal)* ; long: $($long:ident $long_page:literal)*) => {
         mod commands_run_as_written {
             $(#[test] fn $first() { super::run_page($first_page, super::has_hardware_tools()); })*
             $(#[test] fn $name() { super::run_page($page, false); })*
@@ -125,6 +126,11 @@ macro_rules! pages {
                 #[test]
                 #[ignore = "builds models of network processors: minutes"]
                 fn $name() { super::run_page($page, true); }
+            )*
+            $(
+                #[test]
+                #[ignore = "builds models of network processors: minutes"]
+                fn $long() { super::run_page($long_page, true); }
             )*
         }
     };
@@ -138,17 +144,18 @@ pages! {
         tutorial_of_microcode "docs/tutorial-microcode.md"
         teaching "docs/teaching.md"
         exercises "docs/teaching/exercises.md"
-        teaching_with_ixp "docs/teaching/ixp.md"
-        teaching_with_raw "docs/teaching/raw.md"
-        solutions "docs/teaching/solutions/README.md"
         fpga "docs/fpga.md"
-        architect "docs/architect.md"
         firewall "docs/firewall.md"
         ebpf "docs/ebpf.md"
         p4 "docs/p4.md"
         faq "docs/faq.md"
         monitor "docs/monitor.md"
-        tune "docs/operate/tune.md"
+        tune "docs/operate/tune.md";
+    long:
+        architect "docs/architect.md"
+        teaching_with_ixp "docs/teaching/ixp.md"
+        teaching_with_raw "docs/teaching/raw.md"
+        solutions "docs/teaching/solutions/README.md"
 }
 
 fn has_hardware_tools() -> bool {

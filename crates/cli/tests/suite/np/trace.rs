@@ -97,6 +97,7 @@ fn slots_and_calls(shells: &[(&str, &str)]) {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn a_trace_shows_the_steps_of_a_pipelined_engine() {
     let place = hub();
     let words = "hub.loom --on np-pipeline --tables hub.tables --in many.pcap";

@@ -130,6 +130,7 @@ fn virtual_routers_that_cannot_be_had_are_refused_with_the_reason() {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn a_chip_of_virtual_routers_is_a_folder_that_stands_alone() {
     let place = two_with_labels();
     let said =

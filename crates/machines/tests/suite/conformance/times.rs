@@ -106,6 +106,7 @@ fn timers_run_before_the_first_packet_at_their_tick_or_after() {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn a_timer_that_sets_itself_again_ends_when_time_stamps_are_years_apart() {
     let program = heartbeat();
     let years = 10 * 365 * 86_400_000_000_000;
@@ -137,7 +138,7 @@ fn chips() -> Vec<Arc<dyn Configured>> {
 
 #[test]
 fn random_programs_with_times_agree() {
-    compare_on_chips(0..4);
+    compare_on_chips(0..2);
 }
 
 #[test]
@@ -281,6 +282,7 @@ fn bursts() -> Vec<Packet> {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn timers_fall_between_the_packets_that_hardware_does_not_lose() {
     let machine = REGISTRY.find("np-1-2-2").expect("a network processor");
     let program = compiled("bursts.loom", BURSTS);
@@ -308,6 +310,7 @@ fn timers_fall_between_the_packets_that_hardware_does_not_lose() {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn hardware_goes_on_with_the_times_of_a_snapshot() {
     // The random numbers of a restored machine begin anew.
     let program = compiled("bursts.loom", &BURSTS.replace("draws.next(0)", "(u32)ask.number"));
@@ -407,7 +410,7 @@ fn compare_in_hardware(first: u64, wanted: usize) {
 
 #[test]
 fn random_programs_with_timers_do_in_hardware_what_they_do_on_golden() {
-    compare_in_hardware(0, 2);
+    compare_in_hardware(0, 1);
 }
 
 #[test]

@@ -27,6 +27,7 @@ fn shapes() -> [Geometry; 3] {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn the_test_bench_compiles_without_warnings_as_each_version_of_cpp() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text);

@@ -146,6 +146,7 @@ fn a_machine_is_offered_a_beat_each_cycle_on_each_lane() {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn what_a_slow_machine_cannot_take_is_lost_at_the_input() {
     // Two lanes that accept a packet every four cycles are offered one packet per cycle. Half of
     // the packets are lost, except for those that the buffer and the lanes hold at the end.
@@ -398,6 +399,7 @@ fn the_same_seed_gives_the_same_run() {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn waves_are_written_on_request() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("echo.fst");

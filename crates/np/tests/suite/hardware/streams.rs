@@ -66,6 +66,7 @@ fn independent((module, parameters, from, to): Edge) -> (bool, String) {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn no_stream_at_an_edge_waits_for_its_other_side() {
     for &edge in EDGES {
         let (fine, said) = independent(edge);
@@ -179,6 +180,7 @@ fn no_stream_of_any_machine_waits_for_another_or_for_its_other_side() {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn a_path_through_a_whole_machine_is_found() {
     let folder = build("broken", LANES);
     let merger = folder.join("rtl/templates/wl_merger.sv");

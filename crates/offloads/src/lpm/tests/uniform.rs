@@ -61,7 +61,7 @@ fn blocks_end_and_begin_as_prefixes_change() {
         // `ended` counts changes after which there are fewer blocks, `begun` changes after which
         // there are more.
         let (mut ended, mut begun) = (0, 0);
-        for step in 0..if cfg!(miri) { 5 } else { 300 } {
+        for step in 0..if cfg!(miri) { 5 } else { 200 } {
             let grows = naive.0.len() < 20 + step / 10;
             let bits = match numbers.below(10) {
                 0..6 if grows => {

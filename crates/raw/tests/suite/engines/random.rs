@@ -64,12 +64,12 @@ fn all_agree_on(machine: &Arc<dyn Configured>, seeds: std::ops::Range<u64>, one_
 
 #[test]
 fn random_programs_do_on_a_tile_what_they_do_on_golden() {
-    all_agree("raw-1", 100..124, 8);
+    all_agree("raw-1", 100..110, 8);
 }
 
 #[test]
 fn random_programs_do_on_three_tiles_what_they_do_on_golden() {
-    all_agree("raw-3", 30..48, 8);
+    all_agree("raw-3", 30..40, 8);
 }
 
 #[test]
@@ -92,7 +92,17 @@ fn random_programs_do_on_chains_that_share_a_line_card_what_they_do_on_golden() 
 #[test]
 fn random_programs_with_state_do_on_all_tiles_what_they_do_on_golden() {
     // Programs that park packets are refused there.
-    all_agree("raw-rows", 76..92, 2);
+    all_agree("raw-rows", 76..84, 2);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-all"]
+fn more_random_programs_do_on_tiles_what_they_do_on_golden() {
+    for (name, seeds, one_in) in
+        [("raw-1", 110..160, 8), ("raw-3", 40..75, 8), ("raw-rows", 400..440, 2)]
+    {
+        all_agree(name, seeds, one_in);
+    }
 }
 
 #[test]
