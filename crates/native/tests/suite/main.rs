@@ -10,6 +10,7 @@ mod kept;
 mod lanes;
 mod large;
 mod machine;
+mod matching;
 mod order;
 mod ordered;
 mod prefixes;

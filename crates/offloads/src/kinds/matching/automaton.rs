@@ -22,6 +22,7 @@ pub struct View {
     start: u32,
     last_match: u32,
     class_count: u32,
+    longest: u32,
     classes: [u16; 256],
     idle: [u8; 256],
 }
@@ -134,6 +135,7 @@ impl Tables {
             start,
             last_match: (of_matches.len() as u32 - 1) * count,
             class_count: count,
+            longest: patterns.iter().map(|(bytes, _)| bytes.len() as u32).max().unwrap_or(1),
             classes,
             idle,
         };
