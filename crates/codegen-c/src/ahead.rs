@@ -4,10 +4,12 @@
 //! memory at each access if the others did not prepare meanwhile:
 //! - The threads on the list of an ordered step advance its searches from one access to the next,
 //!   as on any other list. So entries are in the cache when the thread's turn comes.
-//! - A step that only looks up is *executed early*: all threads look up, and fetch the memory that
-//!   the ordered step after it needs. That is valid if no thread changes the tables before the
-//!   thread's turn. A version of each table detects a change (`KindInC::version`): if it differs,
-//!   the thread goes back and executes the step again.
+//! - A step that only looks up is *executed early*, and so are the steps after it that only read and
+//!   wait for memory. All threads look up, and fetch the memory that the next ordered step needs. That
+//!   is valid if no thread changes the tables before the thread's turn. A version of each table
+//!   detects a change (`KindInC::version`): if it differs, the thread goes back and executes the
+//!   steps again. A thread that ends, or comes to a step that does more than read, is *held* there
+//!   until its turn.
 
 use wireloom_compile::analysis::order;
 use wireloom_ir::{Exit, OffloadId, OffloadTarget, OpKind};
@@ -18,31 +20,51 @@ use super::batch::{
 };
 use super::engine::PacketEngine;
 use super::kinds;
-use super::tree::{Aggregate, Binary, Declaration, Expr, Field, Item, Stmt, Type};
+use super::tree::{Aggregate, Binary, Declaration, Designator, Expr, Field, Item, Stmt, Type};
 
 /// The plan for early execution in an engine.
 pub struct Ahead {
-    /// For each step, the versions on which its early execution depends; `None` if it is not
-    /// executed early.
+    /// For each step, the versions on which its early execution depends; `None` if no early
+    /// execution begins there.
     versions: Vec<Option<Vec<Expr>>>,
+    /// Whether a thread may wait at a step that keeps no order, while it executes early.
+    passed: Vec<bool>,
 }
 
 impl Ahead {
     /// Executes no step early.
     pub fn none(steps: usize) -> Self {
-        Self { versions: vec![None; steps] }
+        Self { versions: vec![None; steps], passed: vec![false; steps] }
     }
 
     /// Finds the steps that are executed early.
     pub fn of(engine: &PacketEngine<'_>) -> Self {
         let sensitive = order::sensitive(engine.program, engine.program.main);
-        let versions = (0..engine.plans.len()).map(|step| {
-            let (mut versions, mut goes_on) = (Vec::new(), false);
-            let is_quiet = engine.plans[step].ordered != 0
-                && is_quiet(engine, &sensitive, step, &mut versions, &mut goes_on);
-            (is_quiet && goes_on).then_some(versions)
-        });
-        Self { versions: versions.collect() }
+        let mut ahead = Self::none(engine.plans.len());
+        for step in engine.waiting().filter(|step| engine.plans[*step].ordered != 0) {
+            let mut way =
+                Way { engine, sensitive: &sensitive, versions: Vec::new(), ends: Vec::new() };
+            if !way.only_looks(step) {
+                continue;
+            }
+            let mut passed = vec![false; engine.plans.len()];
+            let mut leads_on = false;
+            while let Some(end) = way.ends.pop() {
+                leads_on |= engine.plans[end].ordered != 0;
+                if engine.plans[end].ordered == 0 && !passed[end] {
+                    let known = way.ends.len();
+                    passed[end] = way.only_looks(end);
+                    if !passed[end] {
+                        way.ends.truncate(known);
+                    }
+                }
+            }
+            if leads_on {
+                ahead.versions[step] = Some(way.versions);
+                ahead.passed.iter_mut().zip(passed).for_each(|(all, own)| *all |= own);
+            }
+        }
+        ahead
     }
 
     /// Whether any step is executed early.
@@ -56,48 +78,55 @@ impl Ahead {
     }
 }
 
-/// Returns whether a step, with those after it up to the next wait, changes nothing but the
-/// context. Adds the versions of the offloads that it reads. Sets `goes_on` if an ordered step may
-/// follow.
-fn is_quiet(
-    engine: &PacketEngine<'_>,
-    sensitive: &[OffloadId],
-    step: usize,
-    versions: &mut Vec<Expr>,
-    goes_on: &mut bool,
-) -> bool {
-    engine.engine.steps[step].ops().all(|op| match &op.kind {
-        OpKind::Call { offload, method, .. } => {
-            let target = &engine.engine.offloads[offload.index()].target;
-            let OffloadTarget::Kind(config) = target else { return false };
-            let kind = registry::kind(&config.kind).expect("a verified program");
-            let method = &kind.methods[*method];
-            if !matches!(method.state, StateUse::Pure | StateUse::Read) || method.writes_packet {
-                return false;
+/// A search for the steps that a thread can execute early.
+struct Way<'a> {
+    engine: &'a PacketEngine<'a>,
+    sensitive: &'a [OffloadId],
+    /// The versions of the offloads that these steps read.
+    versions: Vec<Expr>,
+    /// The steps that wait after them.
+    ends: Vec<usize>,
+}
+
+impl Way<'_> {
+    /// Returns whether a step, with those after it up to the next wait, changes nothing but the
+    /// context. Adds the versions of the offloads that it reads, and the steps that wait after it.
+    fn only_looks(&mut self, step: usize) -> bool {
+        let engine = self.engine;
+        engine.engine.steps[step].ops().all(|op| match &op.kind {
+            OpKind::Call { offload, method, .. } => {
+                let target = &engine.engine.offloads[offload.index()].target;
+                let OffloadTarget::Kind(config) = target else { return false };
+                let kind = registry::kind(&config.kind).expect("a verified program");
+                let method = &kind.methods[*method];
+                if !matches!(method.state, StateUse::Pure | StateUse::Read) || method.writes_packet
+                {
+                    return false;
+                }
+                if !self.sensitive.contains(offload) {
+                    return true;
+                }
+                let slot = field("machine").member("slots").at(engine.slot(*offload)).address();
+                let version = kinds::find(config).and_then(|kind| (kind.version)(method, slot));
+                let is_known = version.is_some();
+                self.versions.extend(version.filter(|version| !self.versions.contains(version)));
+                is_known
             }
-            if !sensitive.contains(offload) {
-                return true;
+            OpKind::WritePacket { .. }
+            | OpKind::WriteElement { .. }
+            | OpKind::WriteMeta(..)
+            | OpKind::Insert { .. }
+            | OpKind::Remove { .. }
+            | OpKind::Reset { .. }
+            | OpKind::Exit(Exit::Emit(..)) => false,
+            OpKind::Exit(Exit::Next(to)) if engine.plans[to.index()].waits => {
+                self.ends.push(to.index());
+                true
             }
-            let slot = field("machine").member("slots").at(engine.slot(*offload)).address();
-            let version = kinds::find(config).and_then(|kind| (kind.version)(method, slot));
-            let is_known = version.is_some();
-            versions.extend(version.filter(|version| !versions.contains(version)));
-            is_known
-        }
-        OpKind::WritePacket { .. }
-        | OpKind::WriteElement { .. }
-        | OpKind::WriteMeta(..)
-        | OpKind::Insert { .. }
-        | OpKind::Remove { .. }
-        | OpKind::Reset { .. }
-        | OpKind::Exit(Exit::Emit(..)) => false,
-        OpKind::Exit(Exit::Next(to)) => {
-            let plan = &engine.plans[to.index()];
-            *goes_on |= plan.waits && plan.ordered != 0;
-            plan.waits || is_quiet(engine, sensitive, to.index(), versions, goes_on)
-        }
-        _ => true,
-    })
+            OpKind::Exit(Exit::Next(to)) => self.only_looks(to.index()),
+            _ => true,
+        })
+    }
 }
 
 /// A field of the thread's state saved before early execution.
@@ -128,8 +157,8 @@ pub fn fields(engine: &PacketEngine<'_>) -> Option<Field> {
     fields.push(Declaration::new("uint64_t", "version").into());
     let state = Declaration::new("uint32_t", "state");
     fields.push(state.commented("where the thread was; 0 if it has executed nothing early").into());
-    let tried = Declaration::new("bool", "in_vain");
-    fields.push(tried.commented("whether early execution led nowhere").into());
+    let held = Declaration::new("uint32_t", "held");
+    fields.push(held.commented("the state in which it is held").into());
     let aggregate = Aggregate { is_union: false, tag: None, fields };
     Some(Field::Nested { aggregate, name: "before".into(), sizes: Vec::new() })
 }
@@ -139,8 +168,7 @@ pub fn begin(engine: &PacketEngine<'_>) -> Vec<Stmt> {
     if !engine.ahead().is_any() {
         return Vec::new();
     }
-    let clear = |member| Stmt::Assign(before(member), Expr::number(0));
-    ["state", "in_vain"].map(clear).into()
+    vec![Stmt::Assign(before("state"), Expr::number(0))]
 }
 
 /// Advances the searches of all threads on a list from each access to the next.
@@ -176,7 +204,7 @@ pub fn support(engine: &PacketEngine<'_>) -> Vec<Item> {
     if !engine.ahead().is_any() {
         return Vec::new();
     }
-    [version(engine), undo(engine), around(engine)].concat()
+    [version(engine), undo(engine), passed(engine), around(engine)].concat()
 }
 
 /// Writes the functions that prepare threads.
@@ -242,22 +270,48 @@ fn undo(engine: &PacketEngine<'_>) -> Vec<Item> {
 
 /// Executes a step early for thread `i` of its list.
 fn early(engine: &PacketEngine<'_>, step: usize) -> Vec<Stmt> {
-    let (state, t) = (|| name("state"), || name("t"));
+    let t = || name("t");
     let call = |function: &str, arguments: Vec<Expr>| {
         Expr::call(format!("{}_{function}", engine.prefix), arguments)
     };
     let own = field("list").index(name(engine.state(step))).index(name("i"));
     let own = Declaration::new(batch::thread_pointer(engine), "t").with(own);
     let next = Expr::call(engine.resume(step), [name("m"), t()]);
-    let execute = vec![
-        Stmt::Expr(call("save", vec![name("m"), t(), state()])),
-        Stmt::Assign(state(), call("settle", vec![t(), state(), next])),
-    ];
     vec![
         own.into(),
-        Declaration::new("uint32_t", "state").with(name(engine.state(step))).into(),
-        Stmt::If(before("in_vain").not(), execute),
-        put_on_list(engine, t(), state()),
+        Stmt::Expr(call("save", vec![name("m"), t(), name(engine.state(step))])),
+        put_on_list(engine, t(), call("settle", vec![t(), next])),
+    ]
+}
+
+/// Returns the state of a thread that would go on to the state `next` from a step that keeps no
+/// order: another one if it executes the step early, and is held.
+pub fn settled(engine: &PacketEngine<'_>, step: usize, next: Expr) -> Expr {
+    match engine.ahead().passed[step] {
+        true => Expr::call(format!("{}_settle", engine.prefix), [name("t"), next]),
+        false => next,
+    }
+}
+
+/// Returns the name of the state of threads that are held; `None` if no step is executed early.
+pub fn held(engine: &PacketEngine<'_>) -> Option<String> {
+    engine.ahead().is_any().then(|| format!("{}_HELD", engine.prefix.to_uppercase()))
+}
+
+/// Writes the table of the states in which a thread may be that executes steps early.
+fn passed(engine: &PacketEngine<'_>) -> Vec<Item> {
+    let is_passed = |step: &usize| engine.plans[*step].ordered != 0 || engine.ahead().passed[*step];
+    let states = engine.waiting().filter(is_passed).flat_map(|step| engine.states(step));
+    let entries = states.map(|state| (Designator::Element(state), name("true"))).collect();
+    let table =
+        Declaration::new(Type::named("bool").constant(), format!("{}_passed", engine.prefix));
+    vec![
+        Item::Comment("The states in which a thread may be that executes steps early.".into()),
+        Item::Object(
+            "static",
+            table.sized([batch::states(engine)]).with(Expr::Designated(entries)),
+        ),
+        Item::Blank,
     ]
 }
 
@@ -284,31 +338,34 @@ fn around(engine: &PacketEngine<'_>) -> Vec<Item> {
         save,
     );
 
-    let in_vain = vec![
-        undo(),
-        Stmt::Assign(before("state"), Expr::number(0)),
-        Stmt::Assign(before("in_vain"), name("true")),
-        Stmt::Return(state()),
-    ];
+    let passed = name(format!("{prefix}_passed")).index(name("next"));
+    let goes_on = before("state").not().binary(Binary::Either, passed);
+    let held = held(engine).expect("steps are executed early");
     items.extend(returning(
-        "Returns where a thread waits that has executed the step of a state early and would be in \
-         the state `next`: there, if that is an ordered step; else where it was.",
+        "Returns the state of a thread that would go on to the state `next`: it is held if it \
+         executes steps early, and may not be there.",
         Type::named("uint32_t"),
         format!("{prefix}_settle"),
-        vec![own(), number("state"), number("next")],
-        vec![Stmt::If(calls(name("next")).not(), in_vain), Stmt::Return(name("next"))],
+        vec![own(), number("next")],
+        vec![
+            Stmt::If(goes_on, vec![Stmt::Return(name("next"))]),
+            Stmt::Assign(before("held"), name("next")),
+            Stmt::Return(name(held.clone())),
+        ],
     ));
 
     let is_turn = calls(before("state")).binary(Binary::And, name("others")).not();
     let is_stale = version(before("state")).binary(Binary::NotEqual, before("version"));
+    let is_held = state().binary(Binary::Equal, name(held));
     let turn = vec![
+        Stmt::If(is_held, vec![Stmt::Assign(state(), before("held"))]),
         Stmt::If(is_stale, vec![undo(), Stmt::Assign(state(), before("state"))]),
         Stmt::Assign(before("state"), Expr::number(0)),
     ];
     items.extend(returning(
-        "If it is the turn of a thread that has executed a step early, checks that the step would \
-         do the same now. Returns the state from which the thread continues. `others` are the \
-         offloads that earlier threads may yet call.",
+        "If it is the turn of a thread that has executed steps early, checks that they would do the \
+         same now. Returns the state from which the thread continues. `others` are the offloads that \
+         earlier threads may yet call.",
         Type::named("uint32_t"),
         format!("{prefix}_turn"),
         vec![machine(), own(), number("state"), (Type::named("uint64_t"), "others")],

@@ -34,7 +34,7 @@ fn thread_type(engine: &PacketEngine<'_>) -> Type {
     Type::structure(&format!("{}_thread", engine.prefix))
 }
 
-fn states(engine: &PacketEngine<'_>) -> Expr {
+pub fn states(engine: &PacketEngine<'_>) -> Expr {
     name(format!("{}_STATES", engine.prefix.to_uppercase()))
 }
 
@@ -77,6 +77,7 @@ pub fn returning(
 pub fn machine(engine: &PacketEngine<'_>, has_lanes: bool) -> Vec<Item> {
     let mut enumerators = vec![engine.ended()];
     enumerators.extend(engine.waiting().flat_map(|step| engine.states(step)));
+    enumerators.extend(ahead::held(engine));
     enumerators.push(format!("{}_STATES", engine.prefix.to_uppercase()));
 
     let batch = || name("WL_BATCH");
@@ -157,6 +158,8 @@ fn wait(engine: &PacketEngine<'_>) -> Vec<Item> {
     };
     let mut cases: Vec<_> =
         engine.waiting().flat_map(|step| engine.states(step)).map(wait).collect();
+    // A thread that is held is found in the order of packets.
+    cases.extend(ahead::held(engine).map(|held| (Some(name(held)), vec![Stmt::Break])));
     let ended = Stmt::Expr(count(&engine.ended()));
     if cases.is_empty() {
         body.extend(["t", "state"].map(|unused| name(unused).unused()));
@@ -330,6 +333,7 @@ fn list(engine: &PacketEngine<'_>, step: usize) -> Vec<Item> {
     let state = further.clone().into_iter().fold(resumed, |resumed, further| {
         Expr::call("WL_UNLIKELY", [go_on(further, name("t"))]).choose(ready.clone(), resumed)
     });
+    let state = ahead::settled(engine, step, state);
     let each = vec![own(ready), put_on_list(engine, name("t"), state)];
     body.push(count_to(name("count"), each));
     let pauses = engine.advances(step).into_iter().zip(needed).zip(states.windows(2));
@@ -376,13 +380,20 @@ fn in_order(engine: &PacketEngine<'_>) -> Vec<Item> {
          call."
             .into(),
     )];
-    let mask = |step: usize, is_called: bool| {
-        let plan = &engine.plans[step];
-        let mask = if is_called { plan.ordered } else { plan.reach };
-        (Designator::Element(engine.state(step)), Expr::number(format!("UINT64_C({mask:#x})")))
+    let masks = |is_called: bool| {
+        let masks = engine.waiting().flat_map(move |step| {
+            let plan = &engine.plans[step];
+            let mask = if is_called { plan.ordered } else { plan.reach };
+            engine.states(step).into_iter().map(move |state| (state, mask))
+        });
+        // A thread that is held waits for its turn, and reaches what it did before.
+        let of_held = if is_called { u64::MAX } else { 0 };
+        masks.chain(ahead::held(engine).map(|held| (held, of_held))).map(|(state, mask)| {
+            (Designator::Element(state), Expr::number(format!("UINT64_C({mask:#x})")))
+        })
     };
     for (table, is_called) in [("calls", true), ("reach", false)] {
-        let masks = Expr::Designated(engine.waiting().map(|step| mask(step, is_called)).collect());
+        let masks = Expr::Designated(masks(is_called).collect());
         let declaration =
             Declaration::new(Type::named("uint64_t").constant(), format!("{prefix}_{table}"));
         items.push(Item::Object("static", declaration.sized([states(engine)]).with(masks)));

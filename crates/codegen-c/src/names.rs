@@ -19,8 +19,9 @@ const TAKEN: &[&str] = &[
 /// Words behind an engine's name in the names that the generated code makes, of types, functions and
 /// enumerators.
 const WORDS: &[&str] = &[
-    "ENDED", "STATES", "context", "engine", "in_order", "lanes", "machine", "pass", "passing",
-    "thread", "turn", "undo", "version", "wait",
+    "ENDED", "HELD", "STATES", "calls", "close", "context", "engine", "execute", "in_order",
+    "kept", "lanes", "machine", "pass", "passed", "passing", "reach", "save", "settle", "thread",
+    "turn", "undo", "version", "wait",
 ];
 /// Words with which the generated code extends the name of an engine or a step.
 const SUFFIXES: &[&str] = &["ahead", "call", "fetch", "further", "list", "reply", "rest"];
@@ -101,7 +102,7 @@ mod tests {
             let program = wireloom_ir::parse(&text).unwrap_or_else(|why| panic!("{why}"));
             of_steps(&program.engines[0])
         };
-        assert_eq!(named(&["look", "way", "AT", "passed"]), ["look", "way", "AT", "passed"]);
+        assert_eq!(named(&["look", "way", "AT", "passes"]), ["look", "way", "AT", "passes"]);
         assert_eq!(
             named(&["pass", "in_order", "way1", "ENDED", "look_list", "look_fetch2", "pass_step"]),
             [

@@ -7,14 +7,26 @@ use wireloom_codegen_c::generate;
 use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config};
 use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp, Value};
 use wireloom_net::Packet;
-use wireloom_offloads::{Content, Entry, EntryKey, Store};
+use wireloom_offloads::{Content, Entry, EntryKey, Instance, Store};
 
 /// The number of table entries, large enough for prefetching.
 const SIZE: u64 = 300;
 
+/// The elements of an array that no cache line holds.
+const FAR: u64 = 2000;
+
+/// What stands between the step that looks up and the one that changes the table.
+#[derive(Clone, Copy, PartialEq)]
+enum Between {
+    Nothing,
+    /// A step that reads an array, and then some that do the same: packets end there, write
+    /// themselves without a change of the table, or come back to the first of them.
+    Reads,
+}
+
 /// Looks up a key. If it is found, the value names the key of the second step. The third byte
 /// selects how that step changes the table. Some values drop the packet at once.
-fn program(age: u64) -> Program {
+fn program(age: u64, between: Between, [look, mid, act, write]: [&str; 4]) -> Program {
     let mut builder = ProgramBuilder::new();
     let reasons = builder.reasons("Reason", &["A"]);
     let mut engine = EngineBuilder::packet("early");
@@ -23,7 +35,9 @@ fn program(age: u64) -> Program {
     let other = engine.offload("other", config("exact", &[("", 16)], &[("", 40)], &params));
     let found = engine.context("found", 1);
     let second = engine.context("second", 16);
-    engine.regions("look", |step| {
+    let rounds = engine.context("rounds", 8);
+    let far = engine.offload("far", config("array", &[], &[("", 16)], &[("size", FAR)]));
+    engine.regions(look, |step| {
         let start = step.constant(16, 0);
         let key = step.read_packet(start, 0, 16);
         let reply = step.call(table, "lookup", &[key]).expect("a reply");
@@ -45,7 +59,42 @@ fn program(age: u64) -> Program {
         step.when(is_five).exit(Exit::Drop(reason, reasons));
         step.when(others).exit(Exit::Next(StepId(1)));
     });
-    engine.regions("act", |step| {
+    if between == Between::Reads {
+        engine.regions(mid, |step| {
+            let key = step.read(second);
+            let index = step.extend(key, 32);
+            let value = step.call(far, "read", &[index]).expect("a reply");
+            step.next_region();
+            let before = step.read(rounds);
+            let one = step.constant(8, 1);
+            let more = step.binary(BinaryOp::Add, before, one);
+            step.write(rounds, more);
+            let both = step.binary(BinaryOp::Xor, value, key);
+            step.write(second, both);
+            step.next_region();
+            let way = step.slice(value, 0, 3);
+            let three = step.constant(8, 3);
+            let is_early = step.binary(BinaryOp::Ult, before, three);
+            let is = |step: &mut StepBuilder<'_>, number: u128| -> Value {
+                let number = step.constant(3, number);
+                step.binary(BinaryOp::Eq, way, number)
+            };
+            let (again, drop, write) = (is(step, 1), is(step, 2), is(step, 3));
+            let again = step.binary(BinaryOp::And, again, is_early);
+            let goes = step.unary(UnaryOp::Not, again);
+            let drop = step.binary(BinaryOp::And, drop, goes);
+            let write = step.binary(BinaryOp::And, write, goes);
+            let ends = step.binary(BinaryOp::Or, drop, write);
+            let stays = step.unary(UnaryOp::Not, ends);
+            let acts = step.binary(BinaryOp::And, stays, goes);
+            let reason = step.constant(16, 0);
+            step.when(again).exit(Exit::Next(StepId(1)));
+            step.when(drop).exit(Exit::Drop(reason, reasons));
+            step.when(write).exit(Exit::Next(StepId(3)));
+            step.when(acts).exit(Exit::Next(StepId(2)));
+        });
+    }
+    engine.regions(act, |step| {
         let start = step.constant(16, 0);
         let key = step.read(second);
         let value = step.read_packet(start, 24, 40);
@@ -84,6 +133,20 @@ fn program(age: u64) -> Program {
         step.next_region();
         step.exit(Exit::Finish);
     });
+    if between == Between::Reads {
+        engine.regions(write, |step| {
+            let key = step.read(second);
+            let index = step.extend(key, 32);
+            let value = step.call(far, "read", &[index]).expect("a reply");
+            step.next_region();
+            let start = step.constant(16, 0);
+            step.write_packet(start, 160, value);
+            let before = step.read(found);
+            step.write_packet(start, 176, before);
+            step.next_region();
+            step.exit(Exit::Finish);
+        });
+    }
     builder.engine(engine);
     builder.build()
 }
@@ -113,21 +176,39 @@ fn packets(seed: u64, keys: usize) -> Vec<Packet> {
         .collect()
 }
 
+fn instance<'a>(store: &'a mut Store, path: &str) -> &'a mut dyn Instance {
+    let slot = store.find_mut(path).expect("it is there");
+    let Content::Kind { instance, .. } = &mut slot.content else { panic!("a kind") };
+    instance.as_mut()
+}
+
 fn load(store: &mut Store) {
+    let bits = |width, value| wireloom_bits::Bits::new(width, value);
     for key in [3u128, 7, 11] {
-        let slot = store.find_mut("table").expect("it is there");
-        let Content::Kind { instance, .. } = &mut slot.content else { panic!("a kind") };
-        let bits = |width, value| wireloom_bits::Bits::new(width, value);
         let entry = Entry { key: EntryKey::Exact(bits(16, key)), value: bits(40, key + 1) };
-        instance.load(entry).expect("there is room");
+        instance(store, "table").load(entry).expect("there is room");
+    }
+    for index in 0..FAR {
+        let value = bits(16, u128::from(index.wrapping_mul(0x9e37_79b9) >> 7 & 0x3ff));
+        instance(store, "far").load(Entry { key: EntryKey::Index(index), value }).expect("room");
     }
 }
 
 #[test]
 fn what_is_looked_up_early_holds_at_the_packets_turn() {
-    let programs = [0, 60, 900].map(program);
-    assert!(generate(&programs[0]).files[0].1.contains("early_turn(m, t, state, before)"));
-    for (seed, keys) in [(1, 6), (2, 40), (3, 250), (4, 700)] {
-        agree(&programs, &packets(seed, keys), &load);
+    for between in [Between::Nothing, Between::Reads] {
+        // The names of steps are words that the generated code also uses.
+        let programs = [
+            (0, ["look", "mid", "act", "write"]),
+            (60, ["calls", "settle", "save", "execute"]),
+            (900, ["reach", "kept", "passed", "close"]),
+        ]
+        .map(|(age, names)| program(age, between, names));
+        let code = &generate(&programs[0]).files[0].1;
+        assert!(code.contains("early_turn(m, t, state, before)"));
+        assert_eq!(code.contains("early_settle(t, early_mid_reply"), between == Between::Reads);
+        for (seed, keys) in [(1, 6), (2, 40), (3, 250), (4, 700)] {
+            agree(&programs, &packets(seed, keys), &load);
+        }
     }
 }
