@@ -344,6 +344,11 @@ impl Fib {
         self.expires
     }
 
+    /// Notes that a lifetime of a route ends at this time.
+    pub fn note_lifetime(&mut self, expires: Instant) {
+        self.expires = Some(self.expires.map_or(expires, |known| known.min(expires)));
+    }
+
     /// Forgets the lifetimes, since everything is read again.
     pub fn forget_lifetimes(&mut self) {
         self.expires = None;
@@ -373,7 +378,7 @@ impl Fib {
             return Vec::new();
         }
         if let Some(expires) = expires {
-            self.expires = Some(self.expires.map_or(expires, |known| known.min(expires)));
+            self.note_lifetime(expires);
         }
         let route = self.share(route);
         let before = self.held();

@@ -82,13 +82,15 @@ pub fn said(message: &RouteMessage) -> Option<Said> {
     Some(Said { table, prefix, metric, route, expires })
 }
 
-/// Returns when a lifetime ends, which the kernel gives in hundredths of a second. 0: never.
+/// Returns a time at which a lifetime has ended, less than 10 ms after its end. The kernel gives
+/// whole hundredths of a second, and 0 for a lifetime without end as well as for the last hundredth,
+/// in which routes must therefore not be read.
 fn lifetime(hundredths: u32) -> Option<Instant> {
     let hundredths = hundredths as i32;
     let now = Instant::now();
     match u64::try_from(hundredths) {
         Ok(0) => None,
-        Ok(left) => now.checked_add(Duration::from_millis(10 * left)),
+        Ok(left) => now.checked_add(Duration::from_millis(10 * (left + 1))),
         // The kernel has not removed the route yet.
         Err(_) => Some(now),
     }
@@ -137,5 +139,19 @@ fn address(address: &RouteAddress) -> Option<Address> {
         RouteAddress::Inet(ip) => Some(Address { family: Family::V4, bits: ip.to_bits().into() }),
         RouteAddress::Inet6(ip) => Some(Address { family: Family::V6, bits: ip.to_bits() }),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lifetime_has_ended_when_routes_are_read_again() {
+        let now = Instant::now();
+        assert_eq!(lifetime(0), None);
+        // 990 ms that the kernel gives may be up to 1000 ms.
+        assert!(lifetime(99).is_some_and(|end| end >= now + Duration::from_millis(1000)));
+        assert!(lifetime(-5i32 as u32).is_some_and(|end| end <= Instant::now()));
     }
 }

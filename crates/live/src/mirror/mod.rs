@@ -443,7 +443,12 @@ impl Mirror {
             add(&self.counters.failures, 1);
             return Done::Well;
         }
+        let lifetime = self.state.fib.expires();
         self.state = state;
+        // A read in the last hundredth of a second of a lifetime does not show it.
+        if let Some(expires) = lifetime {
+            self.state.fib.note_lifetime(expires);
+        }
         memory::give_back();
         for change in changes {
             note(&mut self.state, change, &mut noticed);
