@@ -277,10 +277,17 @@ fn early(engine: &PacketEngine<'_>, step: usize) -> Vec<Stmt> {
     let own = field("list").index(name(engine.state(step))).index(name("i"));
     let own = Declaration::new(batch::thread_pointer(engine), "t").with(own);
     let next = Expr::call(engine.resume(step), [name("m"), t()]);
+    let state = || name("state");
+    let execute = vec![
+        Stmt::Expr(call("save", vec![name("m"), t(), state()])),
+        Stmt::Assign(state(), call("settle", vec![t(), next])),
+    ];
+    // A thread goes back to where it began to execute early, so it begins once.
     vec![
         own.into(),
-        Stmt::Expr(call("save", vec![name("m"), t(), name(engine.state(step))])),
-        put_on_list(engine, t(), call("settle", vec![t(), next])),
+        Declaration::new("uint32_t", "state").with(name(engine.state(step))).into(),
+        Stmt::If(before("state").not(), execute),
+        put_on_list(engine, t(), state()),
     ]
 }
 

@@ -4,7 +4,7 @@
 use crate::support::agree;
 use crate::support::random::Random;
 use wireloom_codegen_c::generate;
-use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config};
+use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config, program_of};
 use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp, Value};
 use wireloom_net::Packet;
 use wireloom_offloads::{Content, Entry, EntryKey, Instance, Store};
@@ -22,6 +22,8 @@ enum Between {
     /// A step that reads an array, and then some that do the same: packets end there, write
     /// themselves without a change of the table, or come back to the first of them.
     Reads,
+    /// A second step that looks up.
+    Looks,
 }
 
 /// Looks up a key. If it is found, the value names the key of the second step. The third byte
@@ -92,6 +94,19 @@ fn program(age: u64, between: Between, [look, mid, act, write]: [&str; 4]) -> Pr
             step.when(drop).exit(Exit::Drop(reason, reasons));
             step.when(write).exit(Exit::Next(StepId(3)));
             step.when(acts).exit(Exit::Next(StepId(2)));
+        });
+    }
+    if between == Between::Looks {
+        engine.regions(mid, |step| {
+            let key = step.read(second);
+            let reply = step.call(table, "lookup", &[key]).expect("a reply");
+            step.next_region();
+            let is_found = step.slice(reply, 40, 1);
+            let named = step.slice(reply, 8, 16);
+            let next = step.select(is_found, named, key);
+            step.write(second, next);
+            step.next_region();
+            step.exit(Exit::Next(StepId(2)));
         });
     }
     engine.regions(act, |step| {
@@ -196,7 +211,7 @@ fn load(store: &mut Store) {
 
 #[test]
 fn what_is_looked_up_early_holds_at_the_packets_turn() {
-    for between in [Between::Nothing, Between::Reads] {
+    for between in [Between::Nothing, Between::Reads, Between::Looks] {
         // The names of steps are words that the generated code also uses.
         let programs = [
             (0, ["look", "mid", "act", "write"]),
@@ -206,9 +221,70 @@ fn what_is_looked_up_early_holds_at_the_packets_turn() {
         .map(|(age, names)| program(age, between, names));
         let code = &generate(&programs[0]).files[0].1;
         assert!(code.contains("early_turn(m, t, state, before)"));
-        assert_eq!(code.contains("early_settle(t, early_mid_reply"), between == Between::Reads);
-        for (seed, keys) in [(1, 6), (2, 40), (3, 250), (4, 700)] {
+        assert_eq!(code.contains("early_settle(t, early_mid_reply"), between != Between::Nothing);
+        for (seed, keys) in [(1, 6), (2, 40), (3, 250), (4, 700), (5, 2)] {
             agree(&programs, &packets(seed, keys), &load);
         }
     }
+}
+
+/// Searches prefixes, and then puts the packet's value under its key in a table, whose former value
+/// it gets.
+fn behind_a_search() -> Program {
+    let mut engine = EngineBuilder::packet("behind");
+    let routes = engine.offload("routes", config("lpm", &[("", 32)], &[("", 16)], &[("miss", 1)]));
+    let table = config("exact", &[("", 16)], &[("", 40)], &[("size", SIZE)]);
+    let table = engine.offload("table", table);
+    let found = engine.context("found", 16);
+    engine.regions("find", |step| {
+        let start = step.constant(16, 0);
+        let address = step.read_packet(start, 0, 32);
+        let reply = step.call(routes, "search", &[address]).expect("a reply");
+        step.next_region();
+        step.write(found, reply);
+        step.next_region();
+        step.exit(Exit::Next(StepId(1)));
+    });
+    engine.regions("put", |step| {
+        let start = step.constant(16, 0);
+        let key = step.read_packet(start, 32, 16);
+        let value = step.read_packet(start, 48, 40);
+        let reply = step.call(table, "insert", &[key, value]).expect("a reply");
+        step.next_region();
+        let found = step.read(found);
+        let width = step.width(reply);
+        let reply = step.extend(reply, width.next_multiple_of(8));
+        let all = step.concat(&[found, reply]);
+        step.write_packet(start, 96, all);
+        step.next_region();
+        step.exit(Exit::Finish);
+    });
+    program_of(engine)
+}
+
+/// Some packets need more accesses to find their prefix than the others of their batch, which have
+/// the same few keys.
+#[test]
+fn packets_keep_their_order_behind_searches_of_different_depth() {
+    let random = &mut Random(5);
+    let deep = 0x0a01_0203u32;
+    let packet = |number: u64| {
+        let address = if random.chance(4) { deep ^ random.below(8) as u32 } else { 0x1400_0000 };
+        let mut bytes = address.to_be_bytes().to_vec();
+        bytes.extend((random.below(6) as u16).to_be_bytes());
+        bytes.extend(&number.to_be_bytes()[3..]);
+        bytes.resize(64, 0);
+        Packet { ingress: 0, arrival_ns: number, bytes }
+    };
+    let packets: Vec<Packet> = (0..4000).map(packet).collect();
+    let load = |store: &mut Store| {
+        for length in 8..=32 {
+            let bits =
+                wireloom_bits::Bits::new(32, u128::from(deep >> (32 - length) << (32 - length)));
+            let value = wireloom_bits::Bits::new(16, u128::from(length));
+            let key = EntryKey::Prefix { bits, length };
+            instance(store, "routes").load(Entry { key, value }).expect("there is room");
+        }
+    };
+    agree(&[behind_a_search()], &packets, &load);
 }
