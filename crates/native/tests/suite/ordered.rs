@@ -228,8 +228,7 @@ fn what_is_looked_up_early_holds_at_the_packets_turn() {
     }
 }
 
-/// Searches prefixes, and then puts the packet's value under its key in a table, whose former value
-/// it gets.
+/// Searches prefixes, and then adds the packet's value to that of its key, whose sum it gets.
 fn behind_a_search() -> Program {
     let mut engine = EngineBuilder::packet("behind");
     let routes = engine.offload("routes", config("lpm", &[("", 32)], &[("", 16)], &[("miss", 1)]));
@@ -249,7 +248,7 @@ fn behind_a_search() -> Program {
         let start = step.constant(16, 0);
         let key = step.read_packet(start, 32, 16);
         let value = step.read_packet(start, 48, 40);
-        let reply = step.call(table, "insert", &[key, value]).expect("a reply");
+        let reply = step.call(table, "accumulate", &[key, value]).expect("a reply");
         step.next_region();
         let found = step.read(found);
         let width = step.width(reply);
