@@ -165,7 +165,7 @@ impl Debugger {
             Command::Tables => show::tables(&self.session.tables()?),
             Command::Rows { path, key } => show::rows(&mut self.session, &path, key.as_deref())?,
             Command::Change(changes) => {
-                let first = self.session.change(&changes)?;
+                let first = self.session.change(&changes, most)?;
                 let cycle = self.session.cycle();
                 format!("changed before packet {first}, at cycle {cycle}\n")
             }

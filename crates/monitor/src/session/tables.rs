@@ -8,7 +8,7 @@ use wireloom_machine::{
 };
 use wireloom_net::tables::parse_key;
 use wireloom_offloads::populate::row_key;
-use wireloom_offloads::{Content, Cursor, StateRow, Store, Update};
+use wireloom_offloads::{Cursor, StateRow, Store, Update};
 
 use super::{Ended, Session};
 
@@ -49,9 +49,7 @@ impl Session {
         self.read_tables()?;
         let store = self.machine.store();
         let table = |path: String| {
-            let Content::Kind { config, instance } = &store.find(&path)?.content else {
-                return None;
-            };
+            let (config, instance) = find_offload(store, &path).ok()?;
             let size = config.params.get("size").map(wireloom_bits::Bits::low_u64);
             Some(Table { kind: config.kind.clone(), entries: instance.entries(), size, path })
         };
@@ -90,18 +88,18 @@ impl Session {
     }
 
     /// Makes changes of entries together, or none. The machine first runs until the packets that it
-    /// has been given have left; breakpoints do not stop it. Returns the number of those packets:
-    /// that of the first packet which finds the new entries.
+    /// has been given have left, for at most `most` cycles; breakpoints do not stop it. Returns the
+    /// number of those packets: that of the first packet which finds the new entries.
     ///
     /// # Errors
     /// If a change is refused, if packets do not leave, or if the run is interrupted. Nothing has
     /// changed then.
-    pub fn change(&mut self, changes: &[Change]) -> Result<u64> {
+    pub fn change(&mut self, changes: &[Change], most: u64) -> Result<u64> {
         let resolved = |change: &Change| {
             change.resolved(find_offload(self.machine.store(), change.table())?.0)
         };
         let changes: Vec<Planned> = changes.iter().map(resolved).collect::<Result<_>>()?;
-        self.drain()?;
+        self.drain(most)?;
         self.read_tables()?;
         transact(&mut Drained(self.machine.as_mut()), &changes).map_err(|refused| {
             let error = Error::new(refused.message);
@@ -111,21 +109,22 @@ impl Session {
     }
 
     /// Runs until no packet is in the machine.
-    fn drain(&mut self) -> Result {
+    fn drain(&mut self, most: u64) -> Result {
         if self.packets().0 == 0 {
             return Ok(());
         }
         let has_more = mem::replace(&mut self.has_more, false);
         let breakpoints = mem::take(&mut self.breakpoints);
-        let ended = self.run(None, u64::MAX);
+        let ended = self.run(None, most);
         (self.has_more, self.breakpoints) = (has_more, breakpoints);
         match ended? {
             Ended::Interrupted => Err(Error::new("interrupted: nothing was changed")),
             _ if self.packets().0 == 0 => Ok(()),
             _ => Err(Error::new(format!(
-                "{} packets are in the machine and do not leave: nothing was changed",
+                "{} packets are still in the machine or on its lines: nothing was changed",
                 self.packets().0
-            ))),
+            ))
+            .with_help("continue until they have left, and then change the tables")),
         }
     }
 
