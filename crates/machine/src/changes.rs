@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use wireloom_net::tables::{parse_entry, parse_key};
 use wireloom_offloads::populate::{entry_key, entry_value};
-use wireloom_offloads::{Config, Content, Entry, EntryKey, Instance, Store, Update, registry};
+use wireloom_offloads::{Config, Entry, EntryKey, Instance, Store, Update, registry};
 
-use crate::{Error, Result, UpdateError};
+use crate::{Error, Result, UpdateError, find_offload};
 
 /// A change of an entry. Entries and keys have the notation of table files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -186,10 +186,7 @@ fn inverse(store: &Store, update: &Update) -> Update {
 }
 
 fn instance<'a>(store: &'a Store, path: &str) -> Option<&'a dyn Instance> {
-    match &store.find(path)?.content {
-        Content::Kind { instance, .. } => Some(instance.as_ref()),
-        Content::Engine(_) => None,
-    }
+    find_offload(store, path).ok().map(|(_, instance)| instance)
 }
 
 /// Checks a transaction, change after change, without making it.
@@ -262,7 +259,7 @@ fn check(store: &Store, changes: &[Planned]) -> Result<(), RefusedChange> {
 mod tests {
     use wireloom_bits::Bits;
     use wireloom_ir::builder::config;
-    use wireloom_offloads::{Slot, instantiate};
+    use wireloom_offloads::{Content, Slot, instantiate};
 
     use super::*;
 

@@ -143,7 +143,7 @@ fn entries_change_between_two_packets_of_a_watched_machine() {
             "ports has no entry with the key 7\n",
             "ports                    array                       16\n",
         ]);
-        // What is wrong with one change leaves all others unmade.
+        // If one change is refused, none is made.
         for (change, why) in [
             ("tables change replace ports 1 out=3; delete ports 0; delete ports 0", "no entry"),
             ("tables insert ports 0 out=3", "there is an entry with this key already"),

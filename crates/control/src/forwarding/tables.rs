@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use wireloom_machine::{Changing, Planned, RefusedChange, RowWithTimes, transact};
+use wireloom_machine::{Changing, Planned, RefusedChange, RowWithTimes, find_offload, transact};
 use wireloom_offloads::{Cursor, EntryKey};
 
 use super::*;
@@ -56,7 +56,7 @@ impl Forwarding {
         self.read_tables()?;
         let store = self.cores[0].machine.store();
         let entries = store.paths().into_iter().map(|path| {
-            let entries = instance(store, &path).and_then(Instance::entries);
+            let entries = find_offload(store, &path).ok().and_then(|(_, table)| table.entries());
             (path, entries)
         });
         Ok(TableStates {
@@ -97,7 +97,7 @@ impl Forwarding {
         } else {
             self.read_tables()?;
         }
-        let Some(instance) = instance(self.cores[0].machine.store(), path) else {
+        let Ok((_, instance)) = find_offload(self.cores[0].machine.store(), path) else {
             return Ok(None);
         };
         let mut rows = Vec::new();
@@ -124,7 +124,7 @@ impl Forwarding {
             return Ok(None);
         }
         self.read_tables()?;
-        let Some(instance) = instance(self.cores[0].machine.store(), path) else {
+        let Ok((_, instance)) = find_offload(self.cores[0].machine.store(), path) else {
             return Ok(None);
         };
         let mut rows = Vec::new();
@@ -163,12 +163,5 @@ impl Forwarding {
             self.sum_up();
         }
         self.cores[0].machine.read_back(Wanted::All, &|_| ()).map(drop)
-    }
-}
-
-fn instance<'a>(store: &'a Store, path: &str) -> Option<&'a dyn Instance> {
-    match &store.find(path)?.content {
-        Content::Kind { instance, .. } => Some(instance.as_ref()),
-        Content::Engine(_) => None,
     }
 }

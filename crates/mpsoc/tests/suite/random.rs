@@ -11,7 +11,7 @@ use wireloom_mpsoc::for_threads;
 use wireloom_mpsoc::program::{Elements, PARTS, Partition};
 use wireloom_mpsoc::spec::Set;
 
-/// Returns these seeds, or those of `WIRELOOM_MPSOC_RANDOM=FIRST..END`.
+/// Returns the seeds that `WIRELOOM_MPSOC_RANDOM=FIRST..END` names, or else the usual ones.
 fn seeds(usual: Range<u64>) -> Range<u64> {
     let Ok(range) = std::env::var("WIRELOOM_MPSOC_RANDOM") else { return usual };
     let (first, end) = range.split_once("..").expect("FIRST..END");

@@ -15,7 +15,7 @@ const SIZE: u64 = 300;
 /// The elements of an array that no cache line holds.
 const FAR: u64 = 2000;
 
-/// What stands between the step that looks up and the one that changes the table.
+/// The steps after the one that looks up, and before the one that changes the table.
 #[derive(Clone, Copy, PartialEq)]
 enum Between {
     Nothing,
