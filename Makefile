@@ -24,7 +24,7 @@ export RUST_TEST_THREADS ?= $(shell nproc)
 # What `make figures` measures: those that take some minutes at most.
 FIGURES ?= cheap
 
-.PHONY: help demo test test-all test-aarch64 data build bench figures soak bless fmt lint deny deny-changed tools tools-hardware tools-icarus \
+.PHONY: help demo test test-programs test-all test-aarch64 data build bench figures soak bless fmt lint deny deny-changed tools tools-hardware tools-icarus \
   tools-cross tools-isa tools-network formal page pages man dist dist-try
 
 help: ## this list
@@ -35,9 +35,13 @@ demo: ## the router on real captures and generated traffic: in software, as hard
 
 test: ## what CI runs: formatting, lints, licences, tests, the comparison with the Linux kernel
 	@scripts/page.sh
-	@$(MAKE) --no-print-directory --jobs=2 tools data deny-changed lint # while one downloads or waits for a last crate, another compiles
+	cargo fmt --all --check
+	@$(MAKE) --no-print-directory --jobs=2 tools data deny-changed test-programs # while one downloads, another compiles
 	scripts/test.py
-	cargo test --workspace --locked --doc --quiet
+
+test-programs: # compiled with all lints
+	@scripts/need.sh build
+	scripts/test.py --no-run
 
 test-all: deny test tools-icarus ## licences of the dependencies, what CI runs, then what takes long and seldom fails: slow proofs, benches in a four-state simulator, every packet test and 100 random programs in hardware, native engines on 64-bit ARM
 	WIRELOOM_TEST_PATIENCE=$${WIRELOOM_TEST_PATIENCE:-60} scripts/test.py --ignored # an hour a test: proofs take long

@@ -2,19 +2,24 @@
 """Builds all tests of the workspace and runs them: test.py [ARGUMENT]...
 
 Arguments go to every program of tests, like those of `cargo test -- ARGUMENT...`: names of tests,
-`--ignored`, `--nocapture`. Cargo would run one program after the other, and the last long test of
+`--ignored`, `--nocapture`. Without any, tests in documentation run as well. `--no-run` builds only.
+
+Builds check with clippy what they compile (scripts/test-rustc.sh): a separate check would read
+everything once more. Warnings are shown; with `--no-run` they are errors.
+
+Cargo would run one program after the other, and the last long test of
 each would leave the other cores idle. Here each module of a crate's integration tests is a process.
 Processes start while fewer than twice `RUST_TEST_THREADS` tests run, since many wait for a child.
 
 Failed tests are shown with their output. A test that runs for more than 60 s is killed, and with it
 the other tests of its process; `WIRELOOM_TEST_PATIENCE=2` doubles this limit, for slow or busy
 computers. At the end the tests that took more than 10 s are listed; target/test-times.txt has all.
-Tests in documentation are those of `cargo test --doc`.
 """
 
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -235,21 +240,37 @@ async def end_group(process):
             await asyncio.sleep(0.1)
 
 
+def cargo(*arguments, **how):
+    """Runs `cargo test` on the workspace with the compiler of tests."""
+    compiler = Path("scripts/test-rustc.sh").resolve()
+    environment = dict(os.environ, RUSTC_WORKSPACE_WRAPPER=str(compiler))
+    command = ["cargo", "test", "--workspace", "--locked", *arguments]
+    return subprocess.run(command, env=environment, text=True, **how)
+
+
 def build():
-    """Returns all programs of tests. Exits if Cargo fails."""
-    command = ["cargo", "test", "--workspace", "--locked", "--no-run", "--message-format=json-render-diagnostics"]
-    command += ["--lib", "--bins", "--tests"]  # examples are checked with the lints
-    cargo = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    if cargo.returncode:
-        sys.exit(cargo.returncode)
+    """Returns all programs of tests, and the number of warnings. Exits if Cargo fails."""
+    if not shutil.which("clippy-driver"):
+        print("error: clippy is missing: install it (rustup component add clippy)", file=sys.stderr)
+        sys.exit(2)
+    what = ["--no-run", "--lib", "--bins", "--tests", "--examples"]
+    shape = "json-diagnostic-rendered-ansi" if sys.stderr.isatty() else "json"
+    built = cargo(*what, f"--message-format={shape}", stdout=subprocess.PIPE)
     programs = []
-    for line in cargo.stdout.splitlines():
+    warnings = 0
+    for line in built.stdout.splitlines():
         message = json.loads(line)
-        if message.get("reason") == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
+        reason = message.get("reason")
+        if reason == "compiler-message":
+            print(message["message"]["rendered"], end="", file=sys.stderr)
+            warnings += message["message"]["level"] == "warning"
+        if reason == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
             folder = Path(message["manifest_path"]).parent
             title = os.path.relpath(message["target"]["src_path"])
             programs.append(Program(title, message["executable"], folder))
-    return programs
+    if built.returncode:
+        sys.exit(built.returncode)
+    return programs, warnings
 
 
 def options_of(arguments):
@@ -268,7 +289,10 @@ async def main(arguments):
     for number in (signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, asyncio.current_task().cancel)
     started = time.monotonic()
-    pieces = [piece for program in build() for piece in program.split(arguments)]
+    programs, warnings = build()
+    if "--no-run" in arguments:
+        return 1 if warnings else 0
+    pieces = [piece for program in programs for piece in program.split(arguments)]
     built = time.monotonic()
     run = Run(options_of(arguments))
     try:
@@ -276,6 +300,8 @@ async def main(arguments):
     finally:
         status = run.report()
     print(f"built in {built - started:.0f} s, ran for {time.monotonic() - built:.0f} s")
+    if not status and not arguments:
+        status = cargo("--doc", "--quiet").returncode
     return status
 
 

@@ -8,11 +8,16 @@ module wl_bloom_tb;
   localparam bit [Cases*32-1:0] KeyBits = {32'd13, 32'd1, 32'd104, 32'd32, 32'd48};
   localparam bit [Cases*32-1:0] Size = {32'd1, 32'd33, 32'd1000, 32'd256, 32'd100};
   localparam bit [Cases*32-1:0] Hashes = {32'd16, 32'd1, 32'd5, 32'd4, 32'd3};
+`ifdef WL_FEW_CASES  // for a run that is short
+  localparam bit [Cases-1:0] Chosen = 5'b10100;
+`else
+  localparam bit [Cases-1:0] Chosen = '1;
+`endif
 
   logic clk, rst;
   logic [Cases-1:0] done;
-  tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
-  for (genvar i = 0; i < Cases; i++) begin : g_case
+  tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done | ~Chosen));
+  for (genvar i = 0; i < Cases; i++) if (Chosen[i]) begin : g_case
     bloom_case #(.KeyBits(KeyBits[32*i+:32]), .Size(Size[32*i+:32]), .Hashes(Hashes[32*i+:32]))
         i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));
   end

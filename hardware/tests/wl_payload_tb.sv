@@ -7,11 +7,16 @@ module wl_payload_tb;
   localparam bit [Cases*32-1:0] ChunkBytes = {32'd1, 32'd4, 32'd64, 32'd100, 32'd16, 32'd64};
   localparam bit [Cases-1:0] HasRead = 6'b111101;
   localparam bit [Cases-1:0] HasWrite = 6'b111110;
+`ifdef WL_FEW_CASES  // for a run that is short
+  localparam bit [Cases-1:0] Chosen = 6'b000111;
+`else
+  localparam bit [Cases-1:0] Chosen = '1;
+`endif
 
   logic clk, rst;
   logic [Cases-1:0] done;
-  tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
-  for (genvar i = 0; i < Cases; i++) begin : g_case
+  tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done | ~Chosen));
+  for (genvar i = 0; i < Cases; i++) if (Chosen[i]) begin : g_case
     payload_case #(
         .ChunkBytes(ChunkBytes[32*i+:32]), .HasRead(HasRead[i]), .HasWrite(HasWrite[i])
     ) i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));

@@ -12,11 +12,16 @@ module wl_scratchpad_tb;
       {32'd8, 32'd8, 32'd4, 32'd4, 32'd16, 32'd16, 32'd16, 32'd16, 32'd16, 32'd16, 32'd16};
   localparam bit [Cases*32-1:0] Storages =
       {32'd1, 32'd0, 32'd0, 32'd1, 32'd0, 32'd0, 32'd0, 32'd0, 32'd1, 32'd1, 32'd1};
+`ifdef WL_FEW_CASES  // for a run that is short
+  localparam bit [Cases-1:0] Chosen = 11'b10100100100;
+`else
+  localparam bit [Cases-1:0] Chosen = '1;
+`endif
 
   logic clk, rst;
   logic [Cases-1:0] done;
-  tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
-  for (genvar i = 0; i < Cases; i++) begin : g_case
+  tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done | ~Chosen));
+  for (genvar i = 0; i < Cases; i++) if (Chosen[i]) begin : g_case
     scratchpad_case #(
         .Threads(Threads[32*i+:32]), .ReadPorts(ReadPorts[32*i+:32]),
         .WritePorts(WritePorts[32*i+:32]), .HeaderBytes(Widths[32*i+:32]),

@@ -107,10 +107,9 @@ mod tests {
             ("raw-rows", ipv4, at(0.2, None)),
             ("raw-egress", ipv4, over_time),
             ("raw-queues", ipv4, at(0.2, None)),
-            // Tails go from card to card, and through memories, over each network.
+            // Tails go from card to card, and through memories.
             ("raw-version-4", ipv4, at(0.2, None)),
             ("raw-version-1", ipv4, at(0.2, None)),
-            ("raw-version-3", ipv4, at(0.2, None)),
             ("raw-rows", nat, at(0.2, Some(2))),
             // Cards that lose packets, and lines that stop.
             ("raw-1", ipv4, at(2.0, Some(1))),

@@ -92,7 +92,7 @@ fn cases() -> impl Iterator<Item = Case> {
 #[test]
 fn demand_loses_next_to_nothing_over_programs_clocks_engines_loads_and_bursts() {
     // The sample includes every program, clock, number of engines and kind of load.
-    loses_next_to_nothing(cases().step_by(7));
+    loses_next_to_nothing(cases().step_by(11));
 }
 
 #[test]

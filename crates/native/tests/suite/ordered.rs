@@ -222,9 +222,10 @@ fn what_is_looked_up_early_holds_at_the_packets_turn() {
         let code = &generate(&programs[0]).files[0].1;
         assert!(code.contains("early_turn(m, t, state, before)"));
         assert_eq!(code.contains("early_settle(t, early_mid_reply"), between != Between::Nothing);
-        for (seed, keys) in [(1, 6), (2, 40), (3, 250), (4, 700), (5, 2)] {
-            agree(&programs, &packets(seed, keys), &load);
-        }
+        let of = [(1, 6), (2, 40), (3, 250), (4, 700), (5, 2)];
+        let packets: Vec<Packet> =
+            of.iter().flat_map(|&(seed, keys)| packets(seed, keys)).collect();
+        agree(&programs, &packets, &load);
     }
 }
 

@@ -36,17 +36,17 @@ macro_rules! proofs {
 
 proofs! {
     seconds:
-    wl_arbiter_fixed_proof
-    wl_fifo_proof
     wl_random_proof
     wl_skid_proof
     wl_table_proof
     ;
     a_minute:
     wl_arbiter_fair_proof
+    wl_arbiter_fixed_proof
     wl_clusters_proof
     wl_exact_table_proof
     wl_fifo_block_proof
+    wl_fifo_proof
     wl_flow_counter_proof
     wl_order_gate_proof
     wl_rate_adapter_proof

@@ -73,27 +73,19 @@ benches! {
     each_time:
     wl_arbiter_fair_tb
     wl_arbiter_fixed_tb
-    wl_axil_control_tb
     wl_bloom_tb
-    wl_engine_fsm_tb
     wl_engine_time_tb
-    wl_exact_table_tb
     wl_fifo_tb
-    wl_flow_counter_tb
     wl_hash_cache_tb
-    wl_header_serializer_tb
     wl_memory_channel_tb
-    wl_meter_tb
     wl_order_gate_tb
     wl_packet_generator_tb
     wl_payload_tb
     wl_random_tb
     wl_rate_adapter_tb
     wl_rate_limit_tb
-    wl_reorder_tb
     wl_scratchpad_tb
     wl_skid_tb
-    wl_table_tb
     wl_thread_scheduler_tb
     wl_timed_table_tb
     wl_upsizer_tb
@@ -101,6 +93,7 @@ benches! {
     ;
     in_whole_processors:
     wl_arbiter_tree_tb
+    wl_axil_control_tb
     wl_axil_split_tb
     wl_balancer_tb
     wl_body_match_tb
@@ -109,10 +102,15 @@ benches! {
     wl_counter_table_tb
     wl_delay_tb
     wl_direct_table_tb
+    wl_engine_fsm_tb
     wl_engine_mt_tb
+    wl_exact_table_tb
     wl_fifo_block_tb
+    wl_flow_counter_tb
+    wl_header_serializer_tb
     wl_merge_tb
     wl_merger_tb
+    wl_meter_tb
     wl_packet_queue_tb
     wl_pipeline_call_tb
     wl_pipeline_load_tb
@@ -128,12 +126,14 @@ benches! {
     wl_qdr_block_tb
     wl_read_table_tb
     wl_reasons_tb
+    wl_reorder_tb
     wl_reply_spread_tb
     wl_reply_store_tb
     wl_request_queue_tb
     wl_request_tree_tb
     wl_sequencer_tb
     wl_statistics_tb
+    wl_table_tb
     wl_virtual_demux_tb
     wl_virtual_ingress_tb
 }

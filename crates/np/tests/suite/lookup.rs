@@ -344,6 +344,7 @@ fn made(shape: Shape) -> Vec<(Key, u32)> {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn ipv4_lookups_answer_as_golden_does_while_the_table_changes() {
     run(IPV4, &real(Family::V4, 40).unwrap_or_else(|| made(IPV4)), 100_000, 150);
 }
@@ -355,6 +356,7 @@ fn ipv4_lookups_of_routers_that_share_a_memory_answer_as_golden_does_while_the_t
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn ipv6_lookups_answer_as_golden_does_while_the_table_changes() {
     let mut prefixes = real(Family::V6, 8).unwrap_or_default();
     prefixes.extend(made(IPV6));

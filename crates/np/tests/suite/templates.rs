@@ -109,6 +109,7 @@ fn the_core_file_lists_every_template_and_bench() {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn the_templates_are_checked_without_the_rest() {
     let hardware = wireloom_install::checkout().expect("a checkout").join("hardware");
     let tools = wireloom_install::tools::folder().expect("`make tools` has run");

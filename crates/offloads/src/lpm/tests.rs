@@ -197,7 +197,7 @@ fn everything_comes_back_when_everything_is_removed() {
         .collect();
     let before = table.memory();
     let mut peak = 0;
-    for round in 0..20 {
+    for round in 0..8 {
         for (bits, length) in &prefixes {
             table.insert(bits, *length, &value(u128::from(*length) + round)).unwrap();
         }
@@ -354,8 +354,8 @@ fn changes_beside_lookups(width: u32, rounds: u128) {
 
 #[test]
 fn lookups_go_on_while_the_table_changes() {
-    changes_beside_lookups(32, if cfg!(miri) { 20 } else { 1000 });
-    changes_beside_lookups(128, if cfg!(miri) { 20 } else { 300 });
+    changes_beside_lookups(32, if cfg!(miri) { 20 } else { 400 });
+    changes_beside_lookups(128, if cfg!(miri) { 20 } else { 100 });
 }
 
 /// A pinned reader prevents the reuse of all memory that it may access.

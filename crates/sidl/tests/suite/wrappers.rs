@@ -190,7 +190,9 @@ fn a_hardware_element_gets_its_requests_and_replies() {
     }
     let build = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lookup_tb");
     let mut bench = verilator();
-    bench.args(["--binary", "--timing", "--top-module", "lookup_tb", "--Mdir"]).arg(&build);
+    bench
+        .args(["--binary", "--timing", "-CFLAGS", "-O0", "--top-module", "lookup_tb", "--Mdir"])
+        .arg(&build);
     passes(bench.arg(folder.join("Lookup_server.sv")).arg(folder.join("lookup_tb.sv")));
     let told = passes(
         Command::new(build.join("Vlookup_tb"))

@@ -140,11 +140,13 @@ fn version_5_forwards_as_golden() {
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn steps_from_version_1_to_2_forward_as_golden() {
     STEPS[..4].iter().for_each(|step| forwards_as_golden(step.name));
 }
 
 #[test]
+#[ignore = "takes long: make test-all"]
 fn steps_from_version_2_to_3_forward_as_golden() {
     STEPS[4..7].iter().for_each(|step| forwards_as_golden(step.name));
 }
