@@ -19,6 +19,7 @@ pub(crate) mod interface;
 mod meter;
 mod pipeline;
 mod random;
+mod secrets;
 mod table;
 mod timed_table;
 mod trie;
@@ -45,6 +46,8 @@ pub static ALL: &[&dyn Realisation] = &[
     &bloom::Bloom,
     &meter::Meter,
     &random::Random,
+    &secrets::SIPHASH,
+    &secrets::AES,
     &body::Body,
     &automaton::Automaton,
     &pipeline::Pipeline,

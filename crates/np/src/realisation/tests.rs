@@ -21,6 +21,8 @@ engine ask() {
     offload seen : bloom<u32, size = 100>;
     offload meters : meter<size = 8, cir = 1000, cbs = 1500>;
     offload counts : counter<size = 16>;
+    offload seeded : siphash<u32, size = 2>;
+    offload tokens : aes;
     offload words : match<u8>;
     offload walker : engine walk;
     offload routes : lpm<u32, u16>;
@@ -32,9 +34,11 @@ engine ask() {
         seen.add(ask.dst);
         u2 color = meters.color(ask.hop, packet.length);
         counts.count(ask.label, packet.length);
+        u64 h = seeded.of(ask.hop, ask.dst);
+        u128 t = tokens.encrypt(0, h);
         u24 w = walker.call(hop.c, ask.b);
         packet.egress = routes.search(ask.dst);
-        ask.a = w[15:0] + f.value.c;
+        ask.a = w[15:0] + f.value.c + t[15:0];
         ask.b = m.value + color;
         finish;
     }
@@ -61,7 +65,7 @@ fn the_number_of_targets_is_that_of_their_contents() {
     let processor =
         processor::assemble(&program, &machine).unwrap_or_else(|error| panic!("{error}"));
     let plan = &processor.plan;
-    assert_eq!(plan.services.len(), 8);
+    assert_eq!(plan.services.len(), 10);
     for service in &plan.services {
         let realisation = service.rule.realisation;
         let contents = realisation.contents(plan, service);

@@ -71,6 +71,7 @@ macro_rules! benches {
 
 benches! {
     each_time:
+    wl_aes_tb
     wl_arbiter_fair_tb
     wl_arbiter_fixed_tb
     wl_bloom_tb
@@ -85,6 +86,7 @@ benches! {
     wl_rate_adapter_tb
     wl_rate_limit_tb
     wl_scratchpad_tb
+    wl_siphash_tb
     wl_skid_tb
     wl_thread_scheduler_tb
     wl_timed_table_tb
