@@ -93,10 +93,10 @@ impl Generator {
         let key = Ty::Bits(*self.pick(&[1, 3, 16]));
         let value = Ty::Bits(*self.pick(&[1, 16, 64, 100]));
         let (size, bytes) = (*self.pick(&[1, 4, 64]), *self.pick(&[1, 16, 64, 400]));
-        let age = *self.pick(&["", ", age = 100000"]);
+        let more = *self.pick(&["", ", age = 100000", ", nocase = 1"]);
         let types = format!("{}, {}", key.name(), value.name());
         let line =
-            format!("offload {name} : stream<{types}, size = {size}, bytes = {bytes}{age}>;");
+            format!("offload {name} : stream<{types}, size = {size}, bytes = {bytes}{more}>;");
         let kind = registry::kind("stream").expect("a kind of the registry");
         let methods = Self::methods(kind, &name, Some(&key), Some(&value), |_| true);
         let chosen = self.argument(&key, 2);

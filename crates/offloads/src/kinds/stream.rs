@@ -62,6 +62,7 @@ pub const KIND: OffloadKind = OffloadKind {
         SIZE,
         param("bytes", U32, None, (1, 65_535), "Number of bytes that are kept of a stream."),
         AGE,
+        param("nocase", U32, Some(0), (0, 1), "1: patterns match letters of either case."),
     ],
     methods: &[
         Method {
@@ -227,6 +228,8 @@ pub struct Stream {
     /// memory for the next stream.
     flows: Vec<Flow>,
     patterns: Patterns,
+    /// Whether patterns match the letters of ASCII in either case.
+    nocase: bool,
     /// The automaton of the patterns. It is built at the first search after a change.
     finder: Option<Finder>,
 }
@@ -241,6 +244,7 @@ impl Clone for Stream {
             keys: self.keys.clone(),
             flows: self.flows.clone(),
             patterns: self.patterns.clone(),
+            nocase: self.nocase,
             finder: None,
         };
         // The states of searches belong to the automaton of the original.
@@ -269,6 +273,7 @@ impl Stream {
             keys: Table::new(words(key_width), 0, size, ends)?,
             flows: Vec::new(),
             patterns: Patterns::new(value),
+            nocase: config.param("nocase").low_u64() != 0,
             finder: None,
         })
     }
@@ -359,7 +364,8 @@ impl Stream {
 
     fn find(&mut self, slot: Option<u32>, from: u32) -> Bits {
         let answer = slot.map_or_else(Answer::nothing, |slot| {
-            let finder = self.finder.get_or_insert_with(|| Finder::new(self.patterns.list()));
+            let finder =
+                self.finder.get_or_insert_with(|| Finder::new(self.patterns.list(), self.nocase));
             let Flow { kept, progress } = &mut self.flows[slot as usize];
             progress.find(kept, finder, from)
         });

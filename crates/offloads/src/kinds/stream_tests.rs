@@ -20,7 +20,11 @@ impl Random {
 }
 
 fn bench(size: u64, bytes: u64, age: u64, patterns: &[&str]) -> Bench {
-    let params = [("size", size), ("bytes", bytes), ("age", age)];
+    bench_of_case(size, bytes, age, patterns, false)
+}
+
+fn bench_of_case(size: u64, bytes: u64, age: u64, patterns: &[&str], nocase: bool) -> Bench {
+    let params = [("size", size), ("bytes", bytes), ("age", age), ("nocase", nocase.into())];
     let mut bench = Bench::new("stream", Some(&[("", 8)]), Some(&[("", 8)]), &params);
     for (value, pattern) in (1..).zip(patterns) {
         load(&mut bench, pattern, value).expect("a pattern");
@@ -99,12 +103,19 @@ struct Model {
     end: Option<u32>,
     window: Vec<Option<u8>>,
     patterns: Vec<(Vec<u8>, u64)>,
+    nocase: bool,
 }
 
 impl Model {
     fn new(start: u32, bytes: usize, patterns: &[&str]) -> Self {
         let patterns = patterns.iter().map(|text| text.as_bytes().to_vec()).zip(1..).collect();
-        Self { start, end: None, window: vec![None; bytes], patterns }
+        Self { start, end: None, window: vec![None; bytes], patterns, nocase: false }
+    }
+
+    /// Whether `text` begins with `start`.
+    fn begins(&self, text: &[u8], start: &[u8]) -> bool {
+        let Some(text) = text.get(..start.len()) else { return false };
+        if self.nocase { text.eq_ignore_ascii_case(start) } else { text == start }
     }
 
     fn limit(&self) -> usize {
@@ -174,10 +185,10 @@ impl Model {
         for place in begin..text.len() {
             let rest = &text[place..];
             for (bytes, value) in &self.patterns {
-                if rest.starts_with(bytes) {
+                if self.begins(rest, bytes) {
                     return [1, 0, self.at(place), bytes.len() as u64, *value];
                 }
-                if !self.is_final() && bytes.starts_with(rest) {
+                if !self.is_final() && self.begins(bytes, rest) {
                     return pending;
                 }
             }
@@ -362,20 +373,22 @@ fn random_segments_leave_what_a_list_of_bytes_holds() {
         &["ab", "abab", "ba"],
         &["abab", "ab"],
         &["b", "aabb", "abba1"],
-        &["bc", "abcd", "1"],
+        &["bc", "aBcd", "1"],
         &["\r\n\r\n", "\n", "12"],
         &[],
     ];
     let random = &mut Random(7);
-    let alphabet = b"aabbaabbcd1290 \t\r\n";
+    let alphabet = b"aabbAabBcd1290 \t\r\n";
     for round in 0..3_000 {
         let is_long = random.chance(4);
         let bytes = 1 + random.below(if is_long { 200 } else { 24 });
         let patterns = TABLES[random.below(6) as usize];
         let start = (random.below(60) as u32).wrapping_sub(30);
-        let mut bench = bench(1, bytes, 0, patterns);
+        let nocase = random.chance(2);
+        let mut bench = bench_of_case(1, bytes, 0, patterns, nocase);
         assert_eq!(open(&mut bench, 1, start), [1, 0]);
         let mut model = Model::new(start, bytes as usize, patterns);
+        model.nocase = nocase;
         for _ in 0..random.below(40) {
             match random.below(12) {
                 0 => {

@@ -67,9 +67,10 @@ pub(super) struct Finder {
 }
 
 impl Finder {
-    pub(super) fn new(patterns: &[(Vec<u8>, Bits)]) -> Self {
+    pub(super) fn new(patterns: &[(Vec<u8>, Bits)], nocase: bool) -> Self {
         let automaton = NFA::builder()
             .match_kind(MatchKind::LeftmostFirst)
+            .ascii_case_insensitive(nocase)
             .prefilter(false)
             .build(patterns.iter().map(|(bytes, _)| bytes))
             .expect("the bytes of all patterns keep the automaton within its limits");
