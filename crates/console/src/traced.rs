@@ -77,11 +77,14 @@ struct MachineReport {
     passage: Option<Passage>,
 }
 
+/// An output of a machine. Not every machine shows the bytes of what it drops.
 #[derive(Serialize)]
 struct MachineOutput {
     verdict: String,
-    length: usize,
-    bytes: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    length: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<String>,
 }
 
 impl PacketReport {
@@ -194,10 +197,13 @@ impl MachineReport {
             Verdict::Sent { port } if !machine.machine.has_port(port) => missing_port_text(port),
             _ => verdict_text(program, verdict),
         };
-        let left = |output: Output<'_>| MachineOutput {
-            verdict: verdict(output.verdict),
-            length: output.bytes.len(),
-            bytes: hex(output.bytes),
+        let left = |output: Output<'_>| {
+            let shown = machine.shows(output.verdict).then_some(output.bytes);
+            MachineOutput {
+                verdict: verdict(output.verdict),
+                length: shown.map(<[u8]>::len),
+                bytes: shown.map(hex),
+            }
         };
         Self {
             machine: machine.name().to_owned(),

@@ -130,14 +130,19 @@ impl Running {
         self.timed(|machine| machine.update(update, sink))
     }
 
-    /// Returns golden's output as this machine shows it. If the machine does not show the bytes of
-    /// dropped packets, they are removed.
-    pub fn shown<'a>(&self, output: Output<'a>) -> Output<'a> {
-        let shown = match output.verdict {
+    /// Whether the machine shows the bytes of packets with this verdict.
+    pub fn shows(&self, verdict: Verdict) -> bool {
+        match verdict {
             Verdict::Dropped(_) => self.configured.capabilities().shows_drops,
             Verdict::Sent { port } => self.machine.has_port(port),
             Verdict::ToCpu(_) => true,
-        };
+        }
+    }
+
+    /// Returns golden's output as this machine shows it: without bytes if the machine does not show
+    /// them.
+    pub fn shown<'a>(&self, output: Output<'a>) -> Output<'a> {
+        let shown = self.shows(output.verdict);
         Output { bytes: if shown { output.bytes } else { &[] }, ..output }
     }
 
