@@ -108,6 +108,25 @@ try {
   assert.ok((await number("#done")) >= 3);
   assert.ok((await number("#cycle")) > broken);
 
+  // Entries of a table are shown as table files have them, written and deleted.
+  await page.click("role=tab[name=Tables]");
+  const rows = () => page.locator(".tables td code").allTextContents();
+  await page.waitForSelector(".tables td code");
+  const [first_row] = await rows();
+  const other = first_row.replace("out=7", "out=3");
+  assert.notEqual(other, first_row);
+  await page.click(`.tables td code >> nth=0`);
+  assert.equal(await page.inputValue('input[aria-label="Entry"]'), first_row);
+  await page.fill('input[aria-label="Entry"]', other);
+  await page.press('input[aria-label="Entry"]', "Enter");
+  await page.waitForFunction((row) => document.querySelector(".tables td code")?.textContent === row, other);
+  await page.click('.tables button[title="Delete"] >> nth=0');
+  await page.waitForFunction((row) => document.querySelector(".tables td code")?.textContent !== row, other);
+  await page.fill('input[aria-label="Entry"]', "nothing of the kind");
+  await page.press('input[aria-label="Entry"]', "Enter");
+  await says("#answer", "ports");
+  await page.selectOption('select[aria-label="Table"]', { label: "ports" });
+
   // The timeline has colours of several states, and can be scrubbed and zoomed.
   await page.click("text=All");
   await page.waitForTimeout(500);

@@ -70,6 +70,23 @@ export interface State {
   registers: { register: string; names: string[]; value: number }[];
 }
 
+export interface Table {
+  path: string;
+  kind: string;
+  entries: number | null;
+  size: number | null;
+}
+
+/** A row of a table. `entry` is its text in table files; `state` is what packets made of it. */
+export interface Row {
+  key: string;
+  entry: string;
+  fields: [string, string][];
+  state?: [string, string][];
+  age_ns?: number;
+  left_ns?: number;
+}
+
 /** Differences between samples: `values[measure][i]` happened from `cycles[i]` to `cycles[i + 1]`. */
 export interface History {
   cycles: number[];
@@ -91,6 +108,9 @@ export const history = (from: number, to: number, points: number) =>
   get<History>(`history?from=${Math.floor(from)}&to=${Math.ceil(to)}&points=${points}`);
 export const memory = (number: number, address: number, count: number) =>
   get<{ words: number[] }>(`memory?memory=${number}&address=${address}&count=${count}`);
+
+export const tables = async () => (await get<{ tables: Table[] }>("tables")).tables;
+export const entries = (table: number) => get<{ rows: Row[]; more: boolean }>(`entries?table=${table}`);
 
 /** Executes a command of the debugger; what it says is the answer. */
 export async function command(line: string): Promise<string> {

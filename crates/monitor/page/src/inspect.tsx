@@ -1,14 +1,15 @@
 import { useEffect, useState } from "preact/hooks";
 import * as api from "./api";
+import { Tables } from "./tables";
 
-interface Props {
+export interface Props {
   machine: api.Machine;
   state: api.State;
   thread: number;
   command: (line: string) => Promise<void>;
 }
 
-const TABS = ["Registers", "Memory", "Packets", "Breakpoints"] as const;
+const TABS = ["Registers", "Memory", "Tables", "Packets", "Breakpoints"] as const;
 
 const hex = (value: number) => value.toString(16).padStart(8, "0");
 
@@ -26,6 +27,7 @@ export function Inspect(props: Props) {
       <div class="scroll">
         {tab === "Registers" && <Registers {...props} />}
         {tab === "Memory" && <Memory {...props} />}
+        {tab === "Tables" && <Tables {...props} />}
         {tab === "Packets" && <Packets {...props} />}
         {tab === "Breakpoints" && <Breakpoints {...props} />}
       </div>

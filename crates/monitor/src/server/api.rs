@@ -13,6 +13,8 @@ use crate::session::Session;
 const MOST: usize = 4096;
 /// The most departed packets in a reply.
 const LEFT: usize = 24;
+/// The most rows of a table in a reply.
+const ROWS: usize = 200;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
@@ -48,6 +50,10 @@ pub enum Ask {
     History { from: u64, to: u64, points: usize },
     /// Words of a memory.
     Memory { memory: usize, address: u64, count: usize },
+    /// The offloads.
+    Tables,
+    /// The first rows of the offload with this number in [`Self::Tables`].
+    Entries { table: usize },
     /// A command of the debugger.
     Command(String),
     /// Run, at a speed in cycles per second, or at full speed.
@@ -81,6 +87,8 @@ impl Ask {
                 address: number("address")?,
                 count: count("count")?,
             },
+            (false, "tables") => Self::Tables,
+            (false, "entries") => Self::Entries { table: index("table")? },
             (true, "command") => Self::Command(body),
             (true, "run") => Self::Run {
                 speed: match values.get("speed").copied().unwrap_or_default() {
@@ -108,6 +116,11 @@ impl Runner {
                 let words = self.session().read(memory, address, count);
                 Reply::json(&json!({ "words": words }))
             }
+            Ask::Tables => match self.session().tables() {
+                Ok(tables) => Reply::json(&json!({ "tables": tables })),
+                Err(error) => Reply::error(500, &error.message),
+            },
+            Ask::Entries { table } => entries(self.session(), table),
             Ask::Command(line) => match self.command(&line) {
                 Ok(text) => Reply::json(&json!({ "text": text })),
                 Err(error) => {
@@ -184,6 +197,18 @@ fn machine(session: &mut Session) -> Reply {
     }))
 }
 
+/// Lists the first rows of an offload.
+fn entries(session: &mut Session, table: usize) -> Reply {
+    let paths = session.table_paths();
+    let Some(path) = paths.get(table) else {
+        return Reply::error(404, "there is no table with this number");
+    };
+    match session.entries(path, None, ROWS) {
+        Ok((rows, more)) => Reply::json(&json!({ "rows": rows, "more": more })),
+        Err(error) => Reply::error(500, &error.message),
+    }
+}
+
 /// Lists the differences between samples.
 fn history(session: &Session, from: u64, to: u64, points: usize) -> Reply {
     let rows = session.rows(from, to, points);
@@ -211,6 +236,8 @@ mod tests {
         assert_eq!(parsed(false, "history", "from=0&to=9&points=999999"), Ok(history));
         assert_eq!(parsed(false, "history", "from=0&to=-1&points=9"), Err(400));
         assert_eq!(parsed(false, "memory", "memory=0"), Err(400));
+        assert_eq!(parsed(false, "entries", "table=1"), Ok(Ask::Entries { table: 1 }));
+        assert_eq!(parsed(false, "entries", "table=x"), Err(400));
         assert_eq!(parsed(true, "run", "speed="), Ok(Ask::Run { speed: None }));
         assert_eq!(parsed(true, "run", "speed=0"), Ok(Ask::Run { speed: Some(1) }));
         assert_eq!(parsed(true, "run", "speed=x"), Err(400));

@@ -13,7 +13,7 @@ use wireloom_offloads::{Cursor, StateRow, Store, Update};
 use super::{Ended, Session};
 
 /// An offload.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Table {
     pub path: String,
     pub kind: String,
@@ -54,6 +54,12 @@ impl Session {
             Some(Table { kind: config.kind.clone(), entries: instance.entries(), size, path })
         };
         Ok(store.paths().into_iter().filter_map(table).collect())
+    }
+
+    /// Returns the paths of the offloads, in the order of [`Self::tables`].
+    pub fn table_paths(&self) -> Vec<String> {
+        let store = self.machine.store();
+        store.paths().into_iter().filter(|path| find_offload(store, path).is_ok()).collect()
     }
 
     /// Returns rows of an offload as the machine's memories have them now: the one with a key, or
