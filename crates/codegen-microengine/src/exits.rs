@@ -47,14 +47,10 @@ impl Lower<'_> {
                 self.end();
             }
             Exit::Done => self.ends(3, RUNAWAY),
-            Exit::Emit(_, Copied { bytes: Some(_), .. }) => {
-                let message = format!(
-                    "some bytes of the packet are sent as a copy in step `{}`, and microengines send all of them",
-                    self.step.name
-                );
-                return Err(self.refuse(None, message));
-            }
-            Exit::Emit(to, Copied { cpu, .. }) => {
+            Exit::Emit(to, Copied { bytes, cpu }) => {
+                if let Some((offset, count)) = *bytes {
+                    self.choose_bytes(offset, count);
+                }
                 // The packet is sent. Then the runtime continues with the step, or ends.
                 if to.index() <= self.number {
                     let goes_on = self.jump_back();
@@ -74,6 +70,17 @@ impl Lower<'_> {
             Exit::Reply(_) => unreachable!("called engines are part of their caller"),
         }
         Ok(())
+    }
+
+    /// Makes the next copy one of these bytes of the packet.
+    fn choose_bytes(&mut self, offset: Value, count: Value) {
+        let (offset, count) = (self.get(offset)[0], self.get(count)[0]);
+        let (word, other) = (self.code.copy(count), self.code.copy(offset));
+        let code = &mut *self.code;
+        let all = code.copy(Operand::Number(0xffff));
+        code.alu(word, word.into(), "XOR", all.into());
+        code.shift(word, word.into(), "OR", other.into(), Shift::Left(16));
+        self.state.store(self.code, Operand::Number(frame::PIECE), &[word.into()]);
     }
 
     /// Counts a jump back. Returns a label, to which it branches unless there were too many.

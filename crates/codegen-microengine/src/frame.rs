@@ -21,6 +21,9 @@ pub const STATE: u32 = 178;
 /// The word with the continuation after an `emit` has sent its packet: the number of the next step,
 /// or the control word to end with.
 pub const RESUME: u32 = 186;
+/// The word with the bytes that the next copy has: the offset of the first one in the upper half, and
+/// the complement of their number. It is 0, for all bytes, unless a copy of some bytes is sent.
+pub const PIECE: u32 = 187;
 /// The words with the arrival time in nanoseconds, the low word first.
 pub const ARRIVAL: u32 = 188;
 /// The words with the arrival time of the packet in hand. It may have been parked, so it differs

@@ -335,7 +335,11 @@ impl Microcode<'_> {
             self.frame.trailing_zeros(),
             frame::STATE,
             self.cleared,
-            if context::emits(self.engine) { "#define EMITS 1\n" } else { "" },
+            match (context::emits(self.engine), context::emits_pieces(self.engine)) {
+                (_, true) => "#define EMITS 1\n#define PIECES 1\n",
+                (true, false) => "#define EMITS 1\n",
+                (false, false) => "",
+            },
             if context::parks(self.engine) { "#define PARKS 1\n" } else { "" },
             if context::uses_arrival(self.engine) { "#define USES_ARRIVAL 1\n" } else { "" },
             include_str!("thread.uc"),

@@ -6,6 +6,27 @@ numbered#:
     br_bclr[control, 19, all_bytes#]
     immed[bytes, 0]
 all_bytes#:
+#ifdef PIECES
+    ; Of a copy of some bytes, those that the packet has: their first one is the front until it has been sent. Word 187 of
+    ; the frame has its offset, and below it the complement of their number.
+    immed[w, 187]
+    sram[read, $0, frame, w, 1], ctx_swap
+    alu_shf[n, --, B, $0, >>16]
+    alu[--, bytes, -, n]
+    br=cout[begins#]
+    alu[n, --, B, bytes]
+begins#:
+    alu[p0, --, B, n]
+    alu[front, front, +, p0]
+    alu[bytes, bytes, -, n]
+    alu[n, --, ~B, $0]
+    alu_shf[n, --, B, n, <<16]
+    alu_shf[n, --, B, n, >>16]
+    alu[--, n, -, bytes]
+    br=cout[ends#]
+    alu[bytes, --, B, n]
+ends#:
+#endif
     ; A word of the packet is made of two of the buffer: by 8 times the offset to the left, and by
     ; 32 less that to the right.
     alu_shf[quad, --, B, front, >>3]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use wireloom_ir::{Engine, Exit, Meta, OffloadId, OffloadTarget, Op, OpKind, Step, Value};
+use wireloom_ir::{Copied, Engine, Exit, Meta, OffloadId, OffloadTarget, Op, OpKind, Step, Value};
 use wireloom_offloads::registry;
 
 use crate::steps::next_step;
@@ -52,6 +52,15 @@ pub fn emits(engine: &Engine) -> bool {
         .iter()
         .flat_map(Step::ops)
         .any(|op| matches!(op.kind, OpKind::Exit(Exit::Emit(..))))
+}
+
+/// Whether an engine sends copies of some bytes of a packet.
+pub fn emits_pieces(engine: &Engine) -> bool {
+    engine
+        .steps
+        .iter()
+        .flat_map(Step::ops)
+        .any(|op| matches!(op.kind, OpKind::Exit(Exit::Emit(_, Copied { bytes: Some(_), .. }))))
 }
 
 /// Returns the variables that may be read before they are written. They must be 0 when a thread

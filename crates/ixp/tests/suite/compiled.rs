@@ -281,6 +281,33 @@ fn parked_packets_come_back_as_on_golden() {
 }
 
 #[test]
+fn copies_have_the_bytes_that_they_have_on_golden() {
+    let program = own_program("pieces");
+    let mut rng = wireloom_sim::Rng::new(53, "bytes");
+    let mut packets = noise(59, 600);
+    for packet in &mut packets {
+        let length = match rng.below(4) {
+            0 => rng.below(1500),
+            // Around elements and windows.
+            1 => 62 + rng.below(4),
+            2 => 254 + rng.below(20),
+            _ => 6 + rng.below(60),
+        };
+        packet.bytes.resize(length as usize, 0x5a);
+        let mut place = || match rng.below(8) {
+            0 => rng.below(1 << 16),
+            1 => length,
+            _ => rng.below(length + 3),
+        };
+        let words = [place(), place()].map(|place| (place as u16).to_be_bytes());
+        for (byte, value) in packet.bytes.iter_mut().zip(words.concat()) {
+            *byte = value;
+        }
+    }
+    agree_with(&program, &[], &packets);
+}
+
+#[test]
 fn addresses_are_translated_as_on_golden() {
     let program = program("nat", &[]);
     agree(&program, "nat.tables", &captured());

@@ -160,7 +160,7 @@ fn compare_on_chips(seeds: Range<u64>) {
         let kinds = KINDS.iter().map(|kind| kind.name);
         let kinds =
             kinds.filter(|kind| !["crc", "siphash", "aes", "stream"].contains(kind)).collect();
-        let (case, compiled) = case_of(seed, Uses { kinds, pieces: false, ..Uses::default() });
+        let (case, compiled) = case_of(seed, Uses { kinds, ..Uses::default() });
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         let program = Program { lowered: compiled.plain, optimised: compiled.optimised };
         let text = case.program.text();
