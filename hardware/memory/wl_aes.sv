@@ -13,7 +13,7 @@
 //   Latency and throughput: one request at a time; the reply comes 14 cycles after `encrypt` is
 //   taken, 24 after `decrypt`, and the next request is taken in that cycle.
 //   Contents: zero at power-up; in simulation from +wl_image_<Image>=FILE. A reset keeps them.
-//   What a request takes does not depend on the secret or the block.
+//   The latency does not depend on the secret or the block.
 // Timing: between two registers there are an S-box, a column and two exclusive ORs.
 // Cost: the memory of the secrets, 20 S-boxes for `encrypt`, 20 for `decrypt` (24 for both), and
 // about 400 flip-flops.
@@ -25,7 +25,8 @@
 //   MethodCount   methods that are called: 1 or 2
 //   Methods       0 `encrypt`, 1 `decrypt`; one bit each, method 0 lowest
 //   TagBits       bits of the tag that a reply repeats
-//   CtlBits, CtlTarget   those of the control bus; its addresses are the indices of secrets
+//   CtlBits       bits of the control bus' data
+//   CtlTarget     number of this service on the control bus; its addresses are the secrets' indices
 //   Image         name of the contents in simulation
 module wl_aes #(
     parameter int unsigned Size = 1,
@@ -67,7 +68,7 @@ module wl_aes #(
 
   // FIPS 197, Figures 7 and 14; the substitute of byte 0 comes first, as element 255.
   localparam logic [255:0][7:0] Sbox = {
-128'h637c777bf26b6fc53001672bfed7ab76,
+    128'h637c777bf26b6fc53001672bfed7ab76,
     128'hca82c97dfa5947f0add4a2af9ca472c0,
     128'hb7fd9326363ff7cc34a5e5f171d83115,
     128'h04c723c31896059a071280e2eb27b275,

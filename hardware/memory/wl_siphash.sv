@@ -22,7 +22,8 @@
 //   KeyBits       bits of a key
 //   Size          secrets
 //   TagBits       bits of the tag that a reply repeats
-//   CtlBits, CtlTarget   those of the control bus; its addresses are the indices of secrets
+//   CtlBits       bits of the control bus' data
+//   CtlTarget     number of this service on the control bus; its addresses are the secrets' indices
 //   Image         name of the contents in simulation
 module wl_siphash #(
     parameter int unsigned KeyBits = 32,

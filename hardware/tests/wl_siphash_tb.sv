@@ -110,7 +110,7 @@ module siphash_case #(
     draw = {$urandom(), $urandom(), $urandom(), $urandom()};
   endfunction
 
-  // While the control plane writes a secret, a request may be before or behind the write.
+  // A request that is taken during a write of its secret may use the old secret or the new one.
   logic [127:0] secrets[Size];
   logic is_written;
   assign is_written = ctl_valid && ctl_write && ctl_address == index;
