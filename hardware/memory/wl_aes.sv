@@ -66,8 +66,8 @@ module wl_aes #(
     $fatal(1, "wl_aes: there are one or two methods");
   end
 
-  // FIPS 197, Figures 7 and 14; the substitute of byte 0 comes first, as element 255.
-  localparam logic [255:0][7:0] Sbox = {
+  // FIPS 197, Figures 7 and 14; the substitute of byte 0 comes first.
+  localparam logic [2047:0] Sbox = {
     128'h637c777bf26b6fc53001672bfed7ab76,
     128'hca82c97dfa5947f0add4a2af9ca472c0,
     128'hb7fd9326363ff7cc34a5e5f171d83115,
@@ -85,7 +85,7 @@ module wl_aes #(
     128'he1f8981169d98e949b1e87e9ce5528df,
     128'h8ca1890dbfe6426841992d0fb054bb16
   };
-  localparam logic [255:0][7:0] InverseSbox = {
+  localparam logic [2047:0] InverseSbox = {
     128'h52096ad53036a538bf40a39e81f3d7fb,
     128'h7ce339829b2fff87348e4344c4dee9cb,
     128'h547b9432a6c2233dee4c950b42fac34e,
@@ -115,25 +115,31 @@ module wl_aes #(
   // SubBytes and ShiftRows, and their inverses. Byte 4 * c + r of the state, from the most
   // significant, is in column c and row r.
   function automatic logic [127:0] shifted(logic [127:0] s);
+    logic [127:0] t;
     for (int unsigned c = 0; c < 4; c++)
       for (int unsigned r = 0; r < 4; r++)
-        shifted[8*(15-4*c-r)+:8] = Sbox[~s[8*(15-4*((c+r)%4)-r)+:8]];
+        t[8*(15-4*c-r)+:8] = Sbox[{~s[8*(15-4*((c+r)%4)-r)+:8], 3'd0}+:8];
+    shifted = t;
   endfunction
   function automatic logic [127:0] shifted_back(logic [127:0] s);
+    logic [127:0] t;
     for (int unsigned c = 0; c < 4; c++)
       for (int unsigned r = 0; r < 4; r++)
-        shifted_back[8*(15-4*((c+r)%4)-r)+:8] = InverseSbox[~s[8*(15-4*c-r)+:8]];
+        t[8*(15-4*((c+r)%4)-r)+:8] = InverseSbox[{~s[8*(15-4*c-r)+:8], 3'd0}+:8];
+    shifted_back = t;
   endfunction
 
   // MixColumns. The inverse first adds 4 times the column rotated by two and by none, which makes
   // its polynomial that of MixColumns.
   function automatic logic [127:0] mixed(logic [127:0] s);
+    logic [127:0] t;
     for (int unsigned c = 0; c < 4; c++)
       for (int unsigned r = 0; r < 4; r++) begin
         logic [3:0][7:0] a;  // from this row on, downwards
         for (int unsigned k = 0; k < 4; k++) a[k] = s[8*(15-4*c-(r+k)%4)+:8];
-        mixed[8*(15-4*c-r)+:8] = times(a[0] ^ a[1]) ^ a[1] ^ a[2] ^ a[3];
+        t[8*(15-4*c-r)+:8] = times(a[0] ^ a[1]) ^ a[1] ^ a[2] ^ a[3];
       end
+    mixed = t;
   endfunction
   function automatic logic [127:0] mixed_back(logic [127:0] s);
     logic [127:0] t;
@@ -149,8 +155,9 @@ module wl_aes #(
 
   // The key of the next round, and that of the previous one.
   function automatic logic [31:0] turned(logic [31:0] word, logic [7:0] constant);
-    for (int unsigned k = 0; k < 4; k++) turned[8*k+:8] = Sbox[~word[8*((k+3)%4)+:8]];
-    turned[31:24] ^= constant;
+    logic [31:0] t;
+    for (int unsigned k = 0; k < 4; k++) t[8*k+:8] = Sbox[{~word[8*((k+3)%4)+:8], 3'd0}+:8];
+    turned = {t[31:24] ^ constant, t[23:0]};
   endfunction
 
   typedef enum logic [1:0] {IDLE, READ, KEYS, ROUNDS} state_e;
@@ -223,7 +230,8 @@ module wl_aes #(
     end else begin
       unique case (state)
         IDLE: if (take) state <= READ;
-        READ: if (secret_valid) state <= decrypts ? KEYS : ROUNDS;
+        READ: if (secret_valid && decrypts) state <= KEYS;
+        else if (secret_valid) state <= ROUNDS;
         KEYS: if (is_last) state <= ROUNDS;
         default: if (is_last) state <= IDLE;
       endcase

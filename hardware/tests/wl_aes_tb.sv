@@ -85,12 +85,13 @@ module aes_case #(
 
   function automatic logic [127:0] columns(logic [127:0] s, logic [31:0] factors);
     // verilator no_inline_task
-    columns = '0;
+    logic [127:0] t;
+    t = '0;
     for (int c = 0; c < 4; c++)
       for (int r = 0; r < 4; r++)
         for (int k = 0; k < 4; k++)
-          columns[127-32*c-8*r-:8] ^=
-              product(factors[31-8*((k-r+4)%4)-:8], s[127-32*c-8*k-:8]);
+          t[127-32*c-8*r-:8] ^= product(factors[31-8*((k-r+4)%4)-:8], s[127-32*c-8*k-:8]);
+    columns = t;
   endfunction
 
   function automatic logic [127:0] model(logic back, logic [127:0] secret, logic [127:0] data);
@@ -126,31 +127,33 @@ module aes_case #(
   endfunction
 
   // Secret, block, encrypted block: FIPS 197, appendices B and C.1; SP 800-38A, F.1.1.
-  localparam logic [0:Vectors-1][0:2][127:0] Known = {
-    {128'h2b7e151628aed2a6abf7158809cf4f3c,
-     128'h3243f6a8885a308d313198a2e0370734,
-     128'h3925841d02dc09fbdc118597196a0b32},
-    {128'h000102030405060708090a0b0c0d0e0f,
-     128'h00112233445566778899aabbccddeeff,
-     128'h69c4e0d86a7b0430d8cdb78070b4c55a},
-    {128'h2b7e151628aed2a6abf7158809cf4f3c,
-     128'h6bc1bee22e409f96e93d7e117393172a,
-     128'h3ad77bb40d7a3660a89ecaf32466ef97},
-    {128'h2b7e151628aed2a6abf7158809cf4f3c,
-     128'hae2d8a571e03ac9c9eb76fac45af8e51,
-     128'hf5d3d58503b9699de785895a96fdbaaf},
-    {128'h2b7e151628aed2a6abf7158809cf4f3c,
-     128'h30c81c46a35ce411e5fbc1191a0a52ef,
-     128'h43b1cd7f598ece23881b00e3ed030688},
-    {128'h2b7e151628aed2a6abf7158809cf4f3c,
-     128'hf69f2445df4f9b17ad2b417be66c3710,
-     128'h7b0c785e27e8ad3f8223207104725dd4}
+  localparam logic [Vectors*384-1:0] Known = {
+    128'h2b7e151628aed2a6abf7158809cf4f3c,
+    128'h3243f6a8885a308d313198a2e0370734,
+    128'h3925841d02dc09fbdc118597196a0b32,
+    128'h000102030405060708090a0b0c0d0e0f,
+    128'h00112233445566778899aabbccddeeff,
+    128'h69c4e0d86a7b0430d8cdb78070b4c55a,
+    128'h2b7e151628aed2a6abf7158809cf4f3c,
+    128'h6bc1bee22e409f96e93d7e117393172a,
+    128'h3ad77bb40d7a3660a89ecaf32466ef97,
+    128'h2b7e151628aed2a6abf7158809cf4f3c,
+    128'hae2d8a571e03ac9c9eb76fac45af8e51,
+    128'hf5d3d58503b9699de785895a96fdbaaf,
+    128'h2b7e151628aed2a6abf7158809cf4f3c,
+    128'h30c81c46a35ce411e5fbc1191a0a52ef,
+    128'h43b1cd7f598ece23881b00e3ed030688,
+    128'h2b7e151628aed2a6abf7158809cf4f3c,
+    128'hf69f2445df4f9b17ad2b417be66c3710,
+    128'h7b0c785e27e8ad3f8223207104725dd4
   };
+  logic [127:0] secret, plain, encrypted;
   initial begin
     #1;
     for (int i = 0; i < Vectors; i++) begin
-      if (model(1'b0, Known[i][0], Known[i][1]) !== Known[i][2]
-          || model(1'b1, Known[i][0], Known[i][2]) !== Known[i][1]) begin
+      {secret, plain, encrypted} = Known[384*i+:384];
+      if (model(1'b0, secret, plain) !== encrypted || model(1'b1, secret, encrypted) !== plain)
+      begin
         $fatal(1, "%m: the model, vector %0d", i);
       end
     end
