@@ -276,7 +276,8 @@ impl<'a> Collector<'a> {
         match root {
             Root::View(id) => {
                 let view = &self.engine.views[id.index()];
-                Some((&view.name, view.header))
+                // A view of the whole packet is written by calls.
+                view.chunks.is_none().then_some((&view.name, view.header))
             }
             Root::Local(var, header) => Some((&self.engine.vars[var.index()].name, *header)),
             Root::Var(_) | Root::Meta(_) => None,

@@ -103,12 +103,24 @@ pub(crate) struct VariableDecl {
     pub(crate) value: Option<Expr>,
 }
 
-/// `HEADER NAME @ OFFSET;`
+/// `HEADER NAME @ OFFSET;` or `HEADER NAME @ packet[OFFSET];`
 #[derive(Clone, Debug)]
 pub(crate) struct ViewDecl {
     pub(crate) name: Name,
     pub(crate) header: TypeExpr,
     pub(crate) offset: Expr,
+}
+
+impl ViewDecl {
+    /// Returns the offset of a view of the whole packet, `packet[OFFSET]`.
+    pub(crate) fn in_packet(&self) -> Option<&Expr> {
+        match &self.offset.kind {
+            ExprKind::Index(base, offset) => {
+                matches!(&base.kind, ExprKind::Name(name) if &**name == "packet").then_some(offset)
+            }
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -138,6 +138,7 @@ pub static CODES: &[Code] = &[
     code("E0624", "step of an offload as the next step"),
     code("E0625", "key too long for a step"),
     code("E0626", "method needs a parameter of its offload"),
+    code("E0627", "view of the whole packet in the wrong place"),
     code("E0801", "machine cannot hold the program"),
     code("E0802", "program too large for compilers"),
     code("W0601", "narrowing can lose bits"),

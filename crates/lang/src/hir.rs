@@ -160,13 +160,16 @@ pub struct Variable {
     pub span: Span,
 }
 
-/// `Header name @ offset;` outside of steps. `offset` is evaluated at each access.
+/// `Header name @ offset;` or `Header name @ packet[offset];` outside of steps. `offset` is
+/// evaluated at each access.
 #[derive(Clone, Debug)]
 pub struct View {
     pub name: String,
     pub header: StructId,
-    /// Byte offset in the header window, of type `u16`. It reads context only.
+    /// Byte offset in the header window or in the packet, of type `u16`. It reads context only.
     pub offset: Expr,
+    /// The `payload` offload for a view of the whole packet. `None` for a view of the header window.
+    pub chunks: Option<OffloadId>,
     /// Position of the declaration.
     pub span: Span,
 }
@@ -507,7 +510,7 @@ pub struct Place {
 pub enum Root {
     /// A variable.
     Var(VarId),
-    /// A header in the header window, at the byte offset of a view of the engine.
+    /// A header at the byte offset of a view of the engine, in the header window or in the packet.
     View(ViewId),
     /// A header in the header window, at the byte offset in a `u16` local. The view is either
     /// declared in a step or function, where its offset was evaluated at the declaration, or passed

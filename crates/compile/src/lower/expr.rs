@@ -4,7 +4,9 @@ use std::rc::Rc;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Meta, OffloadId, OpKind, UnaryOp, Value};
-use wireloom_lang::hir::{self, Expr, ExprKind, FunctionId, Resize, Type};
+use wireloom_lang::hir::{
+    self, Expr, ExprKind, FunctionId, Place, Resize, Root, Type, TypedEngine,
+};
 
 use super::state::Exited;
 use super::{StepLowering, leaves, place};
@@ -190,7 +192,7 @@ impl<'a> StepLowering<'a> {
     /// call, else plain logic.
     fn lazy(&mut self, a: &'a Expr, b: &'a Expr, and: bool) -> Value {
         let first = self.scalar(a);
-        if is_pure(b) {
+        if is_pure(self.engine, b) {
             let second = self.scalar(b);
             return self.b.binary(if and { BinaryOp::And } else { BinaryOp::Or }, first, second);
         }
@@ -205,7 +207,7 @@ impl<'a> StepLowering<'a> {
 
     fn conditional(&mut self, condition: &'a Expr, a: &'a Expr, b: &'a Expr) -> Rc<[Value]> {
         let condition = self.scalar(condition);
-        if is_pure(a) && is_pure(b) {
+        if is_pure(self.engine, a) && is_pure(self.engine, b) {
             let (a, b) = (self.expr(a), self.expr(b));
             return a.iter().zip(b.iter()).map(|(&a, &b)| self.b.select(condition, a, b)).collect();
         }
@@ -255,11 +257,18 @@ impl<'a> StepLowering<'a> {
     }
 }
 
-/// Returns whether an expression has no effects, so that it may be evaluated unnecessarily.
-fn is_pure(expr: &Expr) -> bool {
+/// Returns whether an expression of an engine has no effects and makes no call, so that it may be
+/// evaluated unnecessarily.
+fn is_pure(engine: &TypedEngine, expr: &Expr) -> bool {
+    let is_pure = |expr: &Expr| is_pure(engine, expr);
     match &expr.kind {
         ExprKind::Call(..) | ExprKind::Offload(..) | ExprKind::Resize(_) => false,
         ExprKind::Const(_) | ExprKind::Meta(_) => true,
+        ExprKind::Read(Place { root: Root::View(id), .. })
+            if engine.views[id.index()].chunks.is_some() =>
+        {
+            false
+        }
         ExprKind::Read(place) => place.path.iter().all(|p| match p {
             hir::Projection::Index(e) | hir::Projection::Run(e, _) => is_pure(e),
             hir::Projection::Field(_) | hir::Projection::Slice(..) => true,

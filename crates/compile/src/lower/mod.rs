@@ -17,6 +17,7 @@ mod place;
 mod state;
 mod stmt;
 mod tidy;
+mod whole;
 
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -4,9 +4,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use wireloom_bits::Bits;
-use wireloom_ir::{BinaryOp, Meta, OpKind, Value};
+use wireloom_ir::{BinaryOp, Meta, OffloadId, OpKind, Value};
 use wireloom_lang::hir::{self, Place, Projection, Root, Type, VarId};
 
+use super::whole::Whole;
 use super::{StepLowering, leaves};
 
 /// A place whose run-time offset and indices have been computed.
@@ -21,6 +22,8 @@ enum ResolvedRoot {
     Var(VarId),
     /// A header at a byte offset (16 bits) of the window.
     Header(Value, hir::StructId),
+    /// A header anywhere in the packet.
+    Whole(Whole),
     Meta(hir::Meta),
 }
 
@@ -61,7 +64,15 @@ impl<'a> StepLowering<'a> {
             Root::Var(var) => ResolvedRoot::Var(*var),
             Root::View(id) => {
                 let view = &self.engine.views[id.index()];
-                ResolvedRoot::Header(self.scalar(&view.offset), view.header)
+                let base = self.scalar(&view.offset);
+                match view.chunks {
+                    Some(chunks) => ResolvedRoot::Whole(Whole {
+                        base,
+                        header: view.header,
+                        chunks: OffloadId(chunks.0),
+                    }),
+                    None => ResolvedRoot::Header(base, view.header),
+                }
             }
             Root::Local(var, header) => ResolvedRoot::Header(self.var(*var)[0], *header),
             Root::Meta(meta) => ResolvedRoot::Meta(*meta),
@@ -108,6 +119,7 @@ impl<'a> StepLowering<'a> {
                 let ty = Type::Struct(header);
                 self.read_header(base, 0, &ty, &resolved.path, &name)
             }
+            ResolvedRoot::Whole(whole) => self.read_whole(whole, &resolved.path),
             ResolvedRoot::Meta(of) => {
                 let of = meta(of);
                 let value = self.b.value(of.width(), OpKind::ReadMeta(of));
@@ -132,6 +144,7 @@ impl<'a> StepLowering<'a> {
             ResolvedRoot::Header(base, header) => {
                 self.write_header(base, 0, &Type::Struct(header), &resolved.path, new);
             }
+            ResolvedRoot::Whole(whole) => self.write_whole(whole, &resolved.path, new),
             ResolvedRoot::Meta(of) => {
                 let of = meta(of);
                 let old = self.b.value(of.width(), OpKind::ReadMeta(of));

@@ -14,7 +14,8 @@
 //! - reads of the packet and of metadata without an overlapping write between them;
 //! - a read of a context variable, and the value of an unguarded write to it;
 //! - reads of one element of a context array without a write of any element between them;
-//! - calls of one method without state, with the same guard and equal arguments.
+//! - calls of one method without state, with the same guard and equal arguments; if the method reads
+//!   the packet, without a write to the packet between them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -78,14 +79,15 @@ struct Known {
     context: HashMap<ContextId, Value>,
     /// The elements of context arrays that have been read since the last write, by index.
     elements: HashMap<ArrayId, HashMap<Value, Value>>,
-    /// Reads of the packet and of metadata that are still valid.
+    /// Reads of the packet, also by calls, and of metadata that are still valid.
     reads: Vec<(Read, Access, Value)>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum Read {
     Packet(Value, u32, u32),
     Meta(Meta),
+    Call(Expression),
 }
 
 struct Share<'a> {
@@ -153,6 +155,12 @@ impl Share<'_> {
                 Some(Read::Packet(base, bit, self.values[result.index()].width))
             }
             OpKind::ReadMeta(meta) => Some(Read::Meta(meta)),
+            OpKind::Call { offload, method, ref args } => {
+                let call = self.effects.call(self.engine, offload, method);
+                (call.is_pure && call.reads_packet && !call.has_effect).then(|| {
+                    Read::Call(Expression::Call(offload.0, method, args.clone(), op.guard))
+                })
+            }
             _ => None,
         };
         if let Some(read) = read {

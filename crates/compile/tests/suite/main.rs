@@ -11,3 +11,4 @@ mod random;
 mod share;
 mod storage;
 mod support;
+mod whole;

@@ -138,7 +138,8 @@ impl Generator {
         });
     }
 
-    /// Generates views at constant offsets or at an offset in a context variable.
+    /// Generates views at constant offsets or at an offset in a context variable. A few are views of
+    /// the whole packet; these are variables to the rest of the program, since no function takes them.
     fn views(&mut self, context: &[(String, Ty)]) -> Vec<(String, String, Expr)> {
         let mut views = Vec::new();
         for _ in 0..1 + self.below(3) {
@@ -148,15 +149,17 @@ impl Generator {
                 .filter(|(_, ty)| matches!(ty, Ty::Bits(n) if *n <= 16))
                 .cloned()
                 .collect();
-            let offset = if self.chance(50) {
+            let is_whole = self.uses.kinds.contains(&"payload") && self.chance(12);
+            let (ty, offset) = if self.chance(50) {
                 let (variable, ty) = self.pick(&places).clone();
-                Expr::atom(ty, variable)
+                (ty, variable)
             } else {
-                let at = self.rng.random_range(0..50);
-                Expr::atom(Ty::Bits(16), format!("{at}"))
+                let end = if is_whole { 300 } else { 50 };
+                (Ty::Bits(16), self.rng.random_range(0..end).to_string())
             };
-            self.declare(&name, Ty::Struct(Box::new(header.clone())), true, true);
-            views.push((header.name, name, offset));
+            let offset = if is_whole { format!("packet[{offset}]") } else { offset };
+            self.declare(&name, Ty::Struct(Box::new(header.clone())), true, !is_whole);
+            views.push((header.name, name, Expr::atom(ty, offset)));
         }
         views
     }

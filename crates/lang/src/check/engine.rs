@@ -74,6 +74,8 @@ pub(super) struct Context {
     pub(super) views: Vec<Option<hir::View>>,
     /// The header of each view, parallel to `views`. Headers are known before offsets.
     pub(super) view_headers: Vec<Option<StructId>>,
+    /// The `payload` offload of each view of the whole packet, parallel to `views`.
+    pub(super) view_chunks: Vec<Option<OffloadId>>,
     pub(super) view_used: Vec<bool>,
     pub(super) offloads: Vec<Option<hir::Offload>>,
     /// The facts about each offload, parallel to `offloads`.
@@ -248,6 +250,12 @@ impl<'a> Checker<'a> {
                     self.cx.view_headers.push(None);
                     self.cx.view_used.push(false);
                     self.declare(&v.name, Symbol::View(id));
+                    let chunks = v.in_packet().map(|_| {
+                        // If the view is unused, it is reported as a view.
+                        self.cx.offload_used.push(true);
+                        OffloadId(self.cx.offload_used.len() as u32 - 1)
+                    });
+                    self.cx.view_chunks.push(chunks);
                 }
                 Item::Offload(o) => {
                     let id = OffloadId(self.cx.offload_used.len() as u32);
@@ -316,12 +324,14 @@ impl<'a> Checker<'a> {
     fn check_views(&mut self, decl: &'a ast::EngineDecl) {
         for item in &decl.items {
             let Item::View(view) = item else { continue };
-            let header = self.cx.view_headers[self.cx.views.len()];
+            let index = self.cx.views.len();
+            let (header, chunks) = (self.cx.view_headers[index], self.cx.view_chunks[index]);
             if self.needs_packet(view.name.span, "the packet").is_none() {
                 self.cx.views.push(None);
                 continue;
             }
-            let offset = self.offset(&view.offset, "the offset of a view");
+            let written = view.in_packet().unwrap_or(&view.offset);
+            let offset = self.offset(written, "the offset of a view");
             let offset = offset.filter(|offset| match outside_context(offset) {
                 None => true,
                 Some(span) => {
@@ -341,6 +351,7 @@ impl<'a> Checker<'a> {
                 name,
                 header,
                 offset,
+                chunks,
                 span: view.name.span,
             });
             self.cx.views.push(checked);

@@ -76,7 +76,16 @@ impl Checker<'_> {
             Symbol::View(id) => {
                 self.cx.view_used[id.index()] = true;
                 let view = self.cx.views[id.index()].as_ref()?;
-                Some((view.header, hir::Expr { span: arg.span, ..view.offset.clone() }))
+                let (header, offset) = (view.header, view.offset.clone());
+                if view.chunks.is_some() {
+                    let message = format!("the function cannot be passed `{name}` as a view");
+                    let header = &self.structs[header.index()].name;
+                    let help = format!(
+                        "it is a view of the whole packet; pass its value: `({header}){name}`"
+                    );
+                    self.report(Diagnostic::new("E0627", arg.span, message).help(help));
+                }
+                Some((header, hir::Expr { span: arg.span, ..offset }))
             }
             Symbol::LocalView(var, header) => {
                 self.cx.note(var, Access::Read);

@@ -10,22 +10,36 @@ use super::scope::Symbol;
 use super::{Checker, Resolution};
 use crate::ast::{self, Expr, Item, Name, TypeExpr};
 use crate::diagnostics::Diagnostic;
-use crate::hir::{self, EngineKind, OffloadTarget, Type};
+use crate::hir::{self, EngineKind, OffloadTarget, StructId, Type};
 use crate::layout::layout;
 use crate::source::Span;
 
 /// The maximum width in bits of the key or value of an offload, and of the parameters and reply of
 /// an engine.
 const MAX_OFFLOAD_BITS: u32 = 1024;
+/// The most bytes that a view of the whole packet reads or writes at once: every machine has chunks of
+/// this size.
+const MAX_CHUNK_BYTES: u32 = 16;
 /// The maximum number of offloads of an engine and of the engines that it calls. Each instance is
 /// counted.
 pub(super) const MAX_INSTANCES: u64 = 4096;
 
 impl<'a> Checker<'a> {
     pub(super) fn declare_offloads(&mut self, decl: &'a ast::EngineDecl) {
-        let mut instances = 0u64;
+        let (mut instances, mut views) = (0u64, 0);
         for item in &decl.items {
-            let Item::Offload(offload) = item else { continue };
+            let offload = match item {
+                Item::Offload(offload) => offload,
+                Item::View(view) => {
+                    if view.in_packet().is_some() {
+                        instances = instances.saturating_add(1);
+                        self.declare_chunks(&view.name, self.cx.view_headers[views]);
+                    }
+                    views += 1;
+                    continue;
+                }
+                _ => continue,
+            };
             let checked = match &offload.target {
                 ast::OffloadTarget::Engine(name) => {
                     self.engine_offload(offload, name, &mut instances)
@@ -53,6 +67,31 @@ impl<'a> Checker<'a> {
             }));
             self.cx.offload_infos.push(info);
         }
+    }
+
+    /// Declares the `payload` offload through which a view of the whole packet reads and writes.
+    fn declare_chunks(&mut self, view: &Name, header: Option<StructId>) {
+        let bytes = header.map(|header| self.width(&Type::Struct(header)) / 8);
+        let chunk = bytes.map(|bytes| Type::Bits(bytes.min(MAX_CHUNK_BYTES) * 8));
+        let kind = registry::kind("payload").expect("a kind of the registry");
+        let (name, span) = (view.text.to_string(), view.span);
+        self.cx.offloads.push(chunk.as_ref().map(|chunk| hir::Offload {
+            name: name.clone(),
+            target: OffloadTarget::Kind(Config {
+                kind: kind.name.into(),
+                key: None,
+                value: Some(self.layout(chunk)),
+                params: BTreeMap::new(),
+            }),
+            span,
+        }));
+        self.cx.offload_infos.push(chunk.map(|chunk| OffloadInfo {
+            name,
+            kind: ResolvedTarget::Kind(kind),
+            key: None,
+            value: Some(chunk),
+            span,
+        }));
     }
 
     fn engine_offload(

@@ -185,6 +185,15 @@ impl Checker<'_> {
 
     fn local_view(&mut self, decl: &ViewDecl) -> Option<StmtKind> {
         let header = self.header_type(&decl.header);
+        if decl.in_packet().is_some() {
+            let message = "a view of the whole packet is declared in a step or function";
+            self.report(
+                Diagnostic::new("E0627", decl.name.span, message)
+                    .help("declare it in the engine, outside of steps and functions"),
+            );
+            self.declare(&decl.name, Symbol::Poisoned);
+            return None;
+        }
         let offset = self.offset(&decl.offset, "the offset of a view");
         let there = self.needs_packet(decl.name.span, "the packet");
         let Some(header) = header.filter(|_| there.is_some()) else {

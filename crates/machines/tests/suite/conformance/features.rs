@@ -158,6 +158,13 @@ const OTHERS: &[(&str, &str, &str, &str)] = &[
         "p.result = p.result + TABLE[p.small];",
     ),
     ("a field at a computed offset", "", "", "Small at @ p.small[4:0] + (u8)40; at.x = at.x + 1;"),
+    (
+        "a view of the whole packet",
+        "header Deep { u4 low; u12 part; u8 list[3]; u48 mac; u64 number; u128 wide; };",
+        "Deep deep @ packet[depth]; u16 depth;",
+        "depth = (u16)p.number[6:0]; p.result = p.result + deep.part; deep.part = deep.part + 1;
+         deep.list[p.small[1:0]] = 7; deep.wide = deep.wide + deep.number; deep.mac[9:3] = 5;",
+    ),
     ("`packet.push`", "", "", "if (packet.push(p.small[3:0])) p.small = 77;"),
     ("`packet.insert`", "", "", "if (packet.insert(34, p.small[3:0])) p.result += 1;"),
     ("`packet.pop`", "", "", "if (packet.pop(p.small[2:0])) p.result += 1;"),
