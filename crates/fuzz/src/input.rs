@@ -13,6 +13,8 @@ use wireloom_offloads::{Config, Content, Entry, EntryKey, Store};
 /// The possible numbers of packets. They cover less than one batch and several batches of the
 /// native engine.
 const PACKETS: [usize; 5] = [4, 16, 24, 70, 150];
+/// The possible numbers of packets of a sequel.
+const FEW_PACKETS: [usize; 4] = [2, 4, 9, 20];
 /// The length of the longest packet, in bytes.
 const JUMBO: usize = 2_000;
 
@@ -58,6 +60,35 @@ impl Event {
 impl Input {
     /// Draws entries that suit the program's offloads, and packets.
     pub fn random(program: &wireloom_ir::Program, seed: u64) -> Self {
+        Self::of_length(program, seed, &PACKETS)
+    }
+
+    /// Draws a short log for a machine that has run others before: it begins with writes of entries,
+    /// and its times follow `after_ns`.
+    pub fn sequel(program: &wireloom_ir::Program, seed: u64, after_ns: u64) -> Self {
+        let mut input = Self::of_length(program, seed, &FEW_PACKETS);
+        let writes = input.entries.drain(..).map(|(path, entry)| (0, Event::Write(path, entry)));
+        let later = input.events.drain(..).map(|(at, event)| match event {
+            Event::Advance(time_ns) => (at, Event::Advance(after_ns + time_ns)),
+            change => (at, change),
+        });
+        let events = writes.chain(later).collect();
+        let mut packets = input.packets;
+        packets.iter_mut().for_each(|packet| packet.arrival_ns += after_ns);
+        Self { entries: Vec::new(), packets, events }
+    }
+
+    /// Returns the latest time in the log.
+    pub fn end_ns(&self) -> u64 {
+        let packets = self.packets.iter().map(|packet| packet.arrival_ns);
+        let advances = self.events.iter().map(|(_, event)| match event {
+            Event::Advance(time_ns) => *time_ns,
+            Event::Write(..) | Event::Remove(..) => 0,
+        });
+        packets.chain(advances).max().unwrap_or(0)
+    }
+
+    fn of_length(program: &wireloom_ir::Program, seed: u64, lengths: &[usize]) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x7ab1e5);
         let mut entries = Vec::new();
         if let Ok(store) = store(program) {
@@ -70,7 +101,7 @@ impl Input {
                 }
             }
         }
-        let packets = packets(&mut rng, seed);
+        let packets = packets(&mut rng, seed, lengths);
         let events = events(&mut rng, program, &packets);
         Self { entries, packets, events }
     }
@@ -193,7 +224,7 @@ fn small_or_random(rng: &mut ChaCha8Rng, width: u32) -> Bits {
 
 /// Generates valid packets of many protocols, of which some are damaged, packets of random bytes,
 /// and long packets.
-fn packets(rng: &mut ChaCha8Rng, seed: u64) -> Vec<Packet> {
+fn packets(rng: &mut ChaCha8Rng, seed: u64, lengths: &[usize]) -> Vec<Packet> {
     let sizes = [64, 64, 128, 200, 1_518].map(Sizes::Fixed);
     let spec = Spec {
         seed,
@@ -205,9 +236,9 @@ fn packets(rng: &mut ChaCha8Rng, seed: u64) -> Vec<Packet> {
         ..Spec::default()
     };
     let valid = Generator::new(&spec).expect("the specification is well-formed");
-    let mut now = 0;
+    let mut now = 0u64;
     valid
-        .take(*PACKETS.choose(rng).expect("there are counts"))
+        .take(*lengths.choose(rng).expect("there are counts"))
         .map(|mut packet| {
             match rng.random_range(0..10) {
                 0 => packet.bytes.truncate(rng.random_range(0..64)),
@@ -228,7 +259,9 @@ fn packets(rng: &mut ChaCha8Rng, seed: u64) -> Vec<Packet> {
                 _ => {}
             }
             now += [0, 1, 1_000, 1_000_000][rng.random_range(0..4)];
-            packet.arrival_ns = now;
+            // Some packets come late.
+            let late = if rng.random_bool(0.05) { rng.random_range(0..3_000_000) } else { 0 };
+            packet.arrival_ns = now.saturating_sub(late);
             packet
         })
         .collect()

@@ -95,7 +95,8 @@ impl Generator {
                 begin.extend(set);
             }
         }
-        if has_packet && self.uses.in_software && self.chance(25) {
+        let streams = self.uses.in_software && self.uses.kinds.contains(&"stream");
+        if has_packet && streams && self.chance(25) {
             let (declared, put) = self.stream_offload();
             offloads.push(declared.line);
             self.scope.methods.extend(declared.methods);

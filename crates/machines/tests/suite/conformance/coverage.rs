@@ -202,8 +202,14 @@ fn page() -> String {
     page
 }
 
-/// Returns the text of a refusal without its place in the feature's program.
+/// Returns the text of a refusal without its place in the feature's program, and with the kind of an
+/// offload in place of its name.
 fn reason(refusal: &Refusal) -> String {
+    if let Some((_, rest)) = refusal.message.split_once(" (kind ")
+        && let Some((kind, rest)) = rest.split_once(')')
+    {
+        return kind.to_owned() + rest;
+    }
     let places = ["engine `", "step `", "offload `"];
     let mut rest = refusal.message.as_str();
     while let Some((place, after)) = rest.split_once([',', ':'])

@@ -1,12 +1,13 @@
 //! Times that end at ticks: steps that run for keys, on every machine that has them.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use wireloom_fuzz::campaign::case_of;
 use wireloom_fuzz::generate::Uses;
-use wireloom_fuzz::input::Event;
+use wireloom_fuzz::input::{Event, Input};
 use wireloom_fuzz::shrink::Case;
 use wireloom_ir::{Execute, Golden, MOST_TICKS, Output, TIMERS, Verdict};
 use wireloom_machine::{
@@ -130,102 +131,161 @@ fn a_timer_that_sets_itself_again_ends_when_time_stamps_are_years_apart() {
     outputs(golden.as_mut(), &[packet(1, 0), packet(1, u64::MAX)]);
 }
 
-/// Chips whose memories hold the times: microengines of both versions, one tile, and many tiles.
-fn chips() -> Vec<Arc<dyn Configured>> {
-    let tiles = ["raw-1", "raw-rows"].map(|name| REGISTRY.find(name).expect("a machine"));
-    ["ixp1200", "ixp2400"].map(deep).into_iter().chain(tiles).collect()
+/// Microengines of both versions.
+fn microengines() -> Vec<Arc<dyn Configured>> {
+    ["ixp1200", "ixp2400"].map(deep).into()
+}
+
+/// One tile, and many tiles.
+fn tiles() -> Vec<Arc<dyn Configured>> {
+    ["raw-1", "raw-rows"].map(|name| REGISTRY.find(name).expect("a machine")).into()
+}
+
+/// A machine beside golden, on its way through random logs.
+struct Trial<'a> {
+    contender: Contender,
+    optimised: &'a wireloom_ir::Program,
+    /// What a failure is about: seed and machine.
+    about: String,
+    text: String,
+    /// The number of outputs of timers.
+    timers: u64,
+}
+
+impl Trial<'_> {
+    /// Passes a log to both machines: packets, changes by the control plane, and times.
+    fn follow(&mut self, input: &Input) {
+        let mut done = 0;
+        for (number, (at, event)) in input.events.iter().enumerate() {
+            let at = (*at).clamp(done, input.packets.len());
+            self.offer(&input.packets[done..at]);
+            done = at;
+            let (path, key, value) = match event {
+                Event::Advance(time_ns) => {
+                    self.advance_to(*time_ns);
+                    continue;
+                }
+                Event::Write(path, entry) => (path, entry.key.clone(), Some(entry.value.clone())),
+                Event::Remove(path, key) => (path, key.clone(), None),
+            };
+            self.settle(|| format!("at {at}, before {number} {event:?}"));
+            let update = Update { packet: 0, offload: path.clone(), key, value, line: 0 };
+            // Both machines refuse the same changes.
+            let _ = self.contender.update(self.optimised, &update, &mut |_| ());
+        }
+        self.offer(&input.packets[done..]);
+        self.settle(|| "at the end".to_owned());
+    }
+
+    fn offer(&mut self, packets: &[Packet]) {
+        // The lines of ixp carry no packet without bytes.
+        let packets = packets.iter().filter(|packet| !packet.bytes.is_empty());
+        let frames: Vec<Frame<'_>> = packets.map(Packet::frame).collect();
+        let mut count = |output: Output<'_>| self.timers += u64::from(output.sequence >= TIMERS);
+        let worked = self.contender.offer(self.optimised, &frames, &mut count);
+        worked.unwrap_or_else(|error| panic!("{}: {}", self.about, error.message));
+    }
+
+    fn advance_to(&mut self, time_ns: u64) {
+        let mut count = |output: Output<'_>| self.timers += u64::from(output.sequence >= TIMERS);
+        let worked = self.contender.advance_to(self.optimised, time_ns, &mut count);
+        worked.unwrap_or_else(|error| panic!("{}: {}", self.about, error.message));
+    }
+
+    /// Lets the machine finish, and compares the state of its offloads.
+    fn settle(&mut self, place: impl Fn() -> String) {
+        let mut count = |output: Output<'_>| self.timers += u64::from(output.sequence >= TIMERS);
+        let finished = self.contender.finish(self.optimised, &mut count);
+        let compared = finished.and_then(|()| self.contender.compare_state(&|_| ()));
+        compared.unwrap_or_else(|error| panic!("{} {}: {}", self.about, place(), error.message));
+        let difference = &self.contender.difference;
+        let (about, text) = (&self.about, &self.text);
+        assert!(difference.is_none(), "{about} {}: {difference:?}\n{text}", place());
+    }
+}
+
+/// The logs of a program on each machine: the first is long, the others are short.
+const LOGS: u64 = 5;
+const MANY_LOGS: u64 = 100;
+
+/// Passes `logs` random logs, one after the other, to a machine and to golden. Returns the number of
+/// outputs of timers, or why the machine refuses the program.
+fn follow_logs(
+    machine: &Arc<dyn Configured>,
+    (case, program): (&Case, &Program),
+    seed: u64,
+    logs: u64,
+) -> Result<u64, String> {
+    let about = format!("{seed} on {}", machine.name());
+    if let Some(refusal) = machine.refusals(program).into_iter().next() {
+        return Err(format!("{about}: {}", refusal.message));
+    }
+    let mut store = empty(program);
+    case.input.load(&mut store);
+    // It pays to optimise a model that runs many logs.
+    let options = Options { is_short: logs < MANY_LOGS, ..options() };
+    let contender = Contender::new(Arc::clone(machine), program, &store, &options, &|_| ());
+    let contender = contender.unwrap_or_else(|error| panic!("{about}: {}", error.message));
+    let (optimised, text) = (&program.optimised, case.program.text());
+    let mut trial = Trial { contender, optimised, about, text, timers: 0 };
+    trial.follow(&case.input);
+    let mut now = case.input.end_ns();
+    for log in 1..logs {
+        let input = Input::sequel(&program.lowered, seed * 1_000 + log, now);
+        now = now.max(input.end_ns());
+        trial.follow(&input);
+    }
+    Ok(trial.timers)
 }
 
 #[test]
 fn random_programs_with_times_agree() {
-    compare_on_chips(0..2);
+    let chips: Vec<_> = microengines().into_iter().chain(tiles()).collect();
+    compare_on_chips(&chips, 0..2, LOGS);
 }
 
 #[test]
-#[ignore = "runs many programs: make test-all"]
-fn more_random_programs_with_times_agree() {
-    compare_on_chips(100..160);
+#[ignore = "takes minutes: make test-all"]
+fn ten_thousand_logs_with_times_agree_on_microengines() {
+    assert!(compare_on_chips(&microengines(), 100..180, MANY_LOGS) >= 10_000);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-all"]
+fn ten_thousand_logs_with_times_agree_on_tiles() {
+    assert!(compare_on_chips(&tiles(), 200..290, MANY_LOGS) >= 10_000);
 }
 
 /// Compares random programs with timers and entries that end at ticks, whose tables change and
-/// whose time advances between packets. `WIRELOOM_TIMES=FIRST..END` replaces the seeds.
-fn compare_on_chips(seeds: Range<u64>) {
+/// whose time advances between packets. Returns the number of logs. `WIRELOOM_TIMES=FIRST..END`
+/// replaces the seeds.
+fn compare_on_chips(chips: &[Arc<dyn Configured>], seeds: Range<u64>, logs: u64) -> u64 {
     let chosen = std::env::var("WIRELOOM_TIMES").ok().map(|seeds| {
         let (first, end) = seeds.split_once("..").expect("FIRST..END");
         first.parse().expect("a number")..end.parse().expect("a number")
     });
-    let seeds = chosen.unwrap_or(seeds);
     let (mut agreed, mut timers, mut refused) = (0, 0, Vec::new());
-    for seed in seeds {
+    for seed in chosen.unwrap_or(seeds) {
         let kinds = KINDS.iter().map(|kind| kind.name);
         let kinds =
             kinds.filter(|kind| !["crc", "siphash", "aes", "stream"].contains(kind)).collect();
         let (case, compiled) = case_of(seed, Uses { kinds, ..Uses::default() });
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         let program = Program { lowered: compiled.plain, optimised: compiled.optimised };
-        let text = case.program.text();
-        if !text.contains("tick = ") {
+        if !case.program.text().contains("tick = ") {
             continue;
         }
-        let mut store = empty(&program);
-        case.input.load(&mut store);
-        for machine in chips() {
-            let name = machine.name().to_owned();
-            if let Some(why) = machine.refusals(&program).into_iter().next() {
-                refused.push(format!("{seed} on {name}: {}", why.message));
-                continue;
+        for machine in chips {
+            match follow_logs(machine, (&case, &program), seed, logs) {
+                Ok(ran) => (agreed, timers) = (agreed + logs, timers + ran),
+                Err(why) => refused.push(why),
             }
-            let contender = Contender::new(machine, &program, &store, &options(), &|_| ());
-            let mut contender = contender.unwrap_or_else(|error| panic!("{}", error.message));
-            let optimised = &program.optimised;
-            let failed = |error: wireloom_machine::Error| {
-                panic!("{seed} on {name}: {}\n{text}", error.message)
-            };
-            let mut offer = |contender: &mut Contender, packets: &[Packet]| {
-                let mut count = |output: Output<'_>| timers += u64::from(output.sequence >= TIMERS);
-                // The lines of ixp carry no packet without bytes.
-                let packets = packets.iter().filter(|packet| !packet.bytes.is_empty());
-                let frames: Vec<Frame<'_>> = packets.map(Packet::frame).collect();
-                contender.offer(optimised, &frames, &mut count).unwrap_or_else(failed);
-            };
-            let (all, mut done) = (&case.input.packets, 0);
-            for (number, (at, event)) in case.input.events.iter().enumerate() {
-                let at = (*at).clamp(done, all.len());
-                offer(&mut contender, &all[done..at]);
-                done = at;
-                contender.finish(optimised, &mut |_| ()).unwrap_or_else(failed);
-                contender.compare_state(&|_| ()).unwrap_or_else(failed);
-                let difference = &contender.difference;
-                assert!(
-                    difference.is_none(),
-                    "{seed} on {name} at {at}, before {number} {event:?}: {difference:?}\n{text}"
-                );
-                let (offload, key, value) = match event {
-                    Event::Advance(time_ns) => {
-                        let ran = contender.advance_to(optimised, *time_ns, &mut |_| ());
-                        ran.unwrap_or_else(failed);
-                        continue;
-                    }
-                    Event::Write(path, entry) => {
-                        (path, entry.key.clone(), Some(entry.value.clone()))
-                    }
-                    Event::Remove(path, key) => (path, key.clone(), None),
-                };
-                let offload = offload.clone();
-                let update = Update { packet: 0, offload, key, value, line: 0 };
-                // Both machines refuse the same changes.
-                let _ = contender.update(optimised, &update, &mut |_| ());
-            }
-            offer(&mut contender, &all[done..]);
-            contender.finish(optimised, &mut |_| ()).unwrap_or_else(failed);
-            contender.compare_state(&|_| ()).unwrap_or_else(failed);
-            let difference = &contender.difference;
-            assert!(difference.is_none(), "{seed} on {name}: {difference:?}\n{text}");
-            agreed += 1;
         }
     }
-    assert!(timers > 10, "{timers} packets of timers");
-    assert!(agreed > refused.len(), "{agreed} agreed, refused were\n{}", refused.join("\n"));
+    eprintln!("{agreed} logs agreed with {timers} timers, refused were\n{}", refused.join("\n"));
+    assert!(timers > 10, "{timers} outputs of timers");
+    assert!(agreed > refused.len() as u64 * logs, "most programs are refused");
+    agreed
 }
 
 /// Each packet sets a timer for its own number, so that hundreds are due at a tick. Each timer sets
@@ -346,75 +406,51 @@ fn hardware_goes_on_with_the_times_of_a_snapshot() {
 fn timers_on_golden(program: &Program, case: &Case) -> u64 {
     let mut store = empty(program);
     case.input.load(&mut store);
-    let (mut golden, mut timers) = (Golden::new(program.optimised.clone(), store), 0);
-    let mut count = |output: Output<'_>| timers += u64::from(output.sequence >= TIMERS);
-    for (lot, time_ns) in lots(case) {
-        golden.execute(lot, &mut count);
-        golden.advance_to(time_ns.unwrap_or(0), &mut count);
-    }
-    timers
-}
-
-/// Returns the packets of a case up to each advance of time, and the rest.
-fn lots(case: &Case) -> Vec<(&[Packet], Option<u64>)> {
-    let (mut rest, mut done, mut lots) = (&case.input.packets[..], 0, Vec::new());
-    for (at, event) in &case.input.events {
-        let Event::Advance(time_ns) = event else { continue };
-        let (lot, after) = rest.split_at(at.saturating_sub(done).min(rest.len()));
-        lots.push((lot, Some(*time_ns)));
-        (rest, done) = (after, done + lot.len());
-    }
-    lots.push((rest, None));
-    lots
+    let (mut golden, timers) = (Golden::new(program.optimised.clone(), store), Cell::new(0));
+    let count =
+        |output: Output<'_>| timers.set(timers.get() + u64::from(output.sequence >= TIMERS));
+    case.input.replay(
+        &mut golden,
+        |golden, packets| golden.execute(packets, &mut { count }),
+        |golden, change| change(golden.store_mut()),
+        |golden, time_ns| golden.advance_to(time_ns, &mut { count }),
+    );
+    timers.get()
 }
 
 /// Compares `wanted` random programs whose timers run on a network processor, from a seed on.
-fn compare_in_hardware(first: u64, wanted: usize) {
+fn compare_in_hardware(first: u64, wanted: u64, logs: u64) {
     let machine = REGISTRY.find("np-1-2-2").expect("a network processor");
-    let (mut agreed, mut refused, mut all) = (0, Vec::new(), 0);
+    let (mut agreed, mut all, mut refused) = (0, 0, Vec::new());
     for seed in first.. {
         let kinds = vec!["timer", "exact", "clock", "random", "counter", "array", "hash"];
         let uses = Uses { kinds, engines: false, pieces: false, ..Uses::default() };
         let (case, compiled) = case_of(seed, uses);
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         let program = Program { lowered: compiled.plain, optimised: compiled.optimised };
-        let timers = timers_on_golden(&program, &case);
-        let refusals = machine.refusals(&program);
-        refused.extend(refusals.first().map(|refusal| format!("{seed}: {}", refusal.message)));
-        if timers == 0 || !refusals.is_empty() {
+        // A model takes long to build, so it is worth while for programs with timers only.
+        if timers_on_golden(&program, &case) == 0 {
             continue;
         }
-        let mut store = empty(&program);
-        case.input.load(&mut store);
-        let contender = Contender::new(Arc::clone(&machine), &program, &store, &options(), &|_| ());
-        let mut contender = contender.unwrap_or_else(|error| panic!("{seed}: {}", error.message));
-        let engine = &program.optimised;
-        for (lot, time_ns) in lots(&case) {
-            let worked = contender.offer(engine, &frames(lot), &mut |_| ()).and_then(|()| {
-                time_ns.map_or(Ok(()), |time| contender.advance_to(engine, time, &mut |_| ()))
-            });
-            worked.unwrap_or_else(|error| panic!("{seed}: {}", error.message));
+        match follow_logs(&machine, (&case, &program), seed, logs) {
+            Ok(ran) => (agreed, all) = (agreed + 1, all + ran),
+            Err(why) => refused.push(why),
         }
-        let worked =
-            contender.finish(engine, &mut |_| ()).and_then(|()| contender.compare_state(&|_| ()));
-        worked.unwrap_or_else(|error| panic!("{seed}: {}", error.message));
-        let difference = &contender.difference;
-        assert!(difference.is_none(), "{seed}: {difference:?}\n{}", case.program.text());
-        (agreed, all) = (agreed + 1, all + timers);
         if agreed == wanted {
             break;
         }
     }
-    eprintln!("{agreed} agreed with {all} timers, refused were\n{}", refused.join("\n"));
+    let agreed = agreed * logs;
+    eprintln!("{agreed} logs agreed with {all} timers, refused were\n{}", refused.join("\n"));
 }
 
 #[test]
 fn random_programs_with_timers_do_in_hardware_what_they_do_on_golden() {
-    compare_in_hardware(0, 1);
+    compare_in_hardware(0, 1, LOGS);
 }
 
 #[test]
-#[ignore = "builds many models: make test-all"]
+#[ignore = "builds many models and runs ten thousand logs: make test-all"]
 fn more_random_programs_with_timers_do_in_hardware_what_they_do_on_golden() {
-    compare_in_hardware(100, 20);
+    compare_in_hardware(100, 20, 500);
 }
