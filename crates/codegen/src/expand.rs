@@ -1,39 +1,46 @@
-//! Expands operators that a target lacks into operators that every target has: bit counts, minimum
-//! and maximum.
+//! Expands what a target lacks into operations that every target has: bit counts, minimum and
+//! maximum, and calls of some [kinds](crate::kinds).
 
 use std::borrow::Cow;
 
 use wireloom_bits::Bits;
-use wireloom_ir::{BinaryOp, Block, Op, OpKind, Program, UnaryOp, Value, ValueInfo};
+use wireloom_ir::{BinaryOp, Block, Offload, Op, OpKind, Program, UnaryOp, Value, ValueInfo};
 
-/// Returns the program without `popcount`, `clz`, `umin` and `umax`.
+use crate::kinds;
+
+/// Returns the program without `popcount`, `clz`, `umin` and `umax`, and with operations in place of
+/// calls.
 pub fn expanded(program: &Program) -> Cow<'_, Program> {
     let mut has_any = false;
-    for step in program.engines.iter().flat_map(|engine| &engine.steps) {
-        step.for_each_op(|op| has_any |= is_expanded(op));
+    for engine in &program.engines {
+        for step in &engine.steps {
+            step.for_each_op(|op| has_any |= is_expanded(op, &engine.offloads));
+        }
     }
     if !has_any {
         return Cow::Borrowed(program);
     }
     let mut program = program.clone();
-    for step in program.engines.iter_mut().flat_map(|engine| &mut engine.steps) {
-        for block in step.code.blocks_mut() {
-            expand_block(block, &mut step.values);
+    for engine in &mut program.engines {
+        for step in &mut engine.steps {
+            for block in step.code.blocks_mut() {
+                expand_block(block, &mut step.values, &engine.offloads);
+            }
         }
     }
     Cow::Owned(program)
 }
 
-/// Whether an operation is `popcount`, `clz`, `umin` or `umax`.
-fn is_expanded(op: &Op) -> bool {
-    matches!(
+fn is_expanded(op: &Op, offloads: &[Offload]) -> bool {
+    let is_operator = matches!(
         op.kind,
         OpKind::Unary(UnaryOp::Popcount | UnaryOp::Clz, _)
             | OpKind::Binary(BinaryOp::Umin | BinaryOp::Umax, ..)
-    )
+    );
+    is_operator || kinds::is_expanded(op, offloads)
 }
 
-fn expand_block(block: &mut Block, values: &mut Vec<ValueInfo>) {
+fn expand_block(block: &mut Block, values: &mut Vec<ValueInfo>, offloads: &[Offload]) {
     let mut out = Vec::with_capacity(block.ops.len());
     for mut op in std::mem::take(&mut block.ops) {
         let mut before = Before { values, out: &mut out, like: &op };
@@ -48,13 +55,17 @@ fn expand_block(block: &mut Block, values: &mut Vec<ValueInfo>) {
                 let is_less = before.op(1, OpKind::Binary(BinaryOp::Ult, a, b));
                 Some(OpKind::Select(is_less, b, a))
             }
+            OpKind::Call { .. } | OpKind::Evaluate { .. } => {
+                kinds::expand(&mut before, &op, offloads)
+            }
             _ => None,
         };
         if let Some(kind) = kind {
             op.kind = kind;
+            op.guard = None;
         } else if let OpKind::If { then, otherwise, .. } = &mut op.kind {
-            expand_block(&mut then.0, values);
-            expand_block(&mut otherwise.0, values);
+            expand_block(&mut then.0, values, offloads);
+            expand_block(&mut otherwise.0, values, offloads);
         }
         out.push(op);
     }
@@ -62,25 +73,60 @@ fn expand_block(block: &mut Block, values: &mut Vec<ValueInfo>) {
 }
 
 /// Emits operations before the operation that is expanded.
-struct Before<'a> {
+pub(crate) struct Before<'a> {
     values: &'a mut Vec<ValueInfo>,
     out: &'a mut Vec<Op>,
     like: &'a Op,
 }
 
 impl Before<'_> {
-    fn width(&self, value: Value) -> u32 {
+    pub(crate) fn width(&self, value: Value) -> u32 {
         self.values[value.index()].width
     }
 
-    fn op(&mut self, width: u32, kind: OpKind) -> Value {
+    pub(crate) fn op(&mut self, width: u32, kind: OpKind) -> Value {
+        self.guarded(width, kind, None)
+    }
+
+    pub(crate) fn guarded(&mut self, width: u32, kind: OpKind, guard: Option<Value>) -> Value {
         let value = Value(self.values.len() as u32);
         self.values.push(ValueInfo { width, name: None });
-        self.out.push(Op { kind, results: vec![value], guard: None, loc: self.like.loc });
+        self.out.push(Op { kind, results: vec![value], guard, loc: self.like.loc });
         value
     }
 
-    fn binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Value {
+    pub(crate) fn number(&mut self, width: u32, number: u128) -> Value {
+        self.op(width, OpKind::Const(Bits::new(width, number)))
+    }
+
+    pub(crate) fn slice(&mut self, a: Value, lo: u32, width: u32) -> Value {
+        if width == self.width(a) { a } else { self.op(width, OpKind::Slice(a, lo)) }
+    }
+
+    pub(crate) fn extend(&mut self, a: Value, width: u32) -> Value {
+        if width == self.width(a) { a } else { self.op(width, OpKind::Extend(a)) }
+    }
+
+    /// Returns a value of 64 bits, rotated to the left.
+    pub(crate) fn rotate(&mut self, a: Value, by: u32) -> Value {
+        let parts = vec![self.slice(a, 0, 64 - by), self.slice(a, 64 - by, by)];
+        self.op(64, OpKind::Concat(parts))
+    }
+
+    /// Returns the bytes of a value in network order. Zero bits pad the front to a whole byte.
+    pub(crate) fn bytes(&mut self, a: Value) -> Vec<Value> {
+        let count = self.width(a).div_ceil(8);
+        let whole = self.extend(a, 8 * count);
+        (0..count).rev().map(|byte| self.slice(whole, 8 * byte, 8)).collect()
+    }
+
+    /// Joins bytes, the first of which is the least significant.
+    pub(crate) fn little_endian(&mut self, bytes: &[Value]) -> Value {
+        let parts = bytes.iter().rev().copied().collect();
+        self.op(8 * bytes.len() as u32, OpKind::Concat(parts))
+    }
+
+    pub(crate) fn binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Value {
         self.op(self.width(a), OpKind::Binary(op, a, b))
     }
 
@@ -128,12 +174,52 @@ impl Before<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use wireloom_ir::{OffloadId, OffloadTarget};
+    use wireloom_offloads::{Config, Layout, registry};
+
+    /// Expands a call of the first method of a kind with a key of this width. Returns the declaration
+    /// and the reply. `read` is the reply of the call that remains.
+    pub(crate) fn expanded_call(
+        kind: &str,
+        key: u32,
+        given: &[(&str, u64)],
+        args: &[Bits],
+        read: Option<Bits>,
+    ) -> (Config, Bits) {
+        let registered = registry::kind(kind).expect("a kind of the registry");
+        let params: BTreeMap<String, Bits> = (registered.params.iter())
+            .map(|param| {
+                let given = given.iter().find(|(name, _)| *name == param.name);
+                let value = given.map(|(_, value)| *value).or(param.default).expect("a value");
+                (param.name.into(), Bits::new(64, value.into()))
+            })
+            .collect();
+        let config =
+            Config { kind: kind.into(), key: Some(Layout::scalar(key)), value: None, params };
+        let offload = Offload { name: "x".into(), target: OffloadTarget::Kind(config.clone()) };
+        let mut values: Vec<ValueInfo> =
+            args.iter().map(|arg| ValueInfo { width: arg.width(), name: None }).collect();
+        let result = Value(values.len() as u32);
+        values.push(ValueInfo { width: 64, name: None });
+        let operands = (0..result.0).map(Value).collect();
+        let call = match read {
+            Some(_) => OpKind::Call { offload: OffloadId(0), method: 0, args: operands },
+            None => OpKind::Evaluate { offload: OffloadId(0), method: 0, args: operands },
+        };
+        let op = Op { kind: call, results: vec![result], guard: None, loc: Default::default() };
+        let mut block = Block { ops: vec![op] };
+        expand_block(&mut block, &mut values, &[offload]);
+        let reply = evaluate(&block.ops, &values, args, read.as_ref());
+        (config, reply)
+    }
 
     /// Returns the first result of the last operation. `operands` are the first values.
-    fn evaluate(ops: &[Op], values: usize, operands: &[Bits]) -> Bits {
-        let mut known: Vec<Option<Bits>> = vec![None; values];
+    fn evaluate(ops: &[Op], values: &[ValueInfo], operands: &[Bits], read: Option<&Bits>) -> Bits {
+        let mut known: Vec<Option<Bits>> = vec![None; values.len()];
         known[..operands.len()].iter_mut().zip(operands).for_each(|(to, bits)| {
             *to = Some(bits.clone());
         });
@@ -150,6 +236,14 @@ mod tests {
                         of(a)
                     }
                 }
+                OpKind::Slice(a, lo) => of(a).slice(*lo, values[op.results[0].index()].width),
+                OpKind::Extend(a) => of(a).resize(values[op.results[0].index()].width),
+                OpKind::Concat(parts) => {
+                    let parts = parts.iter().map(of);
+                    parts.reduce(|high, low| high.concat(&low)).expect("there are parts")
+                }
+                OpKind::Table { elements, index } => elements[of(index).low_u64() as usize].clone(),
+                OpKind::Call { .. } => read.expect("a call remains").clone(),
                 other => panic!("{other:?}"),
             };
             known[op.results[0].index()] = Some(result);
@@ -187,25 +281,25 @@ mod tests {
                     loc: Default::default(),
                 };
                 let mut block = Block { ops: vec![op] };
-                expand_block(&mut block, &mut values);
-                assert!(!block.ops.iter().any(is_expanded));
-                (block.ops, values.len())
+                expand_block(&mut block, &mut values, &[]);
+                assert!(!block.ops.iter().any(|op| is_expanded(op, &[])));
+                (block.ops, values)
             };
             for op in [UnaryOp::Popcount, UnaryOp::Clz] {
-                let (ops, count) = expand(OpKind::Unary(op, Value(0)), 1);
+                let (ops, values) = expand(OpKind::Unary(op, Value(0)), 1);
                 for a in samples(width) {
                     assert_eq!(
-                        evaluate(&ops, count, std::slice::from_ref(&a)),
+                        evaluate(&ops, &values, std::slice::from_ref(&a), None),
                         op.apply(&a),
                         "{op:?} {a:?}"
                     );
                 }
             }
             for op in [BinaryOp::Umin, BinaryOp::Umax] {
-                let (ops, count) = expand(OpKind::Binary(op, Value(0), Value(1)), 2);
+                let (ops, values) = expand(OpKind::Binary(op, Value(0), Value(1)), 2);
                 for a in samples(width) {
                     for b in samples(width) {
-                        let got = evaluate(&ops, count, &[a.clone(), b.clone()]);
+                        let got = evaluate(&ops, &values, &[a.clone(), b.clone()], None);
                         assert_eq!(got, op.apply(&a, &b), "{op:?} {a:?} {b:?}");
                     }
                 }

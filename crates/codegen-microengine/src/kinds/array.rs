@@ -61,7 +61,7 @@ impl KindOnMicroengines for Array {
 impl Methods for Array {
     fn call(&self, call: &mut Call<'_, '_>) -> Result<Option<Words>, Refused> {
         match call.method {
-            "read" if !call.is_ordered => Ok(Some(read(call))),
+            "read" if !call.is_ordered => Ok(Some(indexed(call.config).read(call))),
             "read" | "write" | "add" | "fetch_add" | "exchange" | "compare_swap" => {
                 Ok(change(call))
             }
@@ -73,24 +73,6 @@ impl Methods for Array {
 fn indexed(config: &Config) -> Indexed {
     let width = value_width(config);
     Indexed { words: words::count(width), width }
-}
-
-/// Reads an element; 0 if there is none at the index.
-fn read(call: &mut Call<'_, '_>) -> Words {
-    let elements = indexed(call.config).elements(call.config, call.region());
-    let width = value_width(call.config);
-    let lower = &mut *call.lower;
-    let index = lower.get(call.args[0]);
-    let result = words::registers(lower.code, width);
-    result.iter().for_each(|word| lower.code.set(*word, Operand::Number(0)));
-    let outside = lower.code.label();
-    let offset = elements.offset(lower.code, &index, outside);
-    let read = elements.read(lower.code, offset, words::count(width));
-    for (result, word) in result.iter().zip(read) {
-        lower.code.set(*result, word.into());
-    }
-    lower.code.place(outside);
-    words::of(&result)
 }
 
 /// Reads an element, then writes it. Calls come in the order of packets, so no other packet is

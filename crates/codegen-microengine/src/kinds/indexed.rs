@@ -4,10 +4,12 @@ use wireloom_bits::Bits;
 use wireloom_offloads::{Config, Entry, EntryKey, Instance, StateRow};
 
 use super::declared::size;
+use crate::calls::Call;
 use crate::kind::Wanted;
 use crate::memory::Elements;
+use crate::operand::Operand;
 use crate::unit::{Region, Unit};
-use crate::words::{bits, halves};
+use crate::words::{self, Words, bits, halves};
 
 /// The most words that one command reads, and thus the most words of an element.
 const COMMAND: usize = 8;
@@ -58,6 +60,23 @@ impl Indexed {
             words.iter_mut().zip(halves(&value)).for_each(|(word, half)| *word = half);
             arrange(words);
         })
+    }
+
+    /// Reads the element at the call's first argument; 0 if there is none at the index.
+    pub fn read(self, call: &mut Call<'_, '_>) -> Words {
+        let elements = self.elements(call.config, call.region());
+        let lower = &mut *call.lower;
+        let index = lower.get(call.args[0]);
+        let result = words::registers(lower.code, self.width);
+        result.iter().for_each(|word| lower.code.set(*word, Operand::Number(0)));
+        let outside = lower.code.label();
+        let offset = elements.offset(lower.code, &index, outside);
+        let read = elements.read(lower.code, offset, words::count(self.width));
+        for (result, word) in result.iter().zip(read) {
+            lower.code.set(*result, word.into());
+        }
+        lower.code.place(outside);
+        words::of(&result)
     }
 
     /// Copies the elements into an instance. `restore` undoes `arrange` of [`Indexed::image`].

@@ -11,6 +11,7 @@ mod checks;
 mod checksum;
 mod clock;
 mod counter;
+mod crc;
 mod declared;
 mod exact;
 mod hash;
@@ -22,6 +23,7 @@ mod packet;
 mod park;
 mod payload;
 mod random;
+mod siphash;
 mod timer;
 
 use wireloom_ir::{Engine, OffloadTarget};
@@ -37,6 +39,7 @@ pub static KINDS: &[&dyn Methods] = &[
     &checksum::Checksum,
     &clock::Clock,
     &counter::Counter,
+    &crc::Crc,
     &exact::Exact,
     &hash::Hash,
     &lpm::Lpm,
@@ -45,6 +48,7 @@ pub static KINDS: &[&dyn Methods] = &[
     &park::Park,
     &payload::Payload,
     &random::Random,
+    &siphash::SipHash,
     &timer::Timer,
 ];
 

@@ -13,6 +13,7 @@ mod checks;
 mod checksum;
 mod clock;
 mod counter;
+mod crc;
 mod direct;
 mod elements;
 mod exact;
@@ -26,6 +27,7 @@ mod meter;
 mod park;
 mod payload;
 mod random;
+mod siphash;
 #[cfg(test)]
 mod tests;
 pub mod ticks;
@@ -42,6 +44,7 @@ pub static KINDS: &[&dyn KindOnTiles] = &[
     &checksum::Checksum,
     &clock::Clock,
     &counter::Counter,
+    &crc::Crc,
     &exact::Exact,
     &hash::Hash,
     &lpm::Lpm,
@@ -50,6 +53,7 @@ pub static KINDS: &[&dyn KindOnTiles] = &[
     &park::Park,
     &payload::Payload,
     &random::Random,
+    &siphash::SipHash,
     &timer::Timer,
 ];
 

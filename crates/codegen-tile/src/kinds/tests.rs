@@ -286,7 +286,9 @@ fn is_supported(config: &Config, method: &'static Method) -> bool {
 
 #[test]
 fn tiles_support_the_methods_of_their_kinds_and_no_others() {
-    for kind in KINDS.iter().map(|kind| kind.name()) {
+    // Operations compute the replies of these.
+    let computed = ["crc", "siphash"];
+    for kind in KINDS.iter().map(|kind| kind.name()).filter(|name| !computed.contains(name)) {
         let config = config(kind, 32, &[32, 8], &[("hashes", 2), ("tick", 9)]);
         for (_, method) in methods(&config) {
             assert!(is_supported(&config, method), "{kind}.{}", method.name);

@@ -38,8 +38,8 @@ pub struct Uses {
     pub engines: bool,
     /// Whether programs use `emit`.
     pub copies: bool,
-    /// Whether programs use what not all machines have: times that end at ticks, checks with any
-    /// polynomial, keyed hashes, ciphers and streams.
+    /// Whether programs use what not all machines have: times that end at ticks, ciphers and
+    /// streams.
     pub in_software: bool,
     /// Whether copies may have some bytes of the packet only, which not all machines send.
     pub pieces: bool,

@@ -43,7 +43,7 @@ pub(super) struct Declared {
 const DURATIONS: [u64; 8] = [0, 1, 99_999, 100_000, 100_001, 1_000_000, 3_300_000, u64::MAX];
 
 /// The kinds that not all machines have.
-const IN_SOFTWARE: [&str; 5] = ["timer", "crc", "siphash", "aes", "stream"];
+const IN_SOFTWARE: [&str; 3] = ["timer", "aes", "stream"];
 
 impl Generator {
     /// Declares timers or a table whose entries end at ticks. Also returns a statement that lets

@@ -267,8 +267,7 @@ fn compare_on_chips(chips: &[Arc<dyn Configured>], seeds: Range<u64>, logs: u64)
     let (mut agreed, mut timers, mut refused) = (0, 0, Vec::new());
     for seed in chosen.unwrap_or(seeds) {
         let kinds = KINDS.iter().map(|kind| kind.name);
-        let kinds =
-            kinds.filter(|kind| !["crc", "siphash", "aes", "stream"].contains(kind)).collect();
+        let kinds = kinds.filter(|kind| !["aes", "stream"].contains(kind)).collect();
         let (case, compiled) = case_of(seed, Uses { kinds, ..Uses::default() });
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         let program = Program { lowered: compiled.plain, optimised: compiled.optimised };
