@@ -4,6 +4,7 @@ mod crc;
 mod siphash;
 
 use wireloom_ir::{Offload, OffloadTarget, Op, OpKind};
+use wireloom_offloads::Config;
 
 use crate::expand::Before;
 
@@ -12,19 +13,19 @@ struct Expansion {
     /// The name in the registry.
     kind: &'static str,
     /// Emits operations for a call, and returns the last one.
-    expand: fn(&mut Before<'_>, &wireloom_offloads::Config, &Op) -> OpKind,
+    expand: fn(&mut Before<'_>, &Config, &Op) -> OpKind,
 }
 
 const EXPANSIONS: [Expansion; 2] = [crc::EXPANSION, siphash::EXPANSION];
 
 /// Returns the expansion of a call, if its kind has one.
-fn of(op: &Op, offloads: &[Offload]) -> Option<(&'static Expansion, wireloom_offloads::Config)> {
+fn of<'a>(op: &Op, offloads: &'a [Offload]) -> Option<(&'static Expansion, &'a Config)> {
     let (OpKind::Call { offload, .. } | OpKind::Evaluate { offload, .. }) = &op.kind else {
         return None;
     };
     let OffloadTarget::Kind(config) = &offloads[offload.index()].target else { return None };
     let found = EXPANSIONS.iter().find(|expansion| expansion.kind == config.kind)?;
-    Some((found, config.clone()))
+    Some((found, config))
 }
 
 /// Returns whether an operation is a call that is expanded.
@@ -35,5 +36,5 @@ pub fn is_expanded(op: &Op, offloads: &[Offload]) -> bool {
 /// Emits operations for a call, and returns the last one; `None` if the call is not expanded.
 pub fn expand(before: &mut Before<'_>, op: &Op, offloads: &[Offload]) -> Option<OpKind> {
     let (expansion, config) = of(op, offloads)?;
-    Some((expansion.expand)(before, &config, op))
+    Some((expansion.expand)(before, config, op))
 }
