@@ -89,6 +89,21 @@ package wl_pkg;
   } result_t;
   localparam int unsigned ResultBits = $bits(result_t);
 
+  // The bytes that leave at an exit, if an engine sends copies of some bytes: all of the packet, or
+  // those of the copy.
+  typedef struct packed {
+    logic [15:0] skip;     // bytes of the body before the first that leaves; 0 with a window
+    logic [15:0] length;   // bytes that leave
+    logic [8:0] window;    // bytes of the window that leave
+    logic [7:0] front;     // physical byte of the first of these; 0 without a window
+  } piece_t;
+
+  // Returns the bits of `core_reason_i` of an engine: the reason and, with pieces, above it the
+  // bytes that leave.
+  function automatic int unsigned reason_bits(bit pieces);
+    return 24 + (pieces ? $bits(piece_t) : 0);
+  endfunction
+
   // The sideband bits of a packet that leaves (`tuser`).
   typedef struct packed {
     logic [2:0] kind;      // EXIT_FINISH, EXIT_EMIT, EXIT_TO_CPU or EXIT_COPY_TO_CPU

@@ -19,6 +19,7 @@ module wl_engine_fsm #(
     parameter int unsigned TagBits = 8,     // the tag that a packet brings and keeps
     parameter bit HasPacket = 1'b1,         // 0: a called engine, no packets; calls bring states
     parameter bit Emits = 1'b1,             // 0: the core never exits with EXIT_EMIT
+    parameter bit Pieces = 1'b0,            // 1: copies may have some of the packet's bytes
     parameter bit Clears = 1'b1,            // 0: the core never clears
     parameter int unsigned Scheduler = 1,   // no effect
     parameter int unsigned Storage = 0,     // no effect: the state is in registers
@@ -28,7 +29,8 @@ module wl_engine_fsm #(
     parameter int unsigned ReplyBits = 1,   // HasPacket = 0: bits of the reply
     localparam int unsigned ThreadBits = wl_pkg::bits(Threads),
     localparam int unsigned IdleBits = wl_pkg::bits(Threads + 1),
-    localparam int unsigned Word = 8 * HeaderBytes
+    localparam int unsigned Word = 8 * HeaderBytes,
+    localparam int unsigned ReasonBits = wl_pkg::reason_bits(Pieces)
 ) (
     input logic clk_i,
     input logic rst_i,
@@ -91,7 +93,7 @@ module wl_engine_fsm #(
     input logic [           7:0]                  core_clear_address_i,
     input logic [           8:0]                  core_clear_count_i,
     input logic [           2:0]                  core_exit_i,
-    input logic [          23:0]                  core_reason_i,
+    input logic [ReasonBits-1:0]                  core_reason_i,  // Pieces: above it a piece_t
 
     // Offloads. The data of a request go from the core to its wl_request_queue; these ports carry
     // the valid bits and the thread.
@@ -190,6 +192,7 @@ module wl_engine_fsm #(
       .TagBits(TagBits),
       .HasPacket(HasPacket),
       .Emits(Emits),
+      .Pieces(Pieces),
       .Clears(Clears),
       .InTurn(1'b0),
       .Storage(WindowStorage),

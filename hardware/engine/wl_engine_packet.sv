@@ -14,6 +14,7 @@ module wl_engine_packet #(
     parameter int unsigned TagBits = 8,
     parameter bit HasPacket = 1'b1,
     parameter bit Emits = 1'b1,
+    parameter bit Pieces = 1'b0,
     parameter bit Clears = 1'b1,
     parameter bit InTurn = 1'b0,         // packets enter and leave in order of thread numbers
     parameter int unsigned Storage = 0,
@@ -23,7 +24,8 @@ module wl_engine_packet #(
     localparam int unsigned IdleBits = wl_pkg::bits(Threads + 1),
     localparam int unsigned Word = 8 * HeaderBytes,
     localparam int unsigned Row = wl_pkg::WordBits,
-    localparam int unsigned ChunkBits = wl_pkg::chunk_bits(HeaderBytes)
+    localparam int unsigned ChunkBits = wl_pkg::chunk_bits(HeaderBytes),
+    localparam int unsigned ReasonBits = wl_pkg::reason_bits(Pieces)
 ) (
     input logic clk_i,
     input logic rst_i,
@@ -78,7 +80,7 @@ module wl_engine_packet #(
     input  logic [           7:0]                  core_clear_address_i,
     input  logic [           8:0]                  core_clear_count_i,
     input  logic [           2:0]                  core_exit_i,
-    input  logic [          23:0]                  core_reason_i,
+    input  logic [ReasonBits-1:0]                  core_reason_i,
     input  logic [  Offloads-1:0]                  request_ready_i,
     input  logic [  Offloads-1:0]                  waits_i,  // constant: this offload replies
     output logic [  Offloads-1:0]                  request_valid_o,
@@ -154,6 +156,7 @@ module wl_engine_packet #(
 
   wl_pkg::result_t result;
   logic [3:0] finish_row;
+  logic [15:0] finish_skip;
   logic [ReplyBits-1:0] reply;
   logic [ThreadBits-1:0] unload_thread;
   logic unload_row_valid;
@@ -165,6 +168,7 @@ module wl_engine_packet #(
       .HasPacket(HasPacket),
       .InTurn(InTurn),
       .Emits(Emits && HasPacket),
+      .Pieces(Pieces && HasPacket),
       .Storage(Storage)
   ) i_unload (
       .clk_i,
@@ -176,6 +180,7 @@ module wl_engine_packet #(
       .finish_thread_i(end_thread_i),
       .finish_result_i(result),
       .finish_row_i(finish_row),
+      .finish_skip_i(finish_skip),
       .finish_reply_i(reply),
       .end_valid_o(ended),
       .end_more_o(ended_more),
@@ -202,16 +207,23 @@ module wl_engine_packet #(
   if (HasPacket) begin : g_packet
     wl_pkg::packet_state_t packet;
     assign packet = core_state_i[wl_pkg::PacketStateBits-1:0];
+    wl_pkg::piece_t piece;
+    if (Pieces) begin : g_piece
+      assign piece = core_reason_i[ReasonBits-1:24];
+    end else begin : g_whole
+      assign piece = {16'd0, packet.length, packet.window, packet.front};
+    end
     always_comb begin
       result.kind = core_exit_i;
-      result.reason = core_reason_i;
+      result.reason = core_reason_i[23:0];
       result.egress = packet.egress;
-      result.start = packet.front[3:0];
-      result.window = packet.window;
-      result.length = packet.length;
+      result.start = piece.front[3:0];
+      result.window = piece.window;
+      result.length = piece.length;
       result.more = Emits && wl_pkg::is_copy(core_exit_i);
     end
-    assign finish_row = packet.front[7:4];
+    assign finish_row = piece.front[7:4];
+    assign finish_skip = piece.skip;
     assign reply = '0;
 
     logic [WritePorts-1:0][7:0] write_address;
@@ -256,13 +268,14 @@ module wl_engine_packet #(
         .unload_data_o(unload_row_data)
     );
     logic unused;
-    assign unused = &{call_ready_i, core_state_i};
+    assign unused = &{call_ready_i, core_state_i, packet};
   end else begin : g_call
     always_comb begin
       result = '0;
       result.kind = core_exit_i;
     end
     assign finish_row = '0;
+    assign finish_skip = '0;
     assign reply = core_state_i[ReplyLsb+:ReplyBits];
     assign row_ready = call_ready_i;
     assign read_words_o = '0;
@@ -284,6 +297,10 @@ module wl_engine_packet #(
     if (!rst_i) begin
       Room_M : assert (!end_slot_i || phase_i
           || (core_request_valid_i & waits_i & ~request_ready_i) == '0);
+      Skip_M : assert (!finish || !Pieces || !HasPacket || finish_skip == '0
+          || {result.window, finish_row, result.start} == '0);
+      Start_M : assert (!finish || !Pieces || !HasPacket || result.window != '0
+          || {finish_row, result.start} == '0);
     end
   end
 `endif

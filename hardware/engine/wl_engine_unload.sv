@@ -7,7 +7,8 @@
 //   each byte in its lane (wl_scratchpad, "Unload"): byte i is byte (start + i) mod 16 of row i /
 //   16.
 //   Tag and result are valid on every row. A packet that is dropped, is done or has an empty window
-//   leaves as one row of arbitrary content.
+//   leaves as one row of arbitrary content, or with Pieces, if its window is empty, with the number
+//   of bytes of the body to skip (16 bits) in its first bytes.
 //   A copy (`more`) leaves only while its tag is at the head of the order and all packets before it
 //   have left; the threads after it need not wait.
 //   end_valid_o says that the last row of a thread was read: the thread is free or, with
@@ -24,6 +25,7 @@ module wl_engine_unload #(
     parameter bit HasPacket = 1'b1,
     parameter bit InTurn = 1'b0,
     parameter bit Emits = 1'b1,            // 0: there are no copies
+    parameter bit Pieces = 1'b0,           // 1: copies may have some of the packet's bytes
     parameter int unsigned Storage = 0,    // storage of the windows: see wl_scratchpad, "Unload"
     localparam int unsigned ThreadBits = wl_pkg::bits(Threads),
     localparam int unsigned Word = wl_pkg::WordBits
@@ -41,6 +43,7 @@ module wl_engine_unload #(
     input logic            [ThreadBits-1:0] finish_thread_i,
     input wl_pkg::result_t                  finish_result_i,
     input logic            [           3:0] finish_row_i,     // row with the window's first byte
+    input logic            [          15:0] finish_skip_i,    // Pieces: bytes of the body to skip
     input logic            [ ReplyBits-1:0] finish_reply_i,
 
     output logic                  end_valid_o,
@@ -73,9 +76,11 @@ module wl_engine_unload #(
   logic found, start;
 
   // What is stored of a finished thread.
-  localparam int unsigned EndBits = HasPacket ? 4 : ReplyBits;
+  localparam int unsigned EndBits = !HasPacket ? ReplyBits : Pieces ? 20 : 4;
   typedef struct packed {
-    logic [EndBits-1:0] place;  // the row with the window's first byte, or the reply of a call
+    // The row with the window's first byte, with Pieces below the bytes to skip; or the reply of a
+    // call.
+    logic [EndBits-1:0] place;
     wl_pkg::result_t result;
   } finished_t;
   finished_t finishing, oldest;
@@ -89,8 +94,14 @@ module wl_engine_unload #(
 
   assign finishing.result = finish_result_i;
   if (HasPacket) begin : g_finish_packet
-    assign finishing.place = finish_row_i;
-    assign first_row = oldest.place;
+    if (Pieces) begin : g_skip
+      assign finishing.place = {finish_skip_i, finish_row_i};
+    end else begin : g_no_skip
+      assign finishing.place = finish_row_i;
+      logic unused_skip;
+      assign unused_skip = &finish_skip_i;
+    end
+    assign first_row = oldest.place[3:0];
     assign reply = '0;
     logic unused;
     assign unused = &finish_reply_i;
@@ -99,7 +110,7 @@ module wl_engine_unload #(
     assign reply = oldest.place;
     assign first_row = '0;
     logic unused;
-    assign unused = &finish_row_i;
+    assign unused = &{finish_row_i, finish_skip_i};
   end
 
   wl_thread_memory #(
@@ -188,6 +199,15 @@ module wl_engine_unload #(
     assign start = found && (!active || (take && left == '0));
     assign take = active && row_valid_i && (!unload_valid_o || unload_ready_i);
 
+    logic [Word-1:0] leaving_data;
+    if (Pieces) begin : g_leaving_skip
+      logic [15:0] skip;
+      always_ff @(posedge clk_i) if (start) skip <= oldest.place[19:4];
+      assign leaving_data = leaving.window == '0 ? {skip, (Word - 16)'(0)} : row_data_i;
+    end else begin : g_leaving_row
+      assign leaving_data = row_data_i;
+    end
+
     logic no_data;
     logic [8:0] bytes_after;  // the first
     assign no_data = result.kind == wl_pkg::EXIT_DROP || result.kind == wl_pkg::EXIT_DONE
@@ -220,7 +240,7 @@ module wl_engine_unload #(
       if (take) begin
         unload_first_o  <= fresh;
         unload_last_o   <= left == '0;
-        unload_data_o   <= row_data_i;
+        unload_data_o   <= leaving_data;
         unload_tag_o    <= leaving_tag;
         unload_result_o <= leaving;
       end

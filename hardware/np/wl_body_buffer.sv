@@ -7,7 +7,8 @@
 //   Data and order: bodies are read in the order in which they were closed. `read_i` reads the next
 //   beat of the oldest body; after `rewind_i` the body is read again from its first beat (for
 //   copies); `free_i` frees the oldest body, read or not, in one cycle. Each may come with the read
-//   of the body's last beat that is needed.
+//   of the body's last beat that is needed. With SkipBits `read_i` is a number of beats: it reads
+//   the next one, and skips the others after it.
 //   Throughput: one beat in and one beat out in each cycle. Latency: a closed body can be read two
 //   cycles later, with data one cycle after `read_i`.
 //   The largest body must be smaller than the buffer: one of Beats - Spare beats or more would wait
@@ -29,6 +30,7 @@
 //   Spare       beats left free after each body, for data that engines append
 //   HasAccess   1: engines access bodies
 //   Ahead       beats that precede the place of each body
+//   SkipBits    bits of the number of beats that a read proceeds; 0: it proceeds one
 module wl_body_buffer #(
     parameter int unsigned DataBytes = 64,
     parameter int unsigned Beats = 2048,
@@ -36,6 +38,8 @@ module wl_body_buffer #(
     parameter int unsigned Spare = 0,
     parameter bit HasAccess = 1'b0,
     parameter int unsigned Ahead = 0,
+    parameter int unsigned SkipBits = 0,
+    localparam int unsigned ReadBits = SkipBits == 0 ? 1 : SkipBits,
     localparam int unsigned BeatBits = wl_pkg::bits(Beats + 1),
     localparam int unsigned AddressBits = wl_pkg::bits(Beats)
 ) (
@@ -59,7 +63,7 @@ module wl_body_buffer #(
 
     // To wl_postprocessor.
     output logic                   body_valid_o,  // the oldest body is available
-    input  logic                   read_i,        // reads its next beat; only with `body_valid_o`
+    input  logic [   ReadBits-1:0] read_i,        // reads its next beat; only with `body_valid_o`
     output logic [8*DataBytes-1:0] read_data_o,   // from the next cycle to the next `read_i`
     input  logic                   rewind_i,      // back to its first beat, after this cycle's read
     input  logic                   free_i         // frees the body, likewise; not with rewind_i
@@ -73,6 +77,9 @@ module wl_body_buffer #(
   end
   if (Spare + Ahead >= Beats) begin : g_illegal_spare
     $fatal(1, "wl_body_buffer: Spare and Ahead must be less than Beats together");
+  end
+  if (SkipBits > AddressBits) begin : g_illegal_skip
+    $fatal(1, "wl_body_buffer: SkipBits must be at most those of a beat's address");
   end
   // Beats that are left free after a body. Appended data follow the body's place even if the body
   // ends before it, so Ahead beats are added.
@@ -163,7 +170,7 @@ module wl_body_buffer #(
       if (free_i) head <= head + beats[AddressBits-1:0];
       if (free_i) next <= head + beats[AddressBits-1:0] + AddressBits'(Ahead);
       else if (rewind_i) next <= head + AddressBits'(Ahead);
-      else if (read_i) next <= next + 1'b1;
+      else next <= next + AddressBits'(read_i);
     end
   end
 
@@ -175,7 +182,7 @@ module wl_body_buffer #(
       .write_i(any_write),
       .write_address_i(any_address),
       .write_data_i(any_data),
-      .read_i,
+      .read_i(read_i != '0),
       .read_address_i(next),
       .read_data_o
   );
@@ -184,7 +191,7 @@ module wl_body_buffer #(
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
       Ready_M : assume (ready_o || !(write_i || close_i));
-      Free_M : assume (body_valid_o || !(free_i || read_i || rewind_i));
+      Free_M : assume (body_valid_o || !(free_i || read_i != '0 || rewind_i));
       Access_M : assume (!HasAccess || !(access_write_i && (write_i || close_i)));
       Used_A : assert (used <= BeatBits'(Beats) && open <= used);
     end

@@ -9,10 +9,14 @@
 //   A sent packet (finish, emit, to_cpu) consists of its window, in beats as wl_header_deserializer
 //   makes them, and the first `length - window` bytes of its body; the rest of the body is
 //   discarded. An event discards the whole body.
+//   With SkipBits an item with an empty window begins at any byte of its body: the first two bytes
+//   of its beat have the number of bytes to skip, the higher byte first.
 //   `more_o` marks copies: the body is kept for the further items of the same packet.
 //   Order: items leave in the order of the headers.
 //   Throughput: one beat or event a cycle at the output, whatever the lengths of window and body:
 //   where the window ends inside a beat, its last bytes and the first of the body leave together.
+//   An item that skips a beat or more takes a cycle more, and so does one whose first byte is
+//   inside a beat of the body.
 //   An item that is not taken stays stable. A packet of no bytes is one beat without a byte.
 // Timing: the byte networks lie between registers; outputs are registers.
 // Cost: two byte networks. A window is turned by less than a row, which takes two levels of
@@ -21,9 +25,12 @@
 // Parameters
 //   DataBytes   bytes of a beat, a power of two, at least RowBytes
 //   RowBytes    bytes of a row of the header memory, a power of two, 2 to 16
+//   SkipBits    bits of the number of beats of a body that an item skips; 0: items skip no bytes
 module wl_postprocessor #(
     parameter int unsigned DataBytes = 64,
-    parameter int unsigned RowBytes = wl_pkg::WordBytes
+    parameter int unsigned RowBytes = wl_pkg::WordBytes,
+    parameter int unsigned SkipBits = 0,
+    localparam int unsigned ReadBits = SkipBits == 0 ? 1 : SkipBits
 ) (
     input logic clk_i,
     input logic rst_i,
@@ -37,7 +44,7 @@ module wl_postprocessor #(
 
     // Bodies, from wl_body_buffer: data come a cycle after `body_read_o`, and stay until the next.
     input  logic                   body_valid_i,
-    output logic                   body_read_o,
+    output logic [   ReadBits-1:0] body_read_o,    // with SkipBits: how many beats to proceed
     input  logic [8*DataBytes-1:0] body_data_i,
     output logic                   body_rewind_o,
     output logic                   body_free_o,
@@ -75,6 +82,7 @@ module wl_postprocessor #(
     logic last;    // the last beat of the item, unless it spills
     logic header;  // it has bytes of the header
     logic body;    // it has a new beat of the body
+    logic primes;  // this beat of the body only leaves with the next one: no beat leaves with it
     count_t place;
     logic [CountBits:0] count;  // bytes up to its end, which may be in one more beat
     wl_pkg::sent_t user;
@@ -101,8 +109,15 @@ module wl_postprocessor #(
   assign last_place = place_t'(result.window) - 1'b1;
   assign header_count = !sends || result.window == '0 ? '0 : !beat_last_i ? count_t'(DataBytes)
       : count_t'(last_place) + 1'b1;
-  assign body_bytes = result.length - 16'(result.window);
-  assign has_body = sends && body_bytes != '0;
+  assign has_body = sends && result.length != 16'(result.window);
+
+  // An item that begins inside the body: the body's beats before its first byte are skipped in one
+  // read, and the bytes before it in its beat by the turn of the body.
+  place_t inset;  // position of the first byte in its beat
+  logic primes;
+  logic may_take;  // the beats before it have been skipped
+  // Bytes of the body up to its last one that leaves, from the beat that has the first.
+  assign body_bytes = result.length - 16'(result.window) + 16'(inset);
   assign joins = beat_last_i && has_body && header_count != count_t'(DataBytes);
   assign body_last = body_left <= 16'(DataBytes);
 
@@ -112,22 +127,49 @@ module wl_postprocessor #(
   assign joins_all = joins && body_bytes <= 16'(DataBytes);
   assign left_behind = joins ? body_bytes - 16'(DataBytes) : body_bytes;
 
-  logic take_header, take_body, header_ends, item_ends, ends_more;
-  assign beat_ready_o = source_go && !in_body && (!beat_last_i || body_valid_i);
+  logic take_header, take_body, header_ends, item_ends, ends_more, reads;
+  assign beat_ready_o = source_go && !in_body && (!beat_last_i || body_valid_i) && may_take;
   assign take_header = beat_ready_o && beat_valid_i;
   assign take_body = source_go && in_body;
   assign header_ends = take_header && beat_last_i;
   assign item_ends = take_body ? body_last : header_ends && (!has_body || joins_all);
   assign ends_more = take_body ? body_note.more : result.more;
-  assign body_read_o = take_body || (header_ends && joins);
+  assign reads = take_body || (header_ends && joins);
   assign body_rewind_o = item_ends && ends_more;
   assign body_free_o = item_ends && !ends_more;
+
+  if (SkipBits == 0) begin : g_no_skip
+    assign inset = '0;
+    assign primes = 1'b0;
+    assign may_take = 1'b1;
+    assign body_read_o = reads;
+  end else begin : g_skip
+    logic [15:0] skip;
+    logic [SkipBits-1:0] beats;
+    logic skips, sought;
+    logic seek;  // the beats before the first byte are skipped now
+    assign skip = {beat_data_i[7:0], beat_data_i[15:8]};
+    assign skips = beat_valid_i && has_body && result.window == '0;
+    assign inset = skips ? skip[ByteBits-1:0] : '0;
+    assign primes = inset != '0;
+    assign beats = skips ? SkipBits'(skip >> ByteBits) : '0;
+    assign may_take = beats == '0 || sought;
+    assign seek = source_go && !in_body && body_valid_i && !may_take;
+    assign body_read_o = seek ? beats : SkipBits'(reads);
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+      if (rst_i) sought <= 1'b0;
+      else if (seek || take_header) sought <= seek;
+    end
+  end
 
   // The bytes of a body's beat.
   function automatic count_t beat_bytes(logic [15:0] left);
     return left < 16'(DataBytes) ? left[CountBits-1:0] : count_t'(DataBytes);
   endfunction
 
+  // Where the body's first byte goes that leaves: its beat is turned by as much.
+  count_t header_place;
+  assign header_place = primes ? count_t'(DataBytes) - count_t'(inset) : header_count;
   note_t header_note, note;
   always_comb begin
     header_note.is_event = !sends;
@@ -135,8 +177,9 @@ module wl_postprocessor #(
     header_note.last = beat_last_i && (!has_body || joins_all);
     header_note.header = 1'b1;
     header_note.body = joins;
-    header_note.place = header_count;
-    header_note.count = (CountBits + 1)'(header_count)
+    header_note.primes = primes;
+    header_note.place = header_place;
+    header_note.count = (CountBits + 1)'(header_place)
         + (joins ? (CountBits + 1)'(beat_bytes(body_bytes)) : '0);
     header_note.user.kind = result.kind;
     header_note.user.reason = result.reason;
@@ -157,8 +200,9 @@ module wl_postprocessor #(
       body_note <= header_note;
       body_note.header <= 1'b0;
       body_note.body <= 1'b1;
+      body_note.primes <= 1'b0;
       // A header that fills its last beat leaves nothing before the body.
-      body_note.place <= count_t'(header_count[ByteBits-1:0]);
+      body_note.place <= count_t'(header_place[ByteBits-1:0]);
     end else if (take_body) begin
       body_left <= body_left - 16'(DataBytes);
     end
@@ -258,7 +302,7 @@ module wl_postprocessor #(
       valid_o  <= 1'b0;
       spilling <= 1'b0;
     end else if (go) begin
-      valid_o  <= turned_valid;
+      valid_o  <= turned_valid && (!turned.primes || spilling);
       spilling <= turned_valid && spills && !spilling;
     end
   end

@@ -16,6 +16,7 @@ module tb_engine #(
     parameter int unsigned Storage = 0,
     parameter int unsigned WindowStorage = Storage,
     parameter bit Emits = 1'b1,
+    parameter bit Pieces = 1'b0,
     parameter bit Clears = 1'b1,
     parameter bit Calls = 1'b1,
     parameter int unsigned Steps = 8,
@@ -42,6 +43,7 @@ module tb_engine #(
   typedef struct packed {
     wl_pkg::result_t result;
     logic [31:0] reply;
+    logic [15:0] skip;
     logic [256*8-1:0] window;  // byte k at [8k +: 8]
   } leaving_t;
 
@@ -79,7 +81,7 @@ module tb_engine #(
   logic [7:0] clear_address;
   logic [8:0] clear_count;
   logic [2:0] leave;
-  logic [23:0] reason;
+  logic [wl_pkg::reason_bits(Pieces)-1:0] reason;
   logic [ThreadBits-1:0] request_thread, replies_thread;
   logic [Offloads*ThreadBits-1:0] replied_thread;
   for (genvar o = 0; o < Offloads; o++) begin : g_waits
@@ -92,7 +94,7 @@ module tb_engine #(
       .WritePorts(WritePorts), .HeaderBytes(HeaderBytes), .Offloads(Offloads), \
       .CoreStages(CoreStages), .TagBits(TagBits), \
       .HasPacket(HasPacket), \
-      .Emits(Emits), .Clears(Clears), .Scheduler(Scheduler), .Storage(Storage), \
+      .Emits(Emits), .Pieces(Pieces), .Clears(Clears), .Scheduler(Scheduler), .Storage(Storage), \
       .WindowStorage(WindowStorage), .FirstStep(FirstStep), .ReplyLsb(Context), \
       .ReplyBits(32) \
   ) i_shell ( \
@@ -134,7 +136,7 @@ module tb_engine #(
       .StateBits(StateBits), .InfoBits(InfoBits), .StepBits(StepBits), .ReadPorts(ReadPorts),
       .WritePorts(WritePorts),
       .HeaderBytes(HeaderBytes), .Offloads(Offloads), .CoreStages(CoreStages),
-      .HasPacket(HasPacket), .Emits(Emits), .Clears(Clears), .Calls(Calls),
+      .HasPacket(HasPacket), .Emits(Emits), .Pieces(Pieces), .Clears(Clears), .Calls(Calls),
       .Steps(Steps)
   ) i_core (
       .clk_i, .waits_i(waits), .address_step_i(address_step), .address_state_i(address_state),
@@ -225,7 +227,7 @@ module tb_engine #(
   logic [Tags-1:0] out;
   int unsigned cycle, sent, arrived, rows, row;
   logic [Offloads-1:0][31:0] model_calls, model_sum;
-  int unsigned copies, pushes;
+  int unsigned copies, pushes, pieces;
 
   logic [31:0] seed;
   logic [15:0] length;
@@ -244,7 +246,7 @@ module tb_engine #(
     int unsigned size;
     logic [31:0] acc, read;
     logic [7:0] n, front;
-    logic [15:0] total;
+    logic [15:0] total, first, count;
     logic [StepBits-1:0] step;
     logic [ReadPorts*Word-1:0] got;
     logic [Offloads-1:0] asks;
@@ -307,6 +309,16 @@ module tb_engine #(
         leaving.result.length = total;
         leaving.result.more = 1'b0;
         leaving.window = window;
+        {first, count} = i_core.extent(seed, step, n, 9'(size), total);
+        if (Pieces) begin
+          leaving.result.length = count;
+          leaving.result.window = 9'(32'(first) >= size ? 0
+              : 32'(first) + 32'(count) > size ? size - 32'(first) : 32'(count));
+          leaving.result.start = leaving.result.window == '0 ? '0 : 4'(front + 8'(first));
+          leaving.skip = 32'(first) > size ? first - 16'(size) : '0;
+          leaving.window = window >> (8 * first);
+          if (count != total) pieces += 1;
+        end
       end
       leaving.result.kind = i_core.ending(seed, step, n);
       leaving.result.more = wl_pkg::is_copy(leaving.result.kind);
@@ -338,6 +350,7 @@ module tb_engine #(
       model_sum = '0;
       copies = 0;
       pushes = 0;
+      pieces = 0;
     end else if (load_valid && load_ready && !load_last) begin
       row <= row + 1;
       load_valid <= !tb_pkg::chance(idle);
@@ -455,6 +468,12 @@ module tb_engine #(
                8'(leaving.window >> (8 * position)));
       end
     end
+    if (Pieces && leaving.result.window == '0 && unload_data[127:112] !== leaving.skip
+        && leaving.result.kind != wl_pkg::EXIT_DROP && leaving.result.kind != wl_pkg::EXIT_DONE)
+    begin
+      $fatal(1, "%m: tag %0d: skips %0d bytes, not %0d", unload_tag, unload_data[127:112],
+          leaving.skip);
+    end
     unload_row_count = at;
     midway = !unload_last;
     tag_before = unload_tag;
@@ -503,6 +522,7 @@ module tb_engine #(
         if (HasPacket && ((Emits && copies < 10) || (Clears && pushes < 10))) begin
           $fatal(1, "%m: copies %0d, pushes %0d", copies, pushes);
         end
+        if (Pieces && pieces < 10) $fatal(1, "%m: %0d copies of some bytes", pieces);
         if (full_slots * 256 < full_cycles * Slots) begin
           $fatal(1, "%m: slots in %0d of %0d cycles", full_slots, full_cycles);
         end

@@ -17,9 +17,11 @@ module tb_engine_core #(
     parameter int unsigned CoreStages = 0,
     parameter bit HasPacket = 1'b1,
     parameter bit Emits = 1'b1,
+    parameter bit Pieces = 1'b0,
     parameter bit Clears = 1'b1,
     parameter bit Calls = 1'b1,
-    parameter int unsigned Steps = 8  // most steps; at least one
+    parameter int unsigned Steps = 8,  // most steps; at least one
+    localparam int unsigned ReasonBits = wl_pkg::reason_bits(Pieces)
 ) (
     input logic clk_i,
     input logic [Offloads-1:0] waits_i,
@@ -49,7 +51,7 @@ module tb_engine_core #(
     output logic [               7:0] clear_address_o,
     output logic [               8:0] clear_count_o,
     output logic [               2:0] exit_o,
-    output logic [              23:0] reason_o
+    output logic [    ReasonBits-1:0] reason_o
 );
   localparam int unsigned Word = 8 * HeaderBytes;
   localparam int unsigned Context = HasPacket ? wl_pkg::PacketStateBits : 0;
@@ -148,6 +150,25 @@ module tb_engine_core #(
     return decide(seed, step, n, 15) >> 8;
   endfunction
 
+  // Returns the first byte of a copy, and the number of its bytes.
+  function automatic logic [31:0] extent(logic [31:0] seed, logic [StepBits-1:0] step,
+      logic [7:0] n, logic [8:0] window, logic [15:0] length);
+    logic [31:0] h;
+    logic [15:0] from, count;
+    h = decide(seed, step, n, 17);
+    if (!Pieces || !wl_pkg::is_copy(ending(seed, step, n)) || h[1:0] == '0) return {16'd0, length};
+    case (h[3:2])
+      0: from = 16'(window) + 16'(h[5:4]);
+      1: from = length - 16'(h[5:4]);
+      default: from = h[6:4] == '0 ? h[31:16] : 16'(h[15:7]);
+    endcase
+    count = h[20:18] == '0 ? h[31:16] : 16'(h[30:21]);
+    if (h[17:16] == '0) count = 16'(window) - from + 16'(h[30:29]);
+    if (from > length) from = length;
+    if (count > length - from) count = length - from;
+    return {from, count};
+  endfunction
+
   function automatic logic [StepBits-1:0] next_step(logic [31:0] seed, logic [StepBits-1:0] step,
       logic [7:0] n);
     return StepBits'(decide(seed, step, n, 16));
@@ -174,7 +195,7 @@ module tb_engine_core #(
 
   localparam int unsigned OutBits =
       Offloads * 33 + 1 + StepBits + StateBits + WritePorts * (1 + 8 + HeaderBytes + Word) + 1 + 8
-          + 9 + 3 + 24;
+          + 9 + 3 + ReasonBits;
   logic [OutBits-1:0] now, later;
 
   logic [31:0] seed, acc, read, acc_next;
@@ -191,6 +212,8 @@ module tb_engine_core #(
   logic [WritePorts*HeaderBytes-1:0] strobe;
   logic [WritePorts*Word-1:0] data;
   wl_pkg::packet_state_t packet;
+  logic [15:0] from, count;
+  wl_pkg::piece_t piece;
   always_comb begin
     seed = info_i[32+:32];
     acc = state_i[Context+:32];
@@ -226,11 +249,19 @@ module tb_engine_core #(
         data[Word*w+:Word] = write_data(acc_next, w);
       end
     end
+    {from, count} = extent(seed, step_i, n, window, length);
+    piece = '0;
+    piece.length = count;
+    if (count != '0 && from < 16'(window)) begin
+      piece.front = front + 8'(from);
+      piece.window = count > 16'(window) - from ? window - 9'(from) : 9'(count);
+    end else if (from > 16'(window)) piece.skip = from - 16'(window);
     state[Context+:40] = {n + 8'd1, acc_next};
     clear_valid = change > 0;
     now = {request_valid, request_data, commit, next_step(seed, step_i, n), state, valid, address,
         strobe, data,
-           clear_valid, front, 9'(change), ending(seed, step_i, n), reason(seed, step_i, n)};
+           clear_valid, front, 9'(change), ending(seed, step_i, n),
+           ReasonBits'({piece, reason(seed, step_i, n)})};
   end
 
   if (CoreStages == 0) begin : g_wire

@@ -1,7 +1,7 @@
 // Test bench of wl_engine_fsm: a matrix of its parameters, each under idle cycles and
 // back-pressure; see tb_engine.
 module wl_engine_fsm_tb;
-  localparam int unsigned Cases = 6;
+  localparam int unsigned Cases = 7;
   logic clk, rst;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
@@ -16,4 +16,5 @@ module wl_engine_fsm_tb;
   tb_engine #(.Machine(1'b1), .Threads(1), .Calls(1'b0), .Emits(1'b0), .Clears(1'b0), .Steps(64),
       .Slots(38)) `CASE(4);
   tb_engine #(.Machine(1'b1), .Threads(1), .HeaderBytes(4), .WritePorts(2)) `CASE(5);
+  tb_engine #(.Machine(1'b1), .Threads(1), .Pieces(1'b1)) `CASE(6);
 endmodule

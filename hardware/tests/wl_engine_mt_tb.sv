@@ -1,9 +1,9 @@
 // Test bench of wl_engine_mt: a matrix of its parameters, each under idle cycles and back-pressure;
 // see tb_engine.
 module wl_engine_mt_tb;
-  localparam int unsigned Cases = 16;
+  localparam int unsigned Cases = 18;
 `ifdef WL_FEW_CASES  // for a run that is short
-  localparam bit [Cases-1:0] Chosen = 16'b0100_0101_0001_0000;
+  localparam bit [Cases-1:0] Chosen = 18'b01_0100_0101_0001_0000;
 `else
   localparam bit [Cases-1:0] Chosen = '1;
 `endif
@@ -63,4 +63,10 @@ module wl_engine_mt_tb;
   if (Chosen[15])
     tb_engine #(.Threads(4), .HeaderBytes(4), .ReadPorts(3), .Storage(1),
         .Patience(8000)) `CASE(15);
+  // Copies of some bytes.
+  if (Chosen[16])
+    tb_engine #(.Threads(4), .Pieces(1'b1)) `CASE(16);
+  if (Chosen[17])
+    tb_engine #(.Threads(3), .Pieces(1'b1), .Storage(1), .Scheduler(0), .WritePorts(2),
+        .CoreStages(1)) `CASE(17);
 endmodule

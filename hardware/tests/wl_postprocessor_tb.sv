@@ -2,12 +2,12 @@
 // engines (a model), reorder queue and deserialiser, gatherer and post-processor. Every packet
 // arrives at one engine unchanged, and leaves in order as the engine decided: new window, the rest
 // of its body, copies, or an event. Throughput of one packet or event a cycle, and of one beat a
-// cycle in or out for packets of any length, with or without bytes pushed in front. Over clusters,
-// policies and decisions of engines.
+// cycle in or out for packets of any length, with or without bytes pushed in front. Copies may
+// begin and end at any byte of the body. Over clusters, policies and decisions of engines.
 module wl_postprocessor_tb;
-  localparam int unsigned Cases = 9;
+  localparam int unsigned Cases = 12;
 `ifdef WL_FEW_CASES  // for a run that is short
-  localparam bit [Cases-1:0] Chosen = 9'b1_1010_0000;
+  localparam bit [Cases-1:0] Chosen = 12'b1001_1010_0000;
 `else
   localparam bit [Cases-1:0] Chosen = '1;
 `endif
@@ -47,13 +47,25 @@ module wl_postprocessor_tb;
     pipe_case #(
         .Clusters(6), .Policy(1), .Kind(3), .Shape(4)
     ) i_push (.clk_i(clk), .rst_i(rst), .done_o(done[8]));
+  if (Chosen[9])
+    pipe_case #(
+        .Clusters(4), .Policy(0), .Kind(4), .Shape(2)
+    ) i_pieces (.clk_i(clk), .rst_i(rst), .done_o(done[9]));
+  if (Chosen[10])
+    pipe_case #(
+        .Clusters(1), .Policy(1), .Kind(4), .Shape(3)
+    ) i_long_pieces (.clk_i(clk), .rst_i(rst), .done_o(done[10]));
+  if (Chosen[11])
+    pipe_case #(
+        .Clusters(2), .Policy(2), .Kind(4), .Shape(2), .DataBytes(16), .OrderDepth(24)
+    ) i_narrow_pieces (.clk_i(clk), .rst_i(rst), .done_o(done[11]));
 endmodule
 
 module pipe_case #(
     parameter int unsigned Clusters = 4,
     parameter int unsigned Policy = 0,
     // Packets leave 0: with a window of unchanged length; 1: not at all; 2: in any way; 3: with
-    // four bytes pushed in front.
+    // four bytes pushed in front; 4: in any way, with copies of some bytes of the body.
     parameter int unsigned Kind = 0,
     parameter int unsigned Shape = 0,
     parameter int unsigned DataBytes = 64,
@@ -68,6 +80,9 @@ module pipe_case #(
   localparam int unsigned FreeBits = wl_pkg::bits(Tags + 1);
   localparam int unsigned InfoBits = 16 + 16 + 32;
   localparam int unsigned ResultBits = wl_pkg::ResultBits;
+  localparam int unsigned SkipBits = Kind == 4 ? 8 : 0;
+  localparam int unsigned ReadBits = Kind == 4 ? 8 : 1;
+  localparam bit IsAny = Kind == 2 || Kind == 4;
 
   logic send, window;
   int unsigned idle, stall;
@@ -106,7 +121,20 @@ module pipe_case #(
   function automatic int unsigned copies(int unsigned number);
     /* verilator no_inline_task */
     int unsigned random = tb_pkg::mix(number + 5);
-    return Kind == 2 && random % 8 == 0 ? 1 + (random >> 8) % 3 : 0;
+    return IsAny && random % (Kind == 4 ? 2 : 8) == 0 ? 1 + (random >> 8) % 3 : 0;
+  endfunction
+  // Returns the bytes of the body before the first that leaves, of a record with an empty window.
+  function automatic int unsigned skip_of(int unsigned number, int unsigned copy);
+    /* verilator no_inline_task */
+    int unsigned random = tb_pkg::mix(tb_pkg::mix(number) + copy + 77);
+    int unsigned length = tb_pkg::bytes(Shape, 1, number);
+    int unsigned body = length > 128 ? length - 128 : 0;
+    if (Kind != 4 || copy >= copies(number) || random % 8 == 0) return 0;
+    if (random % 8 == 1) return body;
+    // Near the limits of beats, and anywhere.
+    if (random % 8 < 4) skip_of = (random >> 3) % 4 * DataBytes + (random >> 8) % 3;
+    else skip_of = random >> 3;
+    return skip_of < body ? skip_of : body == 0 ? 0 : skip_of % body;
   endfunction
   function automatic wl_pkg::result_t result_of(int unsigned number, int unsigned copy);
     /* verilator no_inline_task */
@@ -125,11 +153,15 @@ module pipe_case #(
       result.window = 9'(length - body + 4);
     end
     if (Kind == 1) result.kind = random[0] ? wl_pkg::EXIT_DROP : wl_pkg::EXIT_DONE;
-    if (Kind == 2) begin
+    if (IsAny) begin
       result.start = random[3:0];
       result.window = 9'((random >> 4) % 257);
       if ((random >> 12) % 4 == 0) result.window = 9'((random >> 4) % 4 * 64);
-      if ((random >> 16) % 8 == 0) result.window = '0;
+      if ((random >> 16) % 8 < (Kind == 4 && result.more ? 6 : 1)) result.window = '0;
+      if (Kind == 4 && result.window == '0) begin
+        result.start = '0;
+        body -= skip_of(number, copy);
+      end
       if ((random >> 20) % 8 == 0) body = body == 0 ? 0 : (random >> 10) % body;
       if ((random >> 24) % 8 == 0 && !result.more) result.kind = wl_pkg::EXIT_DROP;
       else if (result.more) begin
@@ -149,6 +181,7 @@ module pipe_case #(
   function automatic logic [127:0] row_of(int unsigned number, int unsigned copy, int unsigned row);
     /* verilator no_inline_task */
     wl_pkg::result_t result = result_of(number, copy);
+    if (Kind == 4 && result.window == '0) return {16'(skip_of(number, copy)), {14{8'hff}}};
     for (int unsigned i = 0; i < 16; i++) begin
       // Bytes outside the window are arbitrary.
       int unsigned place;
@@ -159,8 +192,9 @@ module pipe_case #(
   endfunction
 
   // ---- The pipe ----
-  logic header_valid, header_ready, header_first, header_last, room, write, close, body_valid, read,
+  logic header_valid, header_ready, header_first, header_last, room, write, close, body_valid,
       rewind, free_body;
+  logic [ReadBits-1:0] read;
   logic [8*DataBytes-1:0] header, stored, body;
   logic [InfoBits-1:0] info;
   logic unused_packet, unused_malformed, unused_oversize;
@@ -179,7 +213,9 @@ module pipe_case #(
       .packet_o(unused_packet), .bytes_o(unused_bytes), .malformed_o(unused_malformed),
       .oversize_o(unused_oversize)
   );
-  wl_body_buffer #(.DataBytes(DataBytes), .Beats(256), .Packets(256)) i_body (
+  wl_body_buffer #(
+      .DataBytes(DataBytes), .Beats(256), .Packets(256), .SkipBits(SkipBits)
+  ) i_body (
       .clk_i, .rst_i,
       .ready_o(room), .write_i(write), .data_i(stored), .close_i(close),
       .place_o(), .access_read_i(1'b0), .access_address_i('0), .access_data_o(),
@@ -352,7 +388,7 @@ module pipe_case #(
       .beat_valid_o(beat_valid), .beat_ready_i(beat_ready), .beat_data_o(beat_data),
       .beat_last_o(beat_last), .beat_result_o(beat_result)
   );
-  wl_postprocessor #(.DataBytes(DataBytes)) i_dut (
+  wl_postprocessor #(.DataBytes(DataBytes), .SkipBits(SkipBits)) i_dut (
       .clk_i, .rst_i,
       .beat_valid_i(beat_valid), .beat_ready_o(beat_ready), .beat_data_i(beat_data),
       .beat_last_i(beat_last), .beat_result_i(beat_result),
@@ -397,7 +433,8 @@ module pipe_case #(
           logic [7:0] expected;
           place = out_place + i;
           expected = place < 32'(result.window) ? tb_pkg::octet(2 + out_copy, out_packet, place)
-              : tb_pkg::octet(1, out_packet, 128 + place - 32'(result.window));
+              : tb_pkg::octet(1, out_packet, 128 + place - 32'(result.window)
+                  + (result.window == '0 ? skip_of(out_packet, out_copy) : 0));
           if (out_keep[i] !== (place < bytes)) begin
             $fatal(1, "%m: packet %0d of %0d bytes: keep %b", out_packet, bytes, out_keep);
           end
@@ -416,7 +453,7 @@ module pipe_case #(
       end
       // Input is always accepted, except that of packets that leave longer than they came while the
       // output is busy.
-      if (window && Kind !== 2 && !(valid && ready)
+      if (window && !IsAny && !(valid && ready)
           && !(Kind === 3 && out_valid && out_ready)) begin
         $fatal(1, "%m: less than a beat a cycle");
       end

@@ -79,7 +79,7 @@ pub fn case(seed: u64) -> (Case, Result<crate::compare::Compiled, Failure>) {
 
 /// Returns the same as [`case`], but for a program without what only machines in software have.
 pub fn case_for_all(seed: u64) -> (Case, Result<crate::compare::Compiled, Failure>) {
-    case_of(seed, Uses { in_software: false, pieces: false, ..Uses::default() })
+    case_of(seed, Uses { in_software: false, ..Uses::default() })
 }
 
 /// Returns the same as [`case`], but for a program that uses only the features in `uses`.

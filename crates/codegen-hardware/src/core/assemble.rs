@@ -56,6 +56,8 @@ pub struct Outputs {
     pub exit: Node,
     /// The reason for the exit, 24 bits.
     pub reason: Node,
+    /// The bytes that leave (`wl_pkg::piece_t`), if some copy has only some of the packet's.
+    pub piece: Option<Node>,
 }
 
 /// A word to write.
@@ -126,6 +128,7 @@ impl<'a> Assembly<'a> {
             clear_count,
             exit: self.exit(graph),
             reason: self.reason(graph),
+            piece: self.piece(graph),
         })
     }
 
@@ -260,8 +263,8 @@ impl<'a> Assembly<'a> {
         let code = |graph: &mut Graph, kind: &ExitKind| {
             let code = match kind {
                 ExitKind::Next(_) => exit_code::NEXT,
-                ExitKind::Emit(_, None) => exit_code::EMIT,
-                ExitKind::Emit(_, Some(_)) => exit_code::COPY_TO_CPU,
+                ExitKind::Emit(_, None, _) => exit_code::EMIT,
+                ExitKind::Emit(_, Some(_), _) => exit_code::COPY_TO_CPU,
                 ExitKind::Finish => exit_code::FINISH,
                 ExitKind::Drop(_) => exit_code::DROP,
                 ExitKind::ToCpu(_) => exit_code::TO_CPU,
@@ -275,18 +278,39 @@ impl<'a> Assembly<'a> {
 
     fn reason(&self, graph: &mut Graph) -> Node {
         let code = |_: &mut Graph, kind: &ExitKind| match kind {
-            ExitKind::Drop(reason) | ExitKind::ToCpu(reason) | ExitKind::Emit(_, Some(reason)) => {
-                Some(*reason)
-            }
+            ExitKind::Drop(reason)
+            | ExitKind::ToCpu(reason)
+            | ExitKind::Emit(_, Some(reason), _) => Some(*reason),
             _ => None,
         };
         self.coded(graph, 24, code, Some(Bits::new(24, u128::from(RUNAWAY))))
     }
 
+    /// Returns the bytes that leave, unless all copies are whole packets.
+    fn piece(&self, graph: &mut Graph) -> Option<Node> {
+        let mut exits = self.steps.iter().flat_map(|step| &step.exits);
+        exits.find(|exit| matches!(exit.kind, ExitKind::Emit(.., Some(_))))?;
+        let mut cases = Vec::new();
+        for (step, active) in self.steps.iter().zip(&self.active) {
+            let mut alternatives = Vec::new();
+            for exit in &step.exits {
+                let extent = match exit.kind {
+                    ExitKind::Emit(.., extent) => extent,
+                    ExitKind::Finish | ExitKind::ToCpu(_) => None,
+                    // No byte leaves.
+                    _ => continue,
+                };
+                alternatives.push((exit.condition, step.hand.piece(graph, extent)));
+            }
+            cases.extend(case(*active, alternatives));
+        }
+        choose(graph, &cases)
+    }
+
     fn next_step(&self, graph: &mut Graph) -> Node {
         let width = self.layout.step_bits;
         let code = |graph: &mut Graph, kind: &ExitKind| match kind {
-            ExitKind::Next(step) | ExitKind::Emit(step, _) => {
+            ExitKind::Next(step) | ExitKind::Emit(step, ..) => {
                 Some(graph.number(width, *step as u64))
             }
             _ => None,
@@ -318,7 +342,7 @@ impl<'a> Assembly<'a> {
                 .exits
                 .iter()
                 .filter(|exit| match exit.kind {
-                    ExitKind::Next(to) | ExitKind::Emit(to, _) => {
+                    ExitKind::Next(to) | ExitKind::Emit(to, ..) => {
                         Layout::is_backward(index, StepId(to as u32))
                     }
                     _ => false,
@@ -400,7 +424,7 @@ impl<'a> Assembly<'a> {
     ) -> Vec<Field> {
         let state = graph.input(Input::State, self.layout.state_bits);
         let next = match kind {
-            ExitKind::Next(step) | ExitKind::Emit(step, _) => Some(*step),
+            ExitKind::Next(step) | ExitKind::Emit(step, ..) => Some(*step),
             _ => None,
         };
         let mut fields = Vec::new();

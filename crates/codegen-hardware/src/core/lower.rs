@@ -18,7 +18,7 @@ use super::lowering::{Lowering, Parts, Surroundings};
 use super::packet::Hand;
 use super::port::OffloadPort;
 use super::refusal::Refusal;
-use super::step_logic::{ExitKind, ExitLogic, StepLogic};
+use super::step_logic::{ExitKind, ExitLogic, Extent, StepLogic};
 
 /// Lowers a step.
 ///
@@ -232,13 +232,13 @@ impl Lowering<'_> {
         };
         Ok(match exit {
             Exit::Next(step) => ExitKind::Next(step.index()),
-            Exit::Emit(_, Copied { bytes: Some(_), .. }) => {
-                return Err(self.refuse(
-                    "some bytes of the packet are sent as a copy, and this machine sends all of them",
-                ));
-            }
-            Exit::Emit(step, Copied { cpu, .. }) => {
-                ExitKind::Emit(step.index(), cpu.map(|(value, set)| reason(value, set.0)))
+            Exit::Emit(step, Copied { bytes, cpu }) => {
+                let reason = cpu.map(|(value, set)| reason(value, set.0));
+                let extent = bytes.map(|(offset, count)| Extent {
+                    offset: self.node(offset),
+                    count: self.node(count),
+                });
+                ExitKind::Emit(step.index(), reason, extent)
             }
             Exit::Finish => ExitKind::Finish,
             Exit::Done => ExitKind::Done,

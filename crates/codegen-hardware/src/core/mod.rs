@@ -106,6 +106,8 @@ pub struct Core {
     pub depth: (u32, u32),
     /// Whether some step sends a copy and continues.
     pub emits: bool,
+    /// Whether some copy may have only some of the packet's bytes.
+    pub pieces: bool,
     /// Whether some step clears bytes of the window.
     pub clears: bool,
     /// The maximum number of bytes that a thread appends to its packet.
@@ -213,6 +215,7 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
         ports,
         layout,
         emits,
+        pieces: outputs.piece.is_some(),
         clears,
         appended,
     })
@@ -378,6 +381,10 @@ impl Generator<'_> {
                 "Set and number of the reason, for a drop or the control processor.",
             ),
         ]);
+        if outputs.piece.is_some() {
+            let doc = "The bytes that leave, a wl_pkg::piece_t.";
+            module.ports.push(Port::output("piece_o", bits(packet::PIECE_BITS), doc));
+        }
         let mut emitter =
             Emitter::new(self.graph, &schedule, self.naming, self.scope(&module), &roots);
         module.items = emitter.items();
@@ -407,6 +414,9 @@ impl Generator<'_> {
         assign("clear_count_o", emitter.reference(outputs.clear_count, last));
         assign("exit_o", emitter.reference(outputs.exit, last));
         assign("reason_o", emitter.reference(outputs.reason, last));
+        if let Some(piece) = outputs.piece {
+            assign("piece_o", emitter.reference(piece, last));
+        }
         let mut ports = vec![
             (Expr::name("step_i"), Input::Step),
             (Expr::name("state_i"), Input::State),
@@ -450,6 +460,7 @@ impl Outputs {
         all.extend(
             self.offsets.iter_mut().chain(&mut self.request_valid).chain(&mut self.request_data),
         );
+        all.extend(&mut self.piece);
         let words = self.writes.iter_mut();
         all.extend(words.flat_map(|w| [&mut w.valid, &mut w.address, &mut w.strobe, &mut w.data]));
         all
@@ -470,6 +481,7 @@ impl Outputs {
             behind(1)(&self.step),
             behind(1)(&self.state),
         ];
+        roots.extend(self.piece.iter().map(behind(1)));
         for (port, valid) in self.request_valid.iter().enumerate() {
             roots.push(behind(if replies(port) { 4 } else { 8 })(valid));
         }

@@ -5,12 +5,14 @@
 //! *growth*, and resizes that exclude each other share their adders. All words are read at the
 //! beginning of the step and written at its end.
 
+mod piece;
 mod write;
 
 use wireloom_bits::Bits;
 use wireloom_compile::analysis::ports::{Group, StepPorts};
 use wireloom_ir::{BinaryOp, UnaryOp};
 
+pub use self::piece::PIECE_BITS;
 use self::write::WriteGroup;
 use super::facts;
 use super::graph::{Graph, Input, Node, NodeKind};

@@ -27,12 +27,21 @@ pub struct ExitLogic {
     pub kind: ExitKind,
 }
 
+/// The bytes of a packet that a copy has: as many of them as the packet has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// The offset of the first byte, 16 bits.
+    pub offset: Node,
+    /// The number of bytes, 16 bits.
+    pub count: Node,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitKind {
     /// Continues at a step.
     Next(usize),
     /// Sends a copy and continues: to the control processor if there is a reason (24 bits).
-    Emit(usize, Option<Node>),
+    Emit(usize, Option<Node>, Option<Extent>),
     /// Sends the packet.
     Finish,
     /// Drops the packet, for a reason of 24 bits.

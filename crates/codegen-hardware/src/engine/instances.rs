@@ -27,6 +27,9 @@ impl Wrapper<'_> {
             .parameter("Scheduler", name("Scheduler"))
             .parameter("Storage", name("Storage"))
             .parameter("WindowStorage", name("WindowStorage"));
+        if core.pieces {
+            shell = shell.parameter("Pieces", Expr::number(1, 1));
+        }
         if !layout.has_packet {
             shell = shell.parameter("ReplyBits", int(layout.reply_bits));
         }
@@ -88,10 +91,12 @@ impl Wrapper<'_> {
             ("core_clear_address_i", "clear_address"),
             ("core_clear_count_i", "clear_count"),
             ("core_exit_i", "exit"),
-            ("core_reason_i", "reason"),
         ] {
             shell = shell.port(port, name(wire));
         }
+        let reason = name("reason");
+        let reason = if core.pieces { Expr::Concat(vec![name("piece"), reason]) } else { reason };
+        shell = shell.port("core_reason_i", reason);
         let waits =
             self.core.ports.iter().rev().map(|p| Expr::number(1, u64::from(p.reply_bits > 0)));
         let waits: Vec<Expr> = waits.collect();
@@ -149,6 +154,9 @@ impl Wrapper<'_> {
             ("reason_o", "reason"),
         ] {
             core = core.port(port, name(wire));
+        }
+        if self.core.pieces {
+            core = core.port("piece_o", name("piece"));
         }
         core
     }

@@ -9,6 +9,7 @@ mod instances;
 
 use wireloom_ir::{EngineId, EngineKind, Program};
 
+use crate::core::packet::PIECE_BITS;
 use crate::core::{self, Core, OffloadPort, Options, Refusal};
 use crate::sv::short::{int, name, vector};
 use crate::sv::{Binary, Expr, Item, Module, Parameter, Port, Type};
@@ -258,7 +259,7 @@ impl Wrapper<'_> {
         let core = self.core;
         let layout = &core.layout;
         let word = layout.word_bits();
-        vec![
+        let mut wires = vec![
             ("address_step", layout.step_bits),
             ("address_state", layout.state_bits),
             ("address_info", layout.info_bits),
@@ -286,7 +287,11 @@ impl Wrapper<'_> {
             ("request_valid", core.offloads()),
             ("request_ready", core.offloads()),
             ("replied_valid", core.offloads()),
-        ]
+        ];
+        if core.pieces {
+            wires.push(("piece", PIECE_BITS));
+        }
+        wires
     }
 
     fn items(&self) -> Vec<Item> {

@@ -41,14 +41,12 @@ pub struct Uses {
     /// Whether programs use what not all machines have: times that end at ticks, ciphers and
     /// streams.
     pub in_software: bool,
-    /// Whether copies may have some bytes of the packet only, which not all machines send.
-    pub pieces: bool,
 }
 
 impl Default for Uses {
     fn default() -> Self {
         let kinds = registry::KINDS.iter().map(|kind| kind.name).collect();
-        Self { kinds, engines: true, copies: true, in_software: true, pieces: true }
+        Self { kinds, engines: true, copies: true, in_software: true }
     }
 }
 

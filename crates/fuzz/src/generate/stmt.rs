@@ -240,7 +240,7 @@ impl Generator {
             let reason = self.enum_type();
             copied.reason = Some(self.expr(&reason, 1));
         }
-        if self.uses.pieces && self.chance(30) {
+        if self.chance(30) {
             copied.bytes = Some([200, 300].map(|most| self.extent(most)));
         }
         copied

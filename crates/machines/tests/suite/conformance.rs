@@ -9,6 +9,7 @@ mod coverage;
 mod features;
 #[cfg(target_os = "linux")]
 mod live;
+mod pieces;
 mod times;
 
 use std::any::Any;

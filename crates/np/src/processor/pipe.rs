@@ -10,7 +10,7 @@ use super::wires::{array, bit, bit_in, bit_out, bits, element, input, output, ty
 use crate::description::{Place, Policy};
 use wireloom_codegen_hardware::core::port::{PLACE_BITS, TICKET_BITS};
 use wireloom_codegen_hardware::sv::short::{clocked, int, name};
-use wireloom_codegen_hardware::sv::{Binary, Expr, Item, Module, Port, Type};
+use wireloom_codegen_hardware::sv::{Binary, Expr, Instance, Item, Module, Port, Type};
 
 /// The type of the sideband bits of a packet that leaves.
 pub(super) const SENT: &str = "wl_pkg::sent_t";
@@ -260,7 +260,8 @@ fn exit(plan: &Plan) -> Vec<Item> {
         .port("beat_data_o", name("window_data"))
         .port("beat_last_o", name("window_last"))
         .port("beat_result_o", name("window_result"));
-    let buffer = bodies::access(plan, clocked("wl_body_buffer", "i_body_buffer"))
+    let buffer = with_skip(plan, clocked("wl_body_buffer", "i_body_buffer"));
+    let buffer = bodies::access(plan, buffer)
         .parameter("DataBytes", int(plan.data_bytes))
         .parameter("Beats", int(BODY_BEATS))
         .parameter("Packets", int(packets))
@@ -273,7 +274,7 @@ fn exit(plan: &Plan) -> Vec<Item> {
         .port("read_data_o", name("body_read_data"))
         .port("rewind_i", name("body_rewind"))
         .port("free_i", name("body_free"));
-    let postprocessor = clocked("wl_postprocessor", "i_postprocessor")
+    let postprocessor = with_skip(plan, clocked("wl_postprocessor", "i_postprocessor"))
         .parameter("DataBytes", int(plan.data_bytes))
         .port("beat_valid_i", name("window_valid"))
         .port("beat_ready_o", name("window_ready"))
@@ -310,7 +311,7 @@ fn exit(plan: &Plan) -> Vec<Item> {
         typed("window_result", RESULT),
         Item::Instance(gatherer),
         single("body_valid"),
-        single("body_read"),
+        if plan.skip_bits > 0 { vector("body_read", plan.skip_bits) } else { single("body_read") },
         vector("body_read_data", beat),
         single("body_rewind"),
         single("body_free"),
@@ -351,6 +352,14 @@ fn exit(plan: &Plan) -> Vec<Item> {
         ]);
     }
     items
+}
+
+/// Adds the parameter of a module that skips beats of bodies, if copies may begin in a body.
+fn with_skip(plan: &Plan, module: Instance) -> Instance {
+    match plan.skip_bits {
+        0 => module,
+        bits => module.parameter("SkipBits", int(bits)),
+    }
 }
 
 /// Returns the connections from the clusters to a service of the pipe, and back.

@@ -157,6 +157,8 @@ pub struct Plan {
     pub place_bits: usize,
     /// The most bytes that a thread appends to its packet.
     pub appended: usize,
+    /// Bits of the number of beats of a body that a copy can skip, or 0 if all copies are whole.
+    pub skip_bits: usize,
     /// Bits of the constants that accompany a packet.
     pub info_bits: usize,
     /// The services, one for each offload of the engine.

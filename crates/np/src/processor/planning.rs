@@ -58,6 +58,7 @@ impl Plan {
             numbers_apart: layout.is_apart,
             place_bits: layout.place.map_or(0, |_| PLACE_BITS as usize),
             appended: engine.core.appended as usize,
+            skip_bits: if engine.core.pieces { PLACE_BITS as usize } else { 0 },
             info_bits: layout.info_bits as usize,
             lookups,
             channels: Vec::new(),

@@ -70,10 +70,8 @@ struct Case {
 impl Case {
     fn of(seed: u64) -> Self {
         let kinds = vec!["lpm", "exact", "array", "counter", "clock", "random"];
-        let (case, compiled) = case_of(
-            seed,
-            Uses { kinds, engines: false, copies: false, in_software: false, pieces: false },
-        );
+        let (case, compiled) =
+            case_of(seed, Uses { kinds, engines: false, copies: false, in_software: false });
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         let program = Program { lowered: compiled.plain, optimised: compiled.optimised };
         Self { program, input: case.input, text: case.program.text() }

@@ -65,6 +65,7 @@ pub fn build(
         name: frame.name.clone(),
         appended,
         emits: false,
+        pieces: false,
         clears: steps.iter().any(|step| step.clears),
         read_ports: steps.iter().map(|step| step.reads).max().unwrap_or(0).max(1),
         write_ports: steps.iter().map(|step| step.writes).max().unwrap_or(0).max(1),

@@ -423,7 +423,7 @@ fn compare_in_hardware(first: u64, wanted: u64, logs: u64) {
     let (mut agreed, mut all, mut refused) = (0, 0, Vec::new());
     for seed in first.. {
         let kinds = vec!["timer", "exact", "clock", "random", "counter", "array", "hash"];
-        let uses = Uses { kinds, engines: false, pieces: false, ..Uses::default() };
+        let uses = Uses { kinds, engines: false, ..Uses::default() };
         let (case, compiled) = case_of(seed, uses);
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         let program = Program { lowered: compiled.plain, optimised: compiled.optimised };

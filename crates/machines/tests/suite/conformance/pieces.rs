@@ -1,0 +1,126 @@
+//! Copies of some bytes of a packet, on network processors.
+
+use std::sync::Arc;
+
+use wireloom_fuzz::campaign::case_of;
+use wireloom_fuzz::generate::Uses;
+use wireloom_ir::{self as ir, Copied, Exit, OpKind};
+use wireloom_machine::{Configured, Contender, Program};
+use wireloom_net::Packet;
+use wireloom_sim::Rng;
+
+use super::{Description, REGISTRY, agrees, empty, frames, options, program_of};
+
+/// Returns packets that ask for bytes around the rows of a window, its end, the beats of a body and
+/// the end of the packet, and for any others.
+fn packets(seed: u64, count: usize) -> Vec<Packet> {
+    let mut rng = Rng::new(seed, "pieces");
+    let packet = |number: usize| {
+        let length = match rng.below(6) {
+            0 => rng.below(2_000),
+            1 => 126 + rng.below(5),
+            2 => 190 + rng.below(5),
+            3 => 128 + 64 * rng.below(20) + rng.below(3),
+            4 => rng.below(12),
+            _ => 8 + rng.below(250),
+        };
+        let mut place = || match rng.below(8) {
+            0 => rng.below(1 << 16),
+            1 => length,
+            2 => 16 * rng.below(17),
+            3 => 127 + rng.below(3),
+            4 => 128 + 64 * rng.below(1 + length / 64) + rng.below(3),
+            _ => rng.below(length + 3),
+        };
+        let places = [place(), place()].map(|place| (place as u16).to_be_bytes());
+        let others = [256, 256, 140, 256].map(|below| rng.below(below) as u8);
+        let mut bytes: Vec<u8> = (0..length).map(|at| (at * 7 + number as u64) as u8).collect();
+        for (byte, asked) in bytes.iter_mut().zip(places.concat().into_iter().chain(others)) {
+            *byte = asked;
+        }
+        Packet { ingress: (number % 4) as u16, arrival_ns: number as u64 * 500, bytes }
+    };
+    (0..count).map(packet).collect()
+}
+
+fn agree(machine: &Arc<dyn Configured>, program: &str, count: usize) {
+    let program = program_of(program);
+    agrees(machine, &program, &empty(&program), &packets(53, count));
+}
+
+fn network_processor(name: &str, description: &str) -> Arc<dyn Configured> {
+    let description = Description::parse(name, description).expect("a description");
+    REGISTRY.configure(name, description).expect("a network processor")
+}
+
+#[test]
+fn copies_have_the_bytes_in_hardware_that_they_have_on_golden() {
+    agree(&REGISTRY.find("np-2-1-3").expect("a network processor"), "pieces.loom", 600);
+}
+
+#[test]
+#[ignore = "builds many models: make test-all"]
+fn copies_have_these_bytes_on_narrow_ports_and_in_each_shell() {
+    let machines = [
+        (
+            "machine",
+            "extends = \"np\"\nclusters = 3\nengines = 2\nthreads = 1\n[engine]\nshell = \"state-machine\"",
+        ),
+        (
+            "in-order",
+            "extends = \"np\"\nclusters = 2\nengines = 2\nthreads = 3\n[engine]\nscheduler = \"round-robin\"\nstorage = \"block\"",
+        ),
+        ("ports", "extends = \"np-four-10g\""),
+        ("lanes", "extends = \"np\"\nlanes = 2\nclusters = 2\nengines = 1\nthreads = 2"),
+    ];
+    for (name, description) in machines {
+        agree(&network_processor(name, description), "pieces.loom", 600);
+    }
+}
+
+/// Compares `wanted` random programs that send some bytes of a packet, from a seed on.
+fn compare_random(first: u64, wanted: usize) {
+    let machine = REGISTRY.find("np-1-2-2").expect("a network processor");
+    let (mut agreed, mut refused) = (0, Vec::new());
+    for seed in first.. {
+        let kinds = vec!["array", "checksum", "counter", "hash", "payload"];
+        let (case, compiled) = case_of(seed, Uses { kinds, engines: false, ..Uses::default() });
+        let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
+        let program = Program { lowered: compiled.plain, optimised: compiled.optimised };
+        if !sends_pieces(&program.optimised) {
+            continue;
+        }
+        if let Some(refusal) = machine.refusals(&program).first() {
+            refused.push(format!("{seed}: {}", refusal.message));
+            continue;
+        }
+        let mut store = empty(&program);
+        case.input.load(&mut store);
+        let contender = Contender::new(Arc::clone(&machine), &program, &store, &options(), &|_| ());
+        let mut contender = contender.unwrap_or_else(|error| panic!("{seed}: {}", error.message));
+        let engine = &program.optimised;
+        let worked = contender
+            .offer(engine, &frames(&case.input.packets), &mut |_| ())
+            .and_then(|()| contender.finish(engine, &mut |_| ()))
+            .and_then(|()| contender.compare_state(&|_| ()));
+        worked.unwrap_or_else(|error| panic!("{seed}: {}", error.message));
+        let difference = &contender.difference;
+        assert!(difference.is_none(), "{seed}: {difference:?}\n{}", case.program.text());
+        agreed += 1;
+        if agreed == wanted {
+            break;
+        }
+    }
+    eprintln!("{agreed} agreed, refused were\n{}", refused.join("\n"));
+}
+
+fn sends_pieces(program: &ir::Program) -> bool {
+    let mut ops = program.engines[program.main.index()].steps.iter().flat_map(ir::Step::ops);
+    ops.any(|op| matches!(&op.kind, OpKind::Exit(Exit::Emit(_, Copied { bytes: Some(_), .. }))))
+}
+
+#[test]
+#[ignore = "builds many models: make test-all"]
+fn random_programs_send_the_bytes_in_hardware_that_they_send_on_golden() {
+    compare_random(0, 10);
+}
