@@ -20,6 +20,7 @@ module wl_engine_fsm #(
     parameter bit HasPacket = 1'b1,         // 0: a called engine, no packets; calls bring states
     parameter bit Emits = 1'b1,             // 0: the core never exits with EXIT_EMIT
     parameter bit Pieces = 1'b0,            // 1: copies may have some of the packet's bytes
+    parameter bit Holds = 1'b0,             // 1: a thread waits until its copy has left the pipe
     parameter bit Clears = 1'b1,            // 0: the core never clears
     parameter int unsigned Scheduler = 1,   // no effect
     parameter int unsigned Storage = 0,     // no effect: the state is in registers
@@ -193,6 +194,7 @@ module wl_engine_fsm #(
       .HasPacket(HasPacket),
       .Emits(Emits),
       .Pieces(Pieces),
+      .Holds(Holds),
       .Clears(Clears),
       .InTurn(1'b0),
       .Storage(WindowStorage),

@@ -49,6 +49,7 @@ module wl_engine_mt #(
     parameter bit HasPacket = 1'b1,         // 0: a called engine, no packets; calls bring states
     parameter bit Emits = 1'b1,             // 0: the core never exits with EXIT_EMIT
     parameter bit Pieces = 1'b0,            // 1: copies may have some of the packet's bytes
+    parameter bit Holds = 1'b0,             // 1: a thread waits until its copy has left the pipe
     parameter bit Clears = 1'b1,            // 0: the core never clears
     parameter int unsigned Scheduler = 1,   // 0: strict round robin (in order); 1: ready to execute
     parameter int unsigned Storage = 0,     // states in 0: LUT RAM, 1: block RAM
@@ -388,6 +389,7 @@ module wl_engine_mt #(
       .HasPacket(HasPacket),
       .Emits(Emits),
       .Pieces(Pieces),
+      .Holds(Holds),
       .Clears(Clears),
       .InTurn(Scheduler == 0),
       .Storage(WindowStorage),

@@ -15,6 +15,7 @@ module wl_engine_packet #(
     parameter bit HasPacket = 1'b1,
     parameter bit Emits = 1'b1,
     parameter bit Pieces = 1'b0,
+    parameter bit Holds = 1'b0,
     parameter bit Clears = 1'b1,
     parameter bit InTurn = 1'b0,         // packets enter and leave in order of thread numbers
     parameter int unsigned Storage = 0,
@@ -169,6 +170,7 @@ module wl_engine_packet #(
       .InTurn(InTurn),
       .Emits(Emits && HasPacket),
       .Pieces(Pieces && HasPacket),
+      .Holds(Holds),
       .Storage(Storage)
   ) i_unload (
       .clk_i,

@@ -12,7 +12,8 @@
 //   A copy (`more`) leaves only while its tag is at the head of the order and all packets before it
 //   have left; the threads after it need not wait.
 //   end_valid_o says that the last row of a thread was read: the thread is free or, with
-//   end_more_o, continues.
+//   end_more_o, continues. With Holds a thread continues later, when the order has drained of its
+//   copy (order_drained_i is 0, then 1).
 //   Order: InTurn 0 unloads the first finished thread of a circular search, so that no thread
 //   starves. InTurn 1 unloads the threads in the order in which they were loaded.
 //   A called engine (HasPacket = 0) gives its reply, in one row.
@@ -26,6 +27,7 @@ module wl_engine_unload #(
     parameter bit InTurn = 1'b0,
     parameter bit Emits = 1'b1,            // 0: there are no copies
     parameter bit Pieces = 1'b0,           // 1: copies may have some of the packet's bytes
+    parameter bit Holds = 1'b0,            // 1: a thread waits until its copy has left the pipe
     parameter int unsigned Storage = 0,    // storage of the windows: see wl_scratchpad, "Unload"
     localparam int unsigned ThreadBits = wl_pkg::bits(Threads),
     localparam int unsigned Word = wl_pkg::WordBits
@@ -261,13 +263,33 @@ module wl_engine_unload #(
     end
 
     // The thread ends with the read of its last row: its tag and result are in registers.
-    if (Emits) begin : g_end_copy
-      assign end_more_o = leaving.more;
+    logic ends;
+    assign ends = take && left == '0;
+    if (Emits && Holds) begin : g_hold
+      // At most one thread waits for its copy: that of the packet at the head of the order, which
+      // stays drained until the copy's last row has been taken.
+      logic holding, sent, resumes;
+      logic [ThreadBits-1:0] held;
+      assign resumes = holding && sent && order_drained_i && !ends;
+      always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+        if (rst_i) holding <= 1'b0;
+        else if (ends && leaving.more) holding <= 1'b1;
+        else if (resumes) holding <= 1'b0;
+      end
+      always_ff @(posedge clk_i) begin
+        if (ends && leaving.more) begin
+          held <= thread;
+          sent <= 1'b0;
+        end else if (!order_drained_i) sent <= 1'b1;
+      end
+      assign end_more_o = resumes;
+      assign end_valid_o = resumes || (ends && !leaving.more);
+      assign end_thread_o = resumes ? held : thread;
     end else begin : g_end
-      assign end_more_o = 1'b0;
+      assign end_more_o = Emits && leaving.more;
+      assign end_valid_o = ends;
+      assign end_thread_o = thread;
     end
-    assign end_valid_o  = take && left == '0;
-    assign end_thread_o = thread;
   end else begin : g_reply
     assign start = found && (!unload_valid_o || unload_ready_i);
     assign take = start;

@@ -17,6 +17,7 @@ module tb_engine #(
     parameter int unsigned WindowStorage = Storage,
     parameter bit Emits = 1'b1,
     parameter bit Pieces = 1'b0,
+    parameter bit Holds = 1'b0,
     parameter bit Clears = 1'b1,
     parameter bit Calls = 1'b1,
     parameter int unsigned Steps = 8,
@@ -94,7 +95,8 @@ module tb_engine #(
       .WritePorts(WritePorts), .HeaderBytes(HeaderBytes), .Offloads(Offloads), \
       .CoreStages(CoreStages), .TagBits(TagBits), \
       .HasPacket(HasPacket), \
-      .Emits(Emits), .Pieces(Pieces), .Clears(Clears), .Scheduler(Scheduler), .Storage(Storage), \
+      .Emits(Emits), .Pieces(Pieces), .Holds(Holds), .Clears(Clears), .Scheduler(Scheduler), \
+      .Storage(Storage), \
       .WindowStorage(WindowStorage), .FirstStep(FirstStep), .ReplyLsb(Context), \
       .ReplyBits(32) \
   ) i_shell ( \
@@ -394,12 +396,23 @@ module tb_engine #(
   // ---- Packets out ----
 
   logic midway, stalled;
+  int unsigned lag;     // Holds: cycles for which a copy is still in the pipe
+  logic held, was_low;  // Holds: a copy is under way; the order has not been drained since it left
   logic [3:0] unload_row;
   logic [TagBits-1:0] tag_before;
   logic [128+TagBits+wl_pkg::ResultBits+1:0] beat, beat_before;
   assign beat = {unload_data, unload_tag, unload_result, unload_first, unload_last};
   always_ff @(posedge clk_i) begin
-    order_drained <= tb_pkg::chance(160);
+    order_drained <= Holds ? lag == 0 : tb_pkg::chance(160);
+    if (lag != 0) lag <= lag - 1;
+    if (!order_drained) was_low <= 1'b1;
+    else if (was_low) held <= 1'b0;
+    if (Holds && unload_valid && unload_ready && unload_last && unload_result.more) begin
+      order_drained <= 1'b0;
+      lag <= $urandom() % 60;
+      held <= 1'b1;
+      was_low <= 1'b0;
+    end
     unload_ready  <= !rst_i && !tb_pkg::chance(stall);
     if (rst_i) begin
       order_head <= '0;
@@ -408,6 +421,8 @@ module tb_engine #(
       midway = 1'b0;
       stalled <= 1'b0;
       unload_row <= '0;
+      lag <= 0;
+      held <= 1'b0;
     end else begin
       stalled <= unload_valid && !unload_ready;
       beat_before <= beat;
@@ -417,6 +432,9 @@ module tb_engine #(
       if (unload_valid && !stalled && unload_first && unload_result.more
           && unload_tag !== order_head) begin
         $fatal(1, "%m: a copy of %0d leaves before its turn, %0d", unload_tag, order_head);
+      end
+      if (held && unload_valid && !stalled && unload_tag === order_head) begin
+        $fatal(1, "%m: tag %0d continues before its copy has left", unload_tag);
       end
       if (unload_valid && unload_ready) check();
       if (out[order_head]) begin

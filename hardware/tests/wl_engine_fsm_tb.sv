@@ -16,5 +16,5 @@ module wl_engine_fsm_tb;
   tb_engine #(.Machine(1'b1), .Threads(1), .Calls(1'b0), .Emits(1'b0), .Clears(1'b0), .Steps(64),
       .Slots(38)) `CASE(4);
   tb_engine #(.Machine(1'b1), .Threads(1), .HeaderBytes(4), .WritePorts(2)) `CASE(5);
-  tb_engine #(.Machine(1'b1), .Threads(1), .Pieces(1'b1)) `CASE(6);
+  tb_engine #(.Machine(1'b1), .Threads(1), .Pieces(1'b1), .Holds(1'b1)) `CASE(6);
 endmodule

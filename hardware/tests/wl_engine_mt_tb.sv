@@ -68,5 +68,5 @@ module wl_engine_mt_tb;
     tb_engine #(.Threads(4), .Pieces(1'b1)) `CASE(16);
   if (Chosen[17])
     tb_engine #(.Threads(3), .Pieces(1'b1), .Storage(1), .Scheduler(0), .WritePorts(2),
-        .CoreStages(1)) `CASE(17);
+        .CoreStages(1), .Holds(1'b1)) `CASE(17);
 endmodule

@@ -5,9 +5,9 @@
 // cycle in or out for packets of any length, with or without bytes pushed in front. Copies may
 // begin and end at any byte of the body. Over clusters, policies and decisions of engines.
 module wl_postprocessor_tb;
-  localparam int unsigned Cases = 12;
+  localparam int unsigned Cases = 14;
 `ifdef WL_FEW_CASES  // for a run that is short
-  localparam bit [Cases-1:0] Chosen = 12'b1001_1010_0000;
+  localparam bit [Cases-1:0] Chosen = 14'b10_1001_1010_0000;
 `else
   localparam bit [Cases-1:0] Chosen = '1;
 `endif
@@ -59,6 +59,14 @@ module wl_postprocessor_tb;
     pipe_case #(
         .Clusters(2), .Policy(2), .Kind(4), .Shape(2), .DataBytes(16), .OrderDepth(24)
     ) i_narrow_pieces (.clk_i(clk), .rst_i(rst), .done_o(done[11]));
+  if (Chosen[12])
+    pipe_case #(
+        .Clusters(4), .Policy(0), .Kind(4), .Shape(2), .Holds(1'b1)
+    ) i_held (.clk_i(clk), .rst_i(rst), .done_o(done[12]));
+  if (Chosen[13])
+    pipe_case #(
+        .Clusters(3), .Policy(1), .Kind(2), .Shape(3), .Holds(1'b1)
+    ) i_held_long (.clk_i(clk), .rst_i(rst), .done_o(done[13]));
 endmodule
 
 module pipe_case #(
@@ -67,6 +75,7 @@ module pipe_case #(
     // Packets leave 0: with a window of unchanged length; 1: not at all; 2: in any way; 3: with
     // four bytes pushed in front; 4: in any way, with copies of some bytes of the body.
     parameter int unsigned Kind = 0,
+    parameter bit Holds = 1'b0,  // a packet's next record waits until its copy has left the bodies
     parameter int unsigned Shape = 0,
     parameter int unsigned DataBytes = 64,
     parameter int unsigned OrderDepth = 512
@@ -267,7 +276,7 @@ module pipe_case #(
 
     logic [TagBits-1:0] alloc_tag, finish_tag, head;
     logic finish_valid, finish_ready, finish_first, finish_last, drained, out_valid, out_ready,
-        out_last;
+        out_last, any_drained;
     logic [127:0] finish_data, out_data;
     wl_pkg::result_t finish_result;
     logic [ResultBits-1:0] out_result;
@@ -278,7 +287,7 @@ module pipe_case #(
         .finish_valid_i(finish_valid), .finish_ready_o(finish_ready), .finish_first_i(finish_first),
         .finish_last_i(finish_last), .finish_source_i('0),
         .finish_data_i(finish_data), .finish_tag_i(finish_tag), .finish_result_i(finish_result),
-        .order_head_o(head), .order_drained_o(drained),
+        .order_head_o(head), .order_drained_o(any_drained),
         .row_valid_o(out_valid), .row_ready_i(out_ready), .row_first_o(),
         .row_last_o(out_last), .row_data_o(out_data),
         .row_result_o(out_result)
@@ -292,6 +301,18 @@ module pipe_case #(
         .beat_last_o(from_last[c]),
         .beat_result_o(from_result[c*ResultBits+:ResultBits])
     );
+
+    if (Holds) begin : g_gate
+      wl_copy_gate i_gate (
+          .clk_i, .rst_i,
+          .drained_i(any_drained), .drained_o(drained),
+          .row_valid_i(out_valid), .row_ready_i(out_ready), .row_result_i(out_result),
+          .beat_valid_i(from_valid[c]), .beat_ready_i(from_ready[c]), .beat_last_i(from_last[c]),
+          .beat_result_i(from_result[c*ResultBits+:ResultBits]), .left_i(rewind)
+      );
+    end else begin : g_free
+      assign drained = any_drained;
+    end
 
     // Engines: packets are checked as they are loaded, and finish at random, or the oldest first at
     // full speed.
@@ -350,6 +371,11 @@ module pipe_case #(
           end
         end
         if (finish_valid && finish_ready) now_row <= finish_last ? 0 : now_row + 1;
+        if (Holds && drained && owner[head] >= 0 && copy_of[head] > 0
+            && (ending_packet !== owner[head] || ending_copy !== copy_of[head])) begin
+          $fatal(1, "%m: packet %0d continues, and copy %0d of %0d is being read", owner[head],
+              ending_copy, ending_packet);
+        end
         if (ends && finish_result.more) copy_of[choice] <= copy_of[choice] + 1;
         if (ends && !finish_result.more) held[choice] = -1;
         if (choice < 0 || ends) begin
@@ -398,6 +424,15 @@ module pipe_case #(
       .data_o(out_data), .keep_o(out_keep),
       .last_o(out_last), .user_o(out_user)
   );
+
+  // The record whose body is read next.
+  int unsigned ending_packet, ending_copy;
+  always_ff @(posedge clk_i) begin
+    if (rst_i || free_body) ending_copy <= 0;
+    else if (rewind) ending_copy <= ending_copy + 1;
+    if (rst_i) ending_packet <= 0;
+    else if (free_body) ending_packet <= ending_packet + 1;
+  end
 
   // ---- Output ----
   int unsigned out_packet, out_copy, out_place;

@@ -49,6 +49,7 @@ use emit::{Emitter, Naming};
 use graph::{Graph, Input, Node};
 use layout::Layout;
 pub use lowering::Surroundings;
+use offload::BodyChanges;
 pub use port::{OffloadPort, PortMethod};
 pub use refusal::Refusal;
 use schedule::{Root, Schedule, schedule};
@@ -110,8 +111,7 @@ pub struct Core {
     pub pieces: bool,
     /// Whether some step clears bytes of the window.
     pub clears: bool,
-    /// The maximum number of bytes that a thread appends to its packet.
-    pub appended: u32,
+    pub bodies: BodyChanges,
     /// The names of the steps by number. The last one is `runaway` if threads can run away.
     pub steps: Vec<String>,
 }
@@ -142,7 +142,7 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
         let step = &body.steps[step];
         Refusal::at(program, body, step, step.loc, reason)
     };
-    let appended = offload::appended(body).map_err(|(step, reason)| refuse(step, reason))?;
+    let bodies = BodyChanges::of(body).map_err(|(step, reason)| refuse(step, reason))?;
     searches::after_changes(body).map_or(Ok(()), |step| {
         let reason = "the packet has been changed before it is searched: this machine searches \
                       packets as they arrived, so search first";
@@ -217,7 +217,7 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
         emits,
         pieces: outputs.piece.is_some(),
         clears,
-        appended,
+        bodies,
     })
 }
 

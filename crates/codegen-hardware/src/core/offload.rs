@@ -78,89 +78,110 @@ pub fn ports(program: &Program, id: EngineId) -> Vec<OffloadPort> {
     ports
 }
 
-/// Returns the maximum number of bytes that a thread appends to its packet. The body buffer
-/// reserves that much room after each body.
-///
-/// # Errors
-/// If it appends in a loop, or if it changes a body that may still have to leave unchanged. The
-/// error contains the step and the reason.
-pub fn appended(engine: &Engine) -> Result<u32, (usize, String)> {
-    let loops = Loops::of(engine);
-    let steps = engine.steps.len();
-    let mut own = vec![0u32; steps];
-    let mut changes = vec![false; steps];
-    let mut next = vec![Vec::new(); steps];
-    let mut emits = vec![Vec::new(); steps];
-    for (index, step) in engine.steps.iter().enumerate() {
-        let definitions = Definitions::of(step);
-        step.for_each_op(|op| match &op.kind {
-            OpKind::Exit(Exit::Next(to)) => next[index].push(to.index()),
-            OpKind::Exit(Exit::Emit(to, _)) => {
-                next[index].push(to.index());
-                emits[index].push(to.index());
-            }
-            OpKind::Call { offload, method, args } => {
-                let OffloadTarget::Kind(config) = &engine.offloads[offload.index()].target else {
-                    return;
-                };
-                let method = &kind(config).methods[*method];
-                let is_inside = is_inside(&config.kind, method.name);
-                if kinds::body(&config.kind).is_none() || !method.writes_packet || is_inside {
-                    return;
-                }
-                changes[index] = true;
-                if let Extent::End { count } = method.extent {
-                    let chunk = ValueType::Value.width(config) / 8;
-                    let count = definitions.constant(args[count]);
-                    let count = count.map_or(chunk, |count| count.low_u64() as u32);
-                    own[index] += count.min(chunk);
-                }
-            }
-            _ => {}
-        });
+/// How the threads of an engine change the bodies of their packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyChanges {
+    /// The maximum number of bytes that a thread appends to its packet. The body buffer reserves
+    /// that much room after each body.
+    pub appended: u32,
+    /// Whether a thread may change a body of which it has sent a copy. Each copy must then leave
+    /// before its thread continues.
+    pub after_copies: bool,
+}
+
+impl BodyChanges {
+    /// Returns the changes of an engine.
+    ///
+    /// # Errors
+    /// If it appends in a loop. The error contains the step and the reason.
+    pub fn of(engine: &Engine) -> Result<Self, (usize, String)> {
+        let steps = Steps::of(engine);
+        Ok(Self { appended: steps.appended(engine)?, after_copies: steps.change_after_copies() })
     }
-    for step in loops.iter().flatten() {
-        if own[step.index()] > 0 {
-            return Err((
-                step.index(),
-                "bytes are appended in a loop: the body buffer of this machine reserves room for \
-                 the most bytes that a thread appends, and a loop has no such limit"
-                    .into(),
-            ));
+}
+
+/// What each step does to bodies, and the steps that may follow it.
+struct Steps {
+    appended: Vec<u32>,
+    changes: Vec<bool>,
+    next: Vec<Vec<usize>>,
+    after_copy: Vec<usize>,
+}
+
+impl Steps {
+    fn of(engine: &Engine) -> Self {
+        let count = engine.steps.len();
+        let mut steps = Self {
+            appended: vec![0; count],
+            changes: vec![false; count],
+            next: vec![Vec::new(); count],
+            after_copy: Vec::new(),
+        };
+        for (index, step) in engine.steps.iter().enumerate() {
+            let definitions = Definitions::of(step);
+            step.for_each_op(|op| match &op.kind {
+                OpKind::Exit(Exit::Next(to)) => steps.next[index].push(to.index()),
+                OpKind::Exit(Exit::Emit(to, _)) => {
+                    steps.next[index].push(to.index());
+                    steps.after_copy.push(to.index());
+                }
+                OpKind::Call { offload, method, args } => {
+                    let OffloadTarget::Kind(config) = &engine.offloads[offload.index()].target
+                    else {
+                        return;
+                    };
+                    let method = &kind(config).methods[*method];
+                    let is_inside = is_inside(&config.kind, method.name);
+                    if kinds::body(&config.kind).is_none() || !method.writes_packet || is_inside {
+                        return;
+                    }
+                    steps.changes[index] = true;
+                    if let Extent::End { count } = method.extent {
+                        let chunk = ValueType::Value.width(config) / 8;
+                        let count = definitions.constant(args[count]);
+                        let count = count.map_or(chunk, |count| count.low_u64() as u32);
+                        steps.appended[index] += count.min(chunk);
+                    }
+                }
+                _ => {}
+            });
         }
+        steps
     }
-    let reach = |from: &[usize]| {
-        let mut seen = vec![false; steps];
-        let mut open = from.to_vec();
+
+    fn appended(&self, engine: &Engine) -> Result<u32, (usize, String)> {
+        for step in Loops::of(engine).iter().flatten() {
+            if self.appended[step.index()] > 0 {
+                return Err((
+                    step.index(),
+                    "bytes are appended in a loop: the body buffer of this machine reserves room \
+                     for the most bytes that a thread appends, and a loop has no such limit"
+                        .into(),
+                ));
+            }
+        }
+        // The maximum that is appended from a step on. Steps that append are not in loops, so the
+        // values are final after as many rounds as there are steps.
+        let mut most = self.appended.clone();
+        for _ in 0..most.len() {
+            for step in (0..most.len()).rev() {
+                let behind = self.next[step].iter().map(|to| most[*to]).max();
+                most[step] = self.appended[step] + behind.unwrap_or(0);
+            }
+        }
+        Ok(most.first().copied().unwrap_or(0))
+    }
+
+    fn change_after_copies(&self) -> bool {
+        let mut seen = vec![false; self.next.len()];
+        let mut open = self.after_copy.clone();
         while let Some(step) = open.pop() {
             if !std::mem::replace(&mut seen[step], true) {
-                open.extend(&next[step]);
+                open.extend(&self.next[step]);
             }
         }
-        seen
-    };
-    for to in &emits {
-        if let Some(step) =
-            reach(to).iter().zip(&changes).position(|(reached, changes)| *reached && *changes)
-        {
-            return Err((
-                step,
-                "the packet's body is changed after `emit`: an earlier copy may not have left yet, \
-                 and this machine has one body for all copies"
-                    .into(),
-            ));
-        }
+        seen.iter().zip(&self.changes).any(|(seen, changes)| *seen && *changes)
     }
-    // The maximum that is appended from a step on. Steps that append are not in loops, so the
-    // values are final after as many rounds as there are steps.
-    let mut most = own.clone();
-    for _ in 0..steps {
-        for step in (0..steps).rev() {
-            let behind = next[step].iter().map(|to| most[*to]).max();
-            most[step] = own[step] + behind.unwrap_or(0);
-        }
-    }
-    Ok(most.first().copied().unwrap_or(0))
 }
 
 fn engine_method(callee: &Engine) -> PortMethod {

@@ -61,15 +61,27 @@ fn what_the_machine_lacks_is_said_with_its_place() {
         "request { %0:u8 = const 4 %1:u16 = const 1 %2:u1 = call bytes.append(%0, %1) } edit {}";
     let endless = refusal(&format!("{append} jump {{ next s }}"));
     assert!(endless.contains("appended in a loop"), "{endless}");
-    let copied = refusal(
-        "request { %0:u8 = const 4 %1:u16 = const 1 %2:u1 = call bytes.write(%1, %0, %1) } edit {} jump { emit s }",
-    );
-    assert!(copied.contains("changed after `emit`"), "{copied}");
     let late = refusal(
         "request {} edit { %0:u16 = const 4 %1:u16 = packet.read %0 + 0 @a.loom:4
          %2:u8 = packet.read %1 + 0 @a.loom:4 packet.write %0 + 0, %2 } jump { done }",
     );
     assert!(late.contains("when a step begins"), "{late}");
+}
+
+#[test]
+fn threads_wait_for_their_copies_if_they_change_bodies_after_them() {
+    let holds = |first: &str, second: &str| {
+        let write = "request { %0:u8 = const 4 %1:u16 = const 1 %2:u1 = call bytes.write(%1, %0, %1) } edit {}";
+        let text = format!(
+            "loom_ir 1 file \"a.loom\" engine e {{ offload bytes : payload value u8 step a {{ {first} }} step b {{ {write} jump {{ {second} }} }} }} main e"
+        );
+        built(&text).expect("it compiles").bodies.after_copies
+    };
+    let copies = "request {} edit {} jump { emit b }";
+    let goes_on = "request {} edit {} jump { next b }";
+    assert!(holds(copies, "finish"));
+    assert!(holds(goes_on, "emit b"));
+    assert!(!holds(goes_on, "emit c } } step c { request {} edit {} jump { finish"));
 }
 
 /// Returns the program of an engine whose step looks up a value and then runs these statements.

@@ -30,6 +30,9 @@ impl Wrapper<'_> {
         if core.pieces {
             shell = shell.parameter("Pieces", Expr::number(1, 1));
         }
+        if core.bodies.after_copies {
+            shell = shell.parameter("Holds", Expr::number(1, 1));
+        }
         if !layout.has_packet {
             shell = shell.parameter("ReplyBits", int(layout.reply_bits));
         }

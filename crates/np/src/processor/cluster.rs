@@ -62,6 +62,9 @@ pub fn module(plan: &Plan) -> Module {
         bit_out("beat_last_o", ""),
         Port::output("beat_result_o", Type::Named(RESULT.into()), "What becomes of the packet."),
     ];
+    if plan.holds_copies {
+        module.ports.push(bit_in("copy_left_i", "The body of a copy has been read."));
+    }
     module.ports.extend(
         probes::of_cluster(plan).iter().map(|port| output(&port.name, port.width, port.doc)),
     );
@@ -361,6 +364,9 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         vector("out_data", ROW),
         typed("out_result", RESULT),
     ]);
+    if plan.holds_copies {
+        items.push(Item::net("queue_drained", Type::Bit));
+    }
     let reorder = clocked("wl_reorder", "i_reorder")
         .parameter("Tags", int(plan.cluster_tags()))
         .parameter("Rows", Expr::int(WINDOW_ROWS))
@@ -378,7 +384,10 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         .port("finish_tag_i", name("finish_tag"))
         .port("finish_result_i", name("finished").field("result"))
         .port("order_head_o", name("order_head"))
-        .port("order_drained_o", name("order_drained"))
+        .port(
+            "order_drained_o",
+            name(if plan.holds_copies { "queue_drained" } else { "order_drained" }),
+        )
         .port("row_valid_o", name("out_valid"))
         .port("row_ready_i", name("out_ready"))
         .open("row_first_o")
@@ -398,8 +407,28 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         .port("beat_last_o", name("beat_last_o"))
         .port("beat_result_o", name("beat_result_o"));
     items.extend([Item::Instance(reorder), Item::Instance(deserializer)]);
+    if plan.holds_copies {
+        items.extend(copy_gate());
+    }
     items.extend(free_places(plan));
     items
+}
+
+/// Returns the gate that lets threads continue after a copy only when it has left.
+fn copy_gate() -> [Item; 3] {
+    let gate = clocked("wl_copy_gate", "i_copy_gate")
+        .port("drained_i", name("queue_drained"))
+        .port("drained_o", name("order_drained"))
+        .port("row_valid_i", name("out_valid"))
+        .port("row_ready_i", name("out_ready"))
+        .port("row_result_i", name("out_result"))
+        .port("beat_valid_i", name("beat_valid_o"))
+        .port("beat_ready_i", name("beat_ready_i"))
+        .port("beat_last_i", name("beat_last_o"))
+        .port("beat_result_i", name("beat_result_o"))
+        .port("left_i", name("copy_left_i"));
+    let comment = "A thread changes the packet's body only when its copies have left.";
+    [Item::Blank, Item::comment(comment), Item::Instance(gate)]
 }
 
 /// Computes the number of packets that the cluster could start: its idle threads, less the header

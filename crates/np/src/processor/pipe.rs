@@ -186,6 +186,9 @@ fn clusters_of(plan: &Plan) -> Item {
         .port("beat_data_o", element("beat_data", i(), beat))
         .port("beat_last_o", bit("beat_last", i()))
         .port("beat_result_o", bit("beat_result", i()));
+    if plan.holds_copies {
+        cluster = cluster.port("copy_left_i", name("body_rewind"));
+    }
     for port in probes::of_cluster(plan) {
         cluster = cluster.port(port.name.clone(), element(port.name, i(), port.width));
     }

@@ -157,6 +157,9 @@ pub struct Plan {
     pub place_bits: usize,
     /// The most bytes that a thread appends to its packet.
     pub appended: usize,
+    /// Whether threads wait until their copies have left, because they may change bodies after
+    /// that.
+    pub holds_copies: bool,
     /// Bits of the number of beats of a body that a copy can skip, or 0 if all copies are whole.
     pub skip_bits: usize,
     /// Bits of the constants that accompany a packet.

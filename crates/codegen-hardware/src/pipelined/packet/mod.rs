@@ -17,7 +17,8 @@ mod logic;
 
 use wireloom_ir::{EngineId, Program};
 
-use crate::core::{Core, Options, Refusal, offload};
+use crate::core::offload::BodyChanges;
+use crate::core::{Core, Options, Refusal};
 use crate::engine::{ChainedStep, EngineModule};
 use logic::Frame;
 
@@ -57,13 +58,13 @@ pub fn build(
         modules.push(step.edit.clone());
     }
     modules.push(top);
-    let appended = offload::appended(frame.engine).map_err(|(step, reason)| {
+    let bodies = BodyChanges::of(frame.engine).map_err(|(step, reason)| {
         let step = &frame.engine.steps[step];
         Refusal::at(program, frame.engine, step, step.loc, reason)
     })?;
     let core = Core {
         name: frame.name.clone(),
-        appended,
+        bodies,
         emits: false,
         pieces: false,
         clears: steps.iter().any(|step| step.clears),

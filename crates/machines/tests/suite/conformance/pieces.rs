@@ -124,3 +124,8 @@ fn sends_pieces(program: &ir::Program) -> bool {
 fn random_programs_send_the_bytes_in_hardware_that_they_send_on_golden() {
     compare_random(0, 10);
 }
+
+#[test]
+fn bodies_that_change_after_copies_leave_as_they_were() {
+    agree(&REGISTRY.find("np-2-2-2").expect("a network processor"), "changed_copies.loom", 600);
+}
