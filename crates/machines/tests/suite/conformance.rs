@@ -477,6 +477,19 @@ fn stay_in_memory(machines: Vec<Arc<dyn Configured>>) {
     }
 }
 
+/// Compares network processors, which write bytes whole, with golden on the bits of bytes.
+#[test]
+fn bits_that_no_branch_writes_stay_as_they_were() {
+    let program = program_of("bits.loom");
+    let packet = |number: u32| {
+        let bytes = (0..50).map(|at| (number * 31 + at * 7 * (number % 5 + 1)) as u8).collect();
+        Packet { ingress: 0, arrival_ns: u64::from(number) * 500, bytes }
+    };
+    let packets: Vec<Packet> = (0..64).map(packet).collect();
+    let machine = REGISTRY.find("np-1-2-2").expect("a network processor");
+    agrees(&machine, &program, &empty(&program), &packets);
+}
+
 /// Tests prefixes of every length, and keys that leave their path at every bit.
 #[test]
 fn wide_prefixes_of_every_length_are_found() {

@@ -138,26 +138,20 @@ impl Hand {
             return Ok(None);
         }
         let strobe = graph.any(pieces.iter().map(|p| p.condition));
-        let mut now: Option<Node> = None;
-        let mut rest = pieces;
-        while let Some(first) = rest.first() {
-            // Pieces with the same condition form one write.
-            let run = rest.iter().take_while(|p| p.condition == first.condition).count();
-            let (together, behind) = rest.split_at(run);
-            rest = behind;
-            let covered = together.iter().fold(0u32, |all, p| all | ((1 << p.width) - 1) << p.low);
-            let below = match now {
-                Some(now) => now,
-                None if covered == 0xff => graph.number(8, 0),
-                None => self.old_byte(graph, group, index)?,
-            };
-            let mut changed = below;
-            for piece in together {
-                changed = with_slice(graph, changed, piece.low, piece.value);
-            }
+        // Pieces with the same condition form one write.
+        let runs: Vec<&[Piece]> = pieces.chunk_by(|a, b| a.condition == b.condition).collect();
+        let mut now = match keeps_bits(graph, &runs) {
+            true => Some(self.old_byte(graph, group, index)?),
+            false => None,
+        };
+        for run in runs {
+            let below = now.unwrap_or_else(|| graph.number(8, 0));
+            let changed = run
+                .iter()
+                .fold(below, |byte, piece| with_slice(graph, byte, piece.low, piece.value));
             now = Some(match now {
-                None if covered == 0xff => changed,
-                _ => graph.select(first.condition, changed, below),
+                None => changed,
+                Some(below) => graph.select(run[0].condition, changed, below),
             });
         }
         Ok(now.map(|value| (strobe, value)))
@@ -224,6 +218,19 @@ impl Hand {
             None => byte,
         })
     }
+}
+
+/// Returns whether a byte may keep some of its bits when it is written: a write of a part of it may
+/// happen without an earlier one of the whole byte.
+fn keeps_bits(graph: &Graph, runs: &[&[Piece]]) -> bool {
+    let is_whole = |run: &&&[Piece]| {
+        run.iter().fold(0u32, |all, p| all | ((1 << p.width) - 1) << p.low) == 0xff
+    };
+    runs.iter().enumerate().filter(|(_, run)| !is_whole(run)).any(|(index, run)| {
+        let facts = facts::given(graph, run[0].condition);
+        let mut whole = runs[..index].iter().filter(is_whole);
+        !whole.any(|whole| facts.bit(whole[0].condition) == Some(true))
+    })
 }
 
 impl WriteGroup {

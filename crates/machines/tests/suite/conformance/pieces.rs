@@ -74,7 +74,9 @@ fn copies_have_these_bytes_on_narrow_ports_and_in_each_shell() {
         ("lanes", "extends = \"np\"\nlanes = 2\nclusters = 2\nengines = 1\nthreads = 2"),
     ];
     for (name, description) in machines {
-        agree(&network_processor(name, description), "pieces.loom", 600);
+        let machine = network_processor(name, description);
+        agree(&machine, "pieces.loom", 400);
+        agree(&machine, "changed_copies.loom", 400);
     }
 }
 
