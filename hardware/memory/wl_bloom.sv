@@ -147,7 +147,8 @@ module wl_bloom #(
 
   wl_ram_block #(.Width(32), .Depth(Words)) i_words (
       .clk_i,
-      .write_i        (state == USE && (sets != '0 || replaces)),
+      // Before the first reset the state may be any.
+      .write_i        (state == USE && !rst_i && (sets != '0 || replaces)),
       .write_address_i(address),
       .write_data_i   (replaces ? sets : word | sets),
       .read_i         (state == READ),
