@@ -1,19 +1,21 @@
 // Proof of wl_body_buffer, without accesses of engines: a read shows the next beat of the oldest
-// body as it was written, from the first one again after a rewind; bodies are freed whole, in
-// order; a closed body is there two cycles later; and what is refused has no room. Unbounded, by
-// induction: a queue of the stored beats and one of the bodies' sizes are tied to the memories at
-// the end.
+// body as it was written, from the first one again after a rewind, and can skip the beats after it;
+// bodies are freed whole, in order; a closed body is there two cycles later; and what is refused
+// has no room. Unbounded, by induction: a queue of the stored beats and one of the bodies' sizes
+// are tied to the memories at the end.
 module wl_body_buffer_proof #(
     parameter int unsigned Beats = 4,
     parameter int unsigned Spare = 0,
-    parameter int unsigned Ahead = 0
+    parameter int unsigned Ahead = 0,
+    parameter int unsigned SkipBits = 0,
+    localparam int unsigned ReadBits = SkipBits == 0 ? 1 : SkipBits
 ) (
     input logic clk_i,
     input logic rst_i,
     input logic write_i,
     input logic close_i,
     input logic [7:0] data_i,
-    input logic read_i,
+    input logic [ReadBits-1:0] read_i,
     input logic rewind_i,
     input logic free_i
 );
@@ -25,7 +27,8 @@ module wl_body_buffer_proof #(
   logic [Bits-1:0] place;
   logic [7:0] read_data, unused_access;
   wl_body_buffer #(
-      .DataBytes(1), .Beats(Beats), .Packets(Packets), .Spare(Spare), .Ahead(Ahead)
+      .DataBytes(1), .Beats(Beats), .Packets(Packets), .Spare(Spare), .Ahead(Ahead),
+      .SkipBits(SkipBits)
   ) i_dut (
       .clk_i, .rst_i,
       .ready_o(ready), .write_i, .data_i, .close_i, .place_o(place),
@@ -79,9 +82,9 @@ module wl_body_buffer_proof #(
     started <= 1'b1;
     Reset_M : assume (rst_i == !started);
     Either_M : assume (!(rewind_i && free_i));
-    // Only beats of the body are read; it ends where its spare beats begin.
-    Read_M : assume (!read_i || 32'(at) < 32'(sizes[0]));
-    was_read <= !rst_i && read_i;
+    // Only beats of the body are read or skipped; it ends where its spare beats begin.
+    Read_M : assume (read_i == '0 || 32'(at) + 32'(read_i) <= 32'(sizes[0]));
+    was_read <= !rst_i && read_i != '0;
     was_known <= known[at[Bits-1:0]];
     was <= beats[at[Bits-1:0]];
     if (rst_i) begin

@@ -6,9 +6,16 @@
 // marked, which may be any of any window or body; it must be at its place, and nowhere else. This
 // is enough, because the module does not look at the data. Items have any two results in turn.
 // Headers, bodies and the receiver pause at will.
-module wl_postprocessor_proof (
+//
+// With SkipBits, items with an empty window begin at any byte of their body, at most in its second
+// beat. The invariants do not cover this case, which is proved for runs from reset.
+module wl_postprocessor_proof #(
+    parameter int unsigned SkipBits = 0,
+    localparam int unsigned ReadBits = SkipBits == 0 ? 1 : SkipBits
+) (
     input logic clk_i,
     input logic rst_i,
+    input logic [1:0][2:0] skip_i,
     input logic [1:0][2:0] window_i,
     input logic [1:0][3:0] body_i,
     input logic [1:0][1:0] start_i,
@@ -26,14 +33,20 @@ module wl_postprocessor_proof (
   logic [1:0][2:0] window;
   logic [1:0][3:0] body;  // bytes of the body that leave
   logic [1:0][1:0] start;
+  logic [1:0][2:0] skip;  // bytes of the body before them
   logic [1:0] drops, more;
   logic [6:0] marked;  // {in a body, number of item or body, place}
-  always_ff @(posedge clk_i) if (rst_i) {window, body, start, drops, more, marked} <=
-      {window_i, body_i, start_i, drops_i, more_i, marked_i};
+  always_ff @(posedge clk_i) if (rst_i) {window, body, start, skip, drops, more, marked} <=
+      {window_i, body_i, start_i, skip_i, drops_i, more_i, marked_i};
   for (genvar i = 0; i < 2; i++) begin : g_item
     always_ff @(posedge clk_i) begin
       Lengths_M : assume (window_i[i] <= 3'd6 && body_i[i] <= 4'd9);
-      if (!rst_i) Lengths_A : assert (window[i] <= 3'd6 && body[i] <= 4'd9);
+      Skip_M : assume (SkipBits == 0 ? skip_i[i] == '0
+          : window_i[i] == '0 ? start_i[i] == '0 : skip_i[i] == '0);
+      if (!rst_i) begin
+        Lengths_A : assert (window[i] <= 3'd6 && body[i] <= 4'd9);
+        Skip_A : assert (skip[i] == '0 || (SkipBits != 0 && {window[i], start[i]} == '0));
+      end
     end
   end
 
@@ -56,7 +69,8 @@ module wl_postprocessor_proof (
   for (genvar i = 0; i < DataBytes; i++) begin : g_header
     logic [2:0] place;
     assign place = {beat, ByteBits'(i) - start[number[0]]};
-    assign beat_data[8*i+:8] = header_byte(number, place);
+    assign beat_data[8*i+:8] = SkipBits == 0 || window[number[0]] != '0
+        ? header_byte(number, place) : i == 1 ? 8'(skip[number[0]]) : 8'd0;
   end
   function automatic logic [7:0] header_byte(logic [2:0] item, logic [2:0] place);
     return {6'd0, drops[item[0]] || place >= window[item[0]],
@@ -67,11 +81,12 @@ module wl_postprocessor_proof (
   logic [2:0] ending;  // item that ends next
   logic [1:0] stored;  // body that is read
   logic [1:0] reads;   // beats of it that have been read
-  logic read, rewind, free;
+  logic rewind, free;
+  logic [ReadBits-1:0] read;
   logic [8*DataBytes-1:0] body_data;
   for (genvar i = 0; i < DataBytes; i++) begin : g_body
     always_ff @(posedge clk_i) begin
-      if (read) body_data[8*i+:8] <= {7'd0, {1'b1, stored, reads, ByteBits'(i)} == marked};
+      if (read != '0) body_data[8*i+:8] <= {7'd0, {1'b1, stored, reads, ByteBits'(i)} == marked};
     end
   end
 
@@ -80,7 +95,7 @@ module wl_postprocessor_proof (
   logic [DataBytes-1:0] keep;
   wl_pkg::sent_t sent;
   wl_postprocessor #(
-      .DataBytes(DataBytes), .RowBytes(DataBytes)
+      .DataBytes(DataBytes), .RowBytes(DataBytes), .SkipBits(SkipBits)
   ) i_dut (
       .clk_i, .rst_i,
       .beat_valid_i, .beat_ready_o(beat_ready), .beat_data_i(beat_data), .beat_last_i(beat_last),
@@ -110,11 +125,18 @@ module wl_postprocessor_proof (
   assign total = drops[out.item[0]] ? '0 : result.length[3:0];
   assign out_last = 5'(total) <= 5'({out.beat, 2'd0}) + 5'(DataBytes);
 
+  function automatic beat_t after(beat_t at, logic ends);
+    after = at;
+    after.beat = ends ? '0 : at.beat + 2'd1;
+    after.item = at.item + 3'(ends);
+    after.stored = at.stored + 2'(ends && !more[at.item[0]]);
+  endfunction
+
   // The input is used: headers and bodies are there, unless the output stalls.
   logic feeds, accepted;
   logic [2:0] fed;  // beats that entered without a pause, up to four
   logic held_up;    // in the cycle before, an input waited for a beat that needs two
-  assign accepted = (beat_valid_i && beat_ready) || read;
+  assign accepted = (beat_valid_i && beat_ready) || read != '0;
   assign feeds = i_dut.in_body || (beat_valid_i && (!beat_last || body_valid_i));
 
   logic was_there;  // a body
@@ -131,16 +153,17 @@ module wl_postprocessor_proof (
         beat <= !beat_last;
         number <= number + 3'(beat_last);
       end
-      if (read) reads <= reads + 2'd1;
+      reads <= reads + 2'(read);
       if (rewind || free) begin
         ending <= ending + 3'd1;
         reads <= '0;
         stored <= stored + 2'(free);
         Ends_A : assert (body_valid_i && rewind == more[ending[0]] && free != rewind);
         Reads_A : assert (3'(reads) + 3'(read)
-            == (drops[ending[0]] ? 3'd0 : 3'((5'(body[ending[0]]) + 5'd3) >> ByteBits)));
+            == (drops[ending[0]] || body[ending[0]] == '0 ? 3'd0
+            : 3'((5'(body[ending[0]]) + 5'(skip[ending[0]]) + 5'd3) >> ByteBits)));
       end
-      if (read) Body_A : assert (body_valid_i);
+      if (read != '0) Body_A : assert (body_valid_i);
 
       if (valid) begin
         Item_A : assert (is_event == drops[out.item[0]] && out_more == more[out.item[0]]
@@ -150,8 +173,8 @@ module wl_postprocessor_proof (
       end
       fed <= !feeds ? '0 : fed == 3'd4 || !accepted ? fed : fed + 3'd1;
       held_up <= feeds && !accepted && !(valid && !ready_i);
-      Rate_A : assert (fed != 3'd4 || valid);
-      HeldUp_A : assert (!held_up || (valid && (accepted || !feeds || !ready_i)));
+      Rate_A : assert (SkipBits != 0 || fed != 3'd4 || valid);
+      HeldUp_A : assert (SkipBits != 0 || !held_up || (valid && (accepted || !feeds || !ready_i)));
     end
   end
 
@@ -166,7 +189,7 @@ module wl_postprocessor_proof (
   for (genvar i = 0; i < DataBytes; i++) begin : g_byte
     logic [3:0] place, body_place;
     assign place = {out.beat, ByteBits'(i)};
-    assign body_place = place - 4'(window[out.item[0]]);
+    assign body_place = place - 4'(window[out.item[0]]) + 4'(skip[out.item[0]]);
     always_ff @(posedge clk_i) begin
       if (!rst_i && started && valid) begin
         Keep_A : assert (keep[i] == (place < total));
@@ -176,160 +199,155 @@ module wl_postprocessor_proof (
     end
   end
 
-  // ---- Invariants: which beats are in the stages, and that the stages have what these need ----
-  // What the module makes of a beat, before its last bytes spill into one more.
-  typedef struct packed {
-    logic last, header, has_body;
-    logic [2:0] place;
-    logic [3:0] count;
-    logic [1:0] reads;  // the beat of the body
-  } note_t;
-  logic [1:0] drops_or_short, joins;
-  logic [1:0][2:0] header_count;
-  for (genvar i = 0; i < 2; i++) begin : g_shape
-    assign drops_or_short[i] = drops[i] || window[i] <= 3'(DataBytes);
-    assign header_count[i] = drops[i] ? '0 : drops_or_short[i] ? window[i] : window[i] - 3'd4;
-    assign joins[i] = !drops[i] && body[i] != '0 && header_count[i] != 3'd4;
-  end
-
-  function automatic beat_t after(beat_t at, logic ends);
-    after = at;
-    after.beat = ends ? '0 : at.beat + 2'd1;
-    after.item = at.item + 3'(ends);
-    after.stored = at.stored + 2'(ends && !more[at.item[0]]);
-  endfunction
-
-  function automatic note_t note_of(beat_t at);
-    logic which;
-    logic [1:0] headers;
-    logic [4:0] left;
-    which = at.item[0];
-    headers = drops_or_short[which] ? 2'd1 : 2'd2;
-    note_of.header = at.beat < headers;
-    note_of.reads = at.beat - headers + 2'(joins[which]);
-    note_of.has_body = !note_of.header || (at.beat == headers - 2'd1 && joins[which]);
-    left = !note_of.has_body ? '0 : 5'(body[which]) - 5'({note_of.reads, 2'd0});
-    if (at.beat < headers - 2'd1) begin
-      note_of.place = 3'd4;
-      note_of.last = 1'b0;
-    end else begin
-      note_of.place = note_of.header ? header_count[which] : 3'(header_count[which][1:0]);
-      note_of.last = note_of.has_body ? left <= 5'd4 : drops[which] || body[which] == '0;
+  if (SkipBits == 0) begin : g_invariants
+    // ---- Invariants: which beats are in the stages, and that the stages have what these need ----
+    // What the module makes of a beat, before its last bytes spill into one more.
+    typedef struct packed {
+      logic last, header, has_body;
+      logic [2:0] place;
+      logic [3:0] count;
+      logic [1:0] reads;  // the beat of the body
+    } note_t;
+    logic [1:0] drops_or_short, joins;
+    logic [1:0][2:0] header_count;
+    for (genvar i = 0; i < 2; i++) begin : g_shape
+      assign drops_or_short[i] = drops[i] || window[i] <= 3'(DataBytes);
+      assign header_count[i] = drops[i] ? '0 : drops_or_short[i] ? window[i] : window[i] - 3'd4;
+      assign joins[i] = !drops[i] && body[i] != '0 && header_count[i] != 3'd4;
     end
-    note_of.count = 4'(note_of.place) + (left > 5'd4 ? 4'd4 : left[3:0]);
-  endfunction
 
-  beat_t before_out, behind_out, at_turned, at_source, at_asked, at_input;
-  note_t before_note, out_note, turned_note, source_note, asked_note, input_note;
-  always_comb begin
-    out_note = note_of(out);
-    before_out = out;
-    before_out.beat = out.beat - 2'd1;
-    before_note = note_of(before_out);
-    behind_out = valid ? after(out, last) : out;
-    at_turned = behind_out;
-    // The first part of a beat that spills is at the output.
-    if (i_dut.spilling) at_turned = out;
-    turned_note = note_of(at_turned);
-    at_source = i_dut.turned_valid ? after(at_turned, turned_note.last) : at_turned;
-    source_note = note_of(at_source);
-    at_asked = i_dut.source_valid ? after(at_source, source_note.last) : at_source;
-    asked_note = note_of(at_asked);
-    at_input = i_dut.asked_valid ? after(at_asked, asked_note.last) : at_asked;
-    input_note = note_of(at_input);
-  end
+    function automatic note_t note_of(beat_t at);
+      logic which;
+      logic [1:0] headers;
+      logic [4:0] left;
+      which = at.item[0];
+      headers = drops_or_short[which] ? 2'd1 : 2'd2;
+      note_of.header = at.beat < headers;
+      note_of.reads = at.beat - headers + 2'(joins[which]);
+      note_of.has_body = !note_of.header || (at.beat == headers - 2'd1 && joins[which]);
+      left = !note_of.has_body ? '0 : 5'(body[which]) - 5'({note_of.reads, 2'd0});
+      if (at.beat < headers - 2'd1) begin
+        note_of.place = 3'd4;
+        note_of.last = 1'b0;
+      end else begin
+        note_of.place = note_of.header ? header_count[which] : 3'(header_count[which][1:0]);
+        note_of.last = note_of.has_body ? left <= 5'd4 : drops[which] || body[which] == '0;
+      end
+      note_of.count = 4'(note_of.place) + (left > 5'd4 ? 4'd4 : left[3:0]);
+    endfunction
 
-  function automatic logic same(logic is_event, logic more_too, logic is_last, logic header,
-      logic has_body, logic [2:0] place, logic [3:0] count, wl_pkg::sent_t user, beat_t at);
-    note_t note;
-    note = note_of(at);
-    return is_event == drops[at.item[0]] && more_too == more[at.item[0]] && is_last == note.last
-        && header == note.header && has_body == note.has_body && place == note.place
-        && count == note.count && user.kind == result_of(at.item).kind
-        && user.egress == 16'(at.item) && user.reason == '0;
-  endfunction
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_i && started) begin
-      Range_A : assert (out.beat == '0 || {out.beat, 2'd0} < total);
-      Input_A : assert (at_input.item == ending && at_input.stored == stored);
-      Midst_A : assert (i_dut.in_body == !input_note.header
-          && number == ending + 3'(i_dut.in_body)
-          && beat == (input_note.header && at_input.beat != '0)
-          && reads == (i_dut.in_body ? input_note.reads : 2'd0));
-      if (i_dut.in_body) begin
-        Body_Left_A : assert (was_there
-            && 5'(i_dut.body_left) == 5'(body[ending[0]]) - 5'({reads, 2'd0})
-            && i_dut.body_left[15:4] == '0 && i_dut.body_left != '0);
-        Body_Note_A : assert (same(i_dut.body_note.is_event, i_dut.body_note.more, input_note.last,
-            i_dut.body_note.header, i_dut.body_note.body, i_dut.body_note.place, input_note.count,
-            i_dut.body_note.user, at_input));
-      end
-      if (i_dut.asked_valid) begin
-        Asked_A : assert ((!asked_note.header || i_dut.asked_start == start[at_asked.item[0]])
-            && same(i_dut.asked.is_event, i_dut.asked.more, i_dut.asked.last, i_dut.asked.header,
-            i_dut.asked.body, i_dut.asked.place, i_dut.asked.count, i_dut.asked.user, at_asked));
-      end
-      if (i_dut.source_valid) begin
-        Source_A : assert ((!source_note.header || i_dut.start == start[at_source.item[0]])
-            && i_dut.start_not == ~i_dut.start && i_dut.turn == source_note.place[1:0]
-            && i_dut.turn_not == ~i_dut.turn
-            && same(i_dut.source.is_event, i_dut.source.more, i_dut.source.last,
-            i_dut.source.header, i_dut.source.body, i_dut.source.place, i_dut.source.count,
-            i_dut.source.user, at_source));
-      end
-      if (i_dut.turned_valid) begin
-        Turned_A : assert (i_dut.spills == (turned_note.last && turned_note.count > 4'd4)
-            && same(i_dut.turned.is_event, i_dut.turned.more, i_dut.turned.last,
-            i_dut.turned.header, i_dut.turned.body, i_dut.turned.place, i_dut.turned.count,
-            i_dut.turned.user, at_turned));
-      end
-      // A beat at the output that is the last, but for what it spills.
-      Spilling_A : assert (i_dut.spilling == (valid && !last && out_note.last));
-      Spill_A : assert (!i_dut.spilling || (i_dut.turned_valid && i_dut.spills));
-      // A beat that the output expects comes from a stage.
-      Whole_A : assert (valid || out.beat == '0 || !before_note.last);
-      Full_A : assert ((fed == '0 || i_dut.asked_valid) && (fed < 3'd2 || i_dut.source_valid)
-          && (fed < 3'd3 || i_dut.turned_valid) && fed <= 3'd4);
-      Held_A : assert (!held_up || i_dut.spilling);
+    beat_t before_out, behind_out, at_turned, at_source, at_asked, at_input;
+    note_t before_note, out_note, turned_note, source_note, asked_note, input_note;
+    always_comb begin
+      out_note = note_of(out);
+      before_out = out;
+      before_out.beat = out.beat - 2'd1;
+      before_note = note_of(before_out);
+      behind_out = valid ? after(out, last) : out;
+      at_turned = behind_out;
+      // The first part of a beat that spills is at the output.
+      if (i_dut.spilling) at_turned = out;
+      turned_note = note_of(at_turned);
+      at_source = i_dut.turned_valid ? after(at_turned, turned_note.last) : at_turned;
+      source_note = note_of(at_source);
+      at_asked = i_dut.source_valid ? after(at_source, source_note.last) : at_source;
+      asked_note = note_of(at_asked);
+      at_input = i_dut.asked_valid ? after(at_asked, asked_note.last) : at_asked;
+      input_note = note_of(at_input);
     end
-  end
 
-  for (genvar i = 0; i < DataBytes; i++) begin : g_stage
-    logic [1:0] asked_place, source_place, turned_place;
-    assign asked_place = ByteBits'(i) - start[at_asked.item[0]];
-    assign source_place = ByteBits'(i) - start[at_source.item[0]];
-    assign turned_place = ByteBits'(i) - turned_note.place[1:0];
+    function automatic logic same(logic is_event, logic more_too, logic is_last, logic header,
+        logic has_body, logic [2:0] place, logic [3:0] count, wl_pkg::sent_t user, beat_t at);
+      note_t note;
+      note = note_of(at);
+      return is_event == drops[at.item[0]] && more_too == more[at.item[0]] && is_last == note.last
+          && header == note.header && has_body == note.has_body && place == note.place
+          && count == note.count && user.kind == result_of(at.item).kind
+          && user.egress == 16'(at.item) && user.reason == '0;
+    endfunction
+
     always_ff @(posedge clk_i) begin
       if (!rst_i && started) begin
-        if (i_dut.asked_valid && asked_note.header) begin
-          AskedHeader_A : assert (i_dut.asked_header[8*i+:8] == header_byte(at_asked.item,
-              {at_asked.beat[0], asked_place}));
+        Range_A : assert (out.beat == '0 || {out.beat, 2'd0} < total);
+        Input_A : assert (at_input.item == ending && at_input.stored == stored);
+        Midst_A : assert (i_dut.in_body == !input_note.header
+            && number == ending + 3'(i_dut.in_body)
+            && beat == (input_note.header && at_input.beat != '0)
+            && reads == (i_dut.in_body ? input_note.reads : 2'd0));
+        if (i_dut.in_body) begin
+          Body_Left_A : assert (was_there
+              && 5'(i_dut.body_left) == 5'(body[ending[0]]) - 5'({reads, 2'd0})
+              && i_dut.body_left[15:4] == '0 && i_dut.body_left != '0);
+          Body_Note_A : assert (same(i_dut.body_note.is_event, i_dut.body_note.more,
+              input_note.last, i_dut.body_note.header, i_dut.body_note.body, i_dut.body_note.place,
+              input_note.count, i_dut.body_note.user, at_input));
         end
-        if (i_dut.asked_valid && asked_note.has_body) begin
-          AskedBody_A : assert (body_data[8*i+:8]
-              == 8'(in_body(at_asked.stored, asked_note.reads, ByteBits'(i))));
+        if (i_dut.asked_valid) begin
+          Asked_A : assert ((!asked_note.header || i_dut.asked_start == start[at_asked.item[0]])
+              && same(i_dut.asked.is_event, i_dut.asked.more, i_dut.asked.last, i_dut.asked.header,
+              i_dut.asked.body, i_dut.asked.place, i_dut.asked.count, i_dut.asked.user, at_asked));
         end
-        if (i_dut.source_valid && source_note.header) begin
-          SourceHeader_A : assert (i_dut.source_header[8*i+:8] == header_byte(at_source.item,
-              {at_source.beat[0], source_place}));
+        if (i_dut.source_valid) begin
+          Source_A : assert ((!source_note.header || i_dut.start == start[at_source.item[0]])
+              && i_dut.start_not == ~i_dut.start && i_dut.turn == source_note.place[1:0]
+              && i_dut.turn_not == ~i_dut.turn
+              && same(i_dut.source.is_event, i_dut.source.more, i_dut.source.last,
+              i_dut.source.header, i_dut.source.body, i_dut.source.place, i_dut.source.count,
+              i_dut.source.user, at_source));
         end
-        if (i_dut.source_valid && source_note.has_body) begin
-          SourceBody_A : assert (i_dut.source_body[8*i+:8]
-              == 8'(in_body(at_source.stored, source_note.reads, ByteBits'(i))));
+        if (i_dut.turned_valid) begin
+          Turned_A : assert (i_dut.spills == (turned_note.last && turned_note.count > 4'd4)
+              && same(i_dut.turned.is_event, i_dut.turned.more, i_dut.turned.last,
+              i_dut.turned.header, i_dut.turned.body, i_dut.turned.place, i_dut.turned.count,
+              i_dut.turned.user, at_turned));
         end
-        if (i_dut.turned_valid && turned_note.header) begin
-          TurnedHeader_A : assert (i_dut.turned_header[8*i+:8] == header_byte(at_turned.item,
-              {at_turned.beat[0], ByteBits'(i)}));
-        end
-        if (i_dut.turned_valid && turned_note.has_body) begin
-          TurnedBody_A : assert (i_dut.turned_body[8*i+:8]
-              == 8'(in_body(at_turned.stored, turned_note.reads, turned_place)));
-        end
-        // `carry` has what the beat needs that the output takes next.
-        if (i < 32'(turned_note.place) && (i_dut.spilling || !turned_note.header)) begin
-          Carry_A : assert (i_dut.carry[8*i+:8] == 8'(in_body(at_turned.stored,
-              turned_note.reads - 2'(!i_dut.spilling), turned_place)));
+        // A beat at the output that is the last, but for what it spills.
+        Spilling_A : assert (i_dut.spilling == (valid && !last && out_note.last));
+        Spill_A : assert (!i_dut.spilling || (i_dut.turned_valid && i_dut.spills));
+        // A beat that the output expects comes from a stage.
+        Whole_A : assert (valid || out.beat == '0 || !before_note.last);
+        Full_A : assert ((fed == '0 || i_dut.asked_valid) && (fed < 3'd2 || i_dut.source_valid)
+            && (fed < 3'd3 || i_dut.turned_valid) && fed <= 3'd4);
+        Held_A : assert (!held_up || i_dut.spilling);
+      end
+    end
+
+    for (genvar i = 0; i < DataBytes; i++) begin : g_stage
+      logic [1:0] asked_place, source_place, turned_place;
+      assign asked_place = ByteBits'(i) - start[at_asked.item[0]];
+      assign source_place = ByteBits'(i) - start[at_source.item[0]];
+      assign turned_place = ByteBits'(i) - turned_note.place[1:0];
+      always_ff @(posedge clk_i) begin
+        if (!rst_i && started) begin
+          if (i_dut.asked_valid && asked_note.header) begin
+            AskedHeader_A : assert (i_dut.asked_header[8*i+:8] == header_byte(at_asked.item,
+                {at_asked.beat[0], asked_place}));
+          end
+          if (i_dut.asked_valid && asked_note.has_body) begin
+            AskedBody_A : assert (body_data[8*i+:8]
+                == 8'(in_body(at_asked.stored, asked_note.reads, ByteBits'(i))));
+          end
+          if (i_dut.source_valid && source_note.header) begin
+            SourceHeader_A : assert (i_dut.source_header[8*i+:8] == header_byte(at_source.item,
+                {at_source.beat[0], source_place}));
+          end
+          if (i_dut.source_valid && source_note.has_body) begin
+            SourceBody_A : assert (i_dut.source_body[8*i+:8]
+                == 8'(in_body(at_source.stored, source_note.reads, ByteBits'(i))));
+          end
+          if (i_dut.turned_valid && turned_note.header) begin
+            TurnedHeader_A : assert (i_dut.turned_header[8*i+:8] == header_byte(at_turned.item,
+                {at_turned.beat[0], ByteBits'(i)}));
+          end
+          if (i_dut.turned_valid && turned_note.has_body) begin
+            TurnedBody_A : assert (i_dut.turned_body[8*i+:8]
+                == 8'(in_body(at_turned.stored, turned_note.reads, turned_place)));
+          end
+          // `carry` has what the beat needs that the output takes next.
+          if (i < 32'(turned_note.place) && (i_dut.spilling || !turned_note.header)) begin
+            Carry_A : assert (i_dut.carry[8*i+:8] == 8'(in_body(at_turned.stored,
+                turned_note.reads - 2'(!i_dut.spilling), turned_place)));
+          end
         end
       end
     end
