@@ -256,6 +256,15 @@ module pipe_case #(
       .order_valid_o(order_valid), .order_ready_i(order_ready), .order_cluster_o(order)
   );
 
+  // The record whose body is read next.
+  int unsigned ending_packet, ending_copy;
+  always_ff @(posedge clk_i) begin
+    if (rst_i || free_body) ending_copy <= 0;
+    else if (rewind) ending_copy <= ending_copy + 1;
+    if (rst_i) ending_packet <= 0;
+    else if (free_body) ending_packet <= ending_packet + 1;
+  end
+
   int unsigned loaded[Clusters];
   for (genvar c = 0; c < Clusters; c++) begin : g_cluster
     logic row_valid, row_ready, row_first, row_last, alloc_ready;
@@ -424,15 +433,6 @@ module pipe_case #(
       .data_o(out_data), .keep_o(out_keep),
       .last_o(out_last), .user_o(out_user)
   );
-
-  // The record whose body is read next.
-  int unsigned ending_packet, ending_copy;
-  always_ff @(posedge clk_i) begin
-    if (rst_i || free_body) ending_copy <= 0;
-    else if (rewind) ending_copy <= ending_copy + 1;
-    if (rst_i) ending_packet <= 0;
-    else if (free_body) ending_packet <= ending_packet + 1;
-  end
 
   // ---- Output ----
   int unsigned out_packet, out_copy, out_place;
