@@ -38,7 +38,7 @@ module reasons_case #(
   // The counter of a packet, or Counters if it does not count.
   function automatic int unsigned counter_of(logic is_event, logic [2:0] kind, logic [23:0] reason);
     if (is_event && kind != wl_pkg::EXIT_DROP) return Counters;
-    if (!is_event && kind inside {wl_pkg::EXIT_FINISH, wl_pkg::EXIT_EMIT}) return Counters;
+    if (!is_event && (kind == wl_pkg::EXIT_FINISH || kind == wl_pkg::EXIT_EMIT)) return Counters;
     for (int unsigned k = 0; k < Reasons; k++) begin
       if (Values[25*k+:25] == {!is_event, reason}) return k;
     end
