@@ -126,6 +126,13 @@ pub struct Homes {
     frame: Vec<Range<u32>>,
 }
 
+/// Returns the first word, from `next` on, with room for `count` words of the context: before the words
+/// with a meaning of their own, or after the frame.
+fn fitting(next: u32, count: u32) -> u32 {
+    let crosses = next <= frame::CONTEXT && next + count > frame::CONTEXT;
+    if crosses { frame::WORDS } else { next }
+}
+
 /// Returns the number of words of the scratchpad that a thread of version 1 can use: for its narrow
 /// variables and for values.
 pub fn wanted(engine: &Engine) -> u32 {
@@ -200,11 +207,9 @@ impl Homes {
         }
         let mut next = VARIABLES;
         let mut place = |count: u32| {
-            if next < frame::CONTEXT && next + count > frame::CONTEXT {
-                next = frame::WORDS;
-            }
-            next += count;
-            next - count
+            let first = fitting(next, count);
+            next = first + count;
+            first
         };
         for (variable, declared) in engine.context.iter().enumerate() {
             if !is_local[variable] {
@@ -323,8 +328,23 @@ impl Room {
 
 #[cfg(test)]
 mod tests {
+    use super::super::frame::{CONTEXT, WORDS};
     use super::super::local::GROUP;
-    use super::{Homes, LOCAL, Room, groups};
+    use super::{Homes, LOCAL, Room, VARIABLES, fitting, groups};
+
+    #[test]
+    fn the_context_leaves_out_the_words_with_a_meaning_of_their_own() {
+        for count in 1..=CONTEXT {
+            let mut next = VARIABLES;
+            for _ in 0..300 {
+                let first = fitting(next, count);
+                let end = first + count;
+                assert!(end <= CONTEXT || first >= WORDS, "{first}..{end}");
+                next = end;
+            }
+        }
+        assert_eq!(fitting(CONTEXT - 2, 2), CONTEXT - 2, "all words are used");
+    }
 
     #[test]
     fn a_value_lies_in_one_group_of_local_memory() {
