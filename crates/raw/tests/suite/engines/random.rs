@@ -115,7 +115,7 @@ fn random_programs_do_with_heads_of_packets_what_they_do_with_all_of_them() {
     for (mapping, rest, seeds) in [
         ("[mapping]\nchains = [[[0, 0]]]\n", rest, 203..205),
         ("[mapping]\nchains = [[[0, 0], [1, 0], [2, 0]]]\n", rest, 230..232),
-        ("[mapping]\nchains = [[[0, 0], [1, 0], [2, 0]]]\n", streams, 232..234),
+        ("[mapping]\nchains = [[[0, 0], [1, 0], [2, 0]]]\n", streams, 234..237),
     ] {
         let machine = super::mapping::machine(&format!("{mapping}{rest}"));
         all_agree_on(&machine.unwrap_or_else(|error| panic!("{error}")), seeds, 1);
