@@ -45,22 +45,22 @@ pub fn parks(engine: &Engine) -> bool {
     kinds.flat_map(|kind| kind.methods).any(|method| method.replaces_packet)
 }
 
+/// Returns what the copies that an engine sends consist of.
+fn copies(engine: &Engine) -> impl Iterator<Item = &Copied> {
+    engine.steps.iter().flat_map(Step::ops).filter_map(|op| match &op.kind {
+        OpKind::Exit(Exit::Emit(_, copied)) => Some(copied),
+        _ => None,
+    })
+}
+
 /// Whether threads emit packets and continue.
 pub fn emits(engine: &Engine) -> bool {
-    engine
-        .steps
-        .iter()
-        .flat_map(Step::ops)
-        .any(|op| matches!(op.kind, OpKind::Exit(Exit::Emit(..))))
+    copies(engine).next().is_some()
 }
 
 /// Whether an engine sends copies of some bytes of a packet.
 pub fn emits_pieces(engine: &Engine) -> bool {
-    engine
-        .steps
-        .iter()
-        .flat_map(Step::ops)
-        .any(|op| matches!(op.kind, OpKind::Exit(Exit::Emit(_, Copied { bytes: Some(_), .. }))))
+    copies(engine).any(|copied| copied.bytes.is_some())
 }
 
 /// Returns the variables that may be read before they are written. They must be 0 when a thread

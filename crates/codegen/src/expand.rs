@@ -120,7 +120,7 @@ impl Before<'_> {
         (0..count).rev().map(|byte| self.slice(whole, 8 * byte, 8)).collect()
     }
 
-    /// Joins bytes, the first of which is the least significant.
+    /// Joins bytes in little-endian order: the first one becomes the least significant.
     pub(crate) fn little_endian(&mut self, bytes: &[Value]) -> Value {
         let parts = bytes.iter().rev().copied().collect();
         self.op(8 * bytes.len() as u32, OpKind::Concat(parts))

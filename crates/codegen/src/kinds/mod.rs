@@ -12,7 +12,7 @@ use crate::expand::Before;
 struct Expansion {
     /// The name in the registry.
     kind: &'static str,
-    /// Emits operations for a call, and returns the last one.
+    /// Emits operations for a call that happens, and returns the last one.
     expand: fn(&mut Before<'_>, &Config, &Op) -> OpKind,
 }
 
@@ -33,8 +33,13 @@ pub fn is_expanded(op: &Op, offloads: &[Offload]) -> bool {
     of(op, offloads).is_some()
 }
 
-/// Emits operations for a call, and returns the last one; `None` if the call is not expanded.
+/// Emits operations for a call, and returns the last one; `None` if the call is not expanded. The
+/// result of a call that does not happen is zero.
 pub fn expand(before: &mut Before<'_>, op: &Op, offloads: &[Offload]) -> Option<OpKind> {
     let (expansion, config) = of(op, offloads)?;
-    Some((expansion.expand)(before, config, op))
+    let reply = (expansion.expand)(before, config, op);
+    let Some(guard) = op.guard else { return Some(reply) };
+    let width = before.width(op.results[0]);
+    let (reply, zero) = (before.op(width, reply), before.number(width, 0));
+    Some(OpKind::Select(guard, reply, zero))
 }

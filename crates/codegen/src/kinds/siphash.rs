@@ -25,12 +25,8 @@ fn expand(before: &mut Before<'_>, config: &Config, op: &Op) -> OpKind {
     let hash = hash(before, secret, data);
     let size = before.number(before.width(index), config.param("size").low_u64().into());
     let is_inside = before.binary(BinaryOp::Ult, index, size);
-    let is_called = match op.guard {
-        Some(guard) => before.binary(BinaryOp::And, is_inside, guard),
-        None => is_inside,
-    };
     let zero = before.number(64, 0);
-    OpKind::Select(is_called, hash, zero)
+    OpKind::Select(is_inside, hash, zero)
 }
 
 /// Emits SipHash-2-4 of the bytes of `data` in network order (Aumasson and Bernstein, SipHash: a
