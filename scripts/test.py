@@ -11,9 +11,10 @@ Cargo would run one program after the other, and the last long test of
 each would leave the other cores idle. Here each module of a crate's integration tests is a process.
 Processes start while fewer than twice `RUST_TEST_THREADS` tests run, since many wait for a child.
 
-Failed tests are shown with their output. A test that runs for more than 60 s is killed, and with it
-the other tests of its process; `WIRELOOM_TEST_PATIENCE=2` doubles this limit, for slow or busy
-computers. At the end the tests that took more than 10 s are listed; target/test-times.txt has all.
+Failed tests are shown with their output. A test that runs for more than 60 s is killed with its
+process, and so is one that crashes; the other tests of the process run in a new one.
+`WIRELOOM_TEST_PATIENCE=2` doubles this limit, for slow or busy computers. At the end the tests that
+took more than 10 s are listed; target/test-times.txt has all.
 """
 
 import asyncio
@@ -65,17 +66,17 @@ class Piece:
     """Tests of a program that run in one process."""
 
     def __init__(self, program, module, names):
-        self.program, self.module, self.names = program, module, names
-        self.left = len(names)
+        self.program, self.module = program, module
+        self.left = names
         self.has_failed = False
 
     def order(self):
         """Returns the sort key: modules that wait, other modules with many tests first, unit tests."""
-        return self.module not in WAITING, not self.module, -len(self.names)
+        return self.module not in WAITING, not self.module, -len(self.left)
 
     def weight(self):
         """Returns the number of its tests that run at once."""
-        return min(self.left, 1 if self.module in WAITING else THREADS)
+        return min(len(self.left), 1 if self.module in WAITING else THREADS)
 
 
 class Run:
@@ -114,17 +115,22 @@ class Run:
 
     async def run(self, piece):
         """Runs the tests of a piece, and tells when there is room for others."""
+        program = piece.program
         try:
-            await self.process(piece)
+            while piece.left and await self.process(piece):
+                pass
         finally:
             self.running.remove(piece)
             async with self.changed:
                 self.changed.notify_all()
+        program.pieces -= 1
+        if not program.pieces:
+            print(f"{program.title}: {program.tests} tests, {program.seconds:.1f} s", flush=True)
 
     async def process(self, piece):
-        """Runs the tests of a piece in a process."""
+        """Runs the tests of a piece in a process. Returns whether some are left for another one."""
         program = piece.program
-        command = [program.executable, "--exact", *piece.names, *self.options]
+        command = [program.executable, "--exact", *piece.left, *self.options]
         command += ["-Z", "unstable-options", "--format", "json", "--report-time"]
         # The harness has JSON events with times only if this variable is set. Programs that tests
         # start inherit it; it would change what Cargo and rustc accept, but no test calls them.
@@ -153,14 +159,13 @@ class Run:
         else:
             status = process.returncode
             what = f"ended by signal {-status}" if status < 0 else f"ended with status {status}"
-        for name in late or begun:
-            others = piece.left - len(late or begun)
-            self.fail(piece, name, f"{what}; {others} more tests of the process did not finish\n{text}")
+        ended = list(late or begun)
+        for name in ended:
+            piece.left.remove(name)
+            self.fail(piece, name, f"{what}\n{text}")
         if not late and status and not piece.has_failed:
             self.fail(piece, piece.module, f"{what}\n{text}")
-        program.pieces -= 1
-        if not program.pieces:
-            print(f"{program.title}: {program.tests} tests, {program.seconds:.1f} s", flush=True)
+        return bool(ended)
 
     async def follow(self, piece, output, begun, said):
         """Follows the output to its end. Returns tests that exceed the limit, if there are any."""
@@ -194,7 +199,7 @@ class Run:
         if event["event"] not in ("ok", "failed", "ignored"):
             return
         begun.pop(name, None)
-        piece.left -= 1
+        piece.left.remove(name)
         if event["event"] == "ignored":
             self.ignored += 1
         else:

@@ -114,9 +114,8 @@ pub trait Machine {
         Ok(false)
     }
 
-    /// Updates [`store`](Self::store) from a finished machine. Returns the names of offloads that
-    /// were left out because they are large and were not requested; [`Wanted::All`] leaves out
-    /// none.
+    /// Updates [`store`](Self::store) from a finished machine, at least from the offloads that are
+    /// wanted. Returns the names of those that were left out; [`Wanted::All`] leaves out none.
     ///
     /// # Errors
     /// If the machine fails.
@@ -352,6 +351,8 @@ pub enum Wanted<'a> {
     /// All offloads; of large ones, the entries that this store of another machine has, and some
     /// next to them.
     Like(&'a Store),
+    /// The offload of this name.
+    Only(&'a str),
     /// All offloads.
     All,
 }

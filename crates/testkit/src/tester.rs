@@ -38,7 +38,7 @@ impl Tester {
                 self.compare(expected, &outputs, "of timers up to this time")
             }
             ActionKind::Table { now_ns, offload, key, fields } => {
-                let read = self.machine.read_back(Wanted::All, &|_| ());
+                let read = self.machine.read_back(Wanted::Only(offload), &|_| ());
                 read.map_err(|error| error.message)?;
                 Entry::find(self.machine.store(), offload, key, *now_ns)?.compare(fields.as_deref())
             }

@@ -110,8 +110,7 @@ impl ControlPlane {
         changed(processor).map(|service| service.offload.as_str())
     }
 
-    /// Reads the state of an offload into a store. Returns `false` if the state is omitted because
-    /// it is large and not requested.
+    /// Reads the state of an offload into a store. Returns `false` if it is not wanted.
     ///
     /// # Errors
     /// If the machine fails, or the store's instance refuses an entry.
@@ -132,7 +131,8 @@ impl ControlPlane {
             {
                 return Ok(false);
             }
-            Wanted::Shown(_) | Wanted::All => (0..size).collect(),
+            Wanted::Only(name) if name != offload => return Ok(false),
+            Wanted::Shown(_) | Wanted::Only(_) | Wanted::All => (0..size).collect(),
             Wanted::Like(other) => indices_like(service, other),
         };
         let targets = targets(&processor.plan, offload);
