@@ -84,7 +84,7 @@ impl KnownContext {
     }
 
     /// Returns a result that knows nothing about any variable.
-    fn nothing(engine: &Engine) -> Self {
+    pub(crate) fn nothing(engine: &Engine) -> Self {
         let ever: Vec<Known> = engine.context.iter().map(|c| Known::nothing(c.width)).collect();
         let shared = Rc::new(ever.clone());
         Self { at: vec![shared; engine.steps.len()], ever }

@@ -47,13 +47,26 @@ use super::{PassOptions, if_convert};
 use crate::analysis::context::KnownContext;
 use crate::analysis::effects::Effects;
 use crate::analysis::known_bits::{self, Known};
+use crate::analysis::ports::misfit;
 
 /// Splits every step of sequential code.
 pub fn run(program: &mut Program, options: &PassOptions) {
     if_convert::run(program, options);
     let effects = Effects::of(program);
     for index in 0..program.engines.len() {
-        split_engine(program, EngineId(index as u32), &effects, options);
+        let id = EngineId(index as u32);
+        let before = options.header.map(|_| program.engines[index].clone());
+        let context = KnownContext::of(&program.engines[index]);
+        split_engine(program, id, &effects, options, &context);
+        // Paths of different parts meet in a part, so less is known of the context there. Two
+        // accesses may then no longer have a common root.
+        if let (Some(limits), Some(before)) = (&options.header, before)
+            && misfit(&program.engines[index], limits).is_some()
+        {
+            program.engines[index] = before;
+            let context = KnownContext::nothing(&program.engines[index]);
+            split_engine(program, id, &effects, options, &context);
+        }
     }
 }
 
@@ -91,9 +104,14 @@ struct Plan {
     reasons: Vec<Option<String>>,
 }
 
-fn split_engine(program: &mut Program, id: EngineId, effects: &Effects, options: &PassOptions) {
+fn split_engine(
+    program: &mut Program,
+    id: EngineId,
+    effects: &Effects,
+    options: &PassOptions,
+    context: &KnownContext,
+) {
     let engine = &mut program.engines[id.index()];
-    let context = KnownContext::of(engine);
     let steps = std::mem::take(&mut engine.steps);
     let planned: Vec<Planned> = steps
         .into_iter()
