@@ -54,6 +54,7 @@ fn all_agree_on(machine: &Arc<dyn Configured>, seeds: std::ops::Range<u64>, one_
             "`mapping.state_owner`",
             "`mapping.rest`",
             "`mapping.cards`",
+            "only keys of up to",
         ]
         .iter()
         .any(|key| why.contains(key))
