@@ -17,7 +17,7 @@
 #define WL_ADMITTED 8
 #endif
 
-#define WL_ABI 8
+#define WL_ABI 9
 
 enum wl_verdict { WL_NOTHING, WL_SENT, WL_TO_CPU, WL_DROPPED, WL_RUNAWAY };
 
@@ -33,7 +33,6 @@ struct wl_output {
     uint32_t next; /* the next packet that this thread emitted, or WL_NO_OUTPUT */
     uint32_t reasons; /* for WL_TO_CPU and WL_DROPPED: the set of the reason */
     uint16_t value;   /* the port or the reason */
-    uint16_t ingress;
     uint32_t verdict; /* an enum wl_verdict */
 };
 
@@ -113,7 +112,6 @@ WL_INLINE void wl_end_packet(struct wl_end *end, struct wl_packet *p, uint32_t v
     out->payload_length = p->payload_length;
     out->reasons = reasons;
     out->value = value;
-    out->ingress = p->ingress;
     out->verdict = wl_is_intact(p) ? verdict : WL_RUNAWAY;
 }
 
@@ -154,7 +152,6 @@ WL_COLD void wl_emit_bytes(struct wl_machine *m, struct wl_end *end, struct wl_p
         .next = WL_NO_OUTPUT,
         .reasons = reasons,
         .value = value,
-        .ingress = p->ingress,
         .verdict = verdict,
     };
     /* From here on a change of the payload makes a copy, as if it were where it arrived. */

@@ -302,7 +302,6 @@ WL_INLINE void wl_lanes_sent(struct wl_end *end, const struct wl_packet *p, cons
     out->payload_length = length - window;
     out->reasons = 0;
     out->value = port;
-    out->ingress = in->ingress;
     out->verdict = wl_is_intact(p) ? WL_SENT : WL_RUNAWAY;
     end->first_emitted = WL_NO_OUTPUT;
 }

@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_wait_in_a_conditional_part_of_the_text_may_be_missing() {
-        let text = "sram[write, $0, frame, 3, 1], ctx_swap\n#ifdef PARKS\n\
+        let text = "sram[write, $0, frame, 3, 1], ctx_swap\n#ifdef EMITS\n\
                     sram[read, $0, frame, 1, 1], ctx_swap\n#endif\nalu[$0, --, B, x]\n\
                     sram[read, $0, frame, 1, 1], ctx_swap\nnop\n";
         assert_eq!(waits(text), ["waits"]);

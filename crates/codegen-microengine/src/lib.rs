@@ -306,7 +306,7 @@ impl Microcode<'_> {
         let mut text = format!(
             "; Engine `{name}`, written by Wireloom from the step IR: part {} of {parts}, for {own}.\n\
              {}{}{}{}{}{}#define ARRIVAL {}\n#define GATES {}\n#define FIRST_GATE {}\n\
-             #define RING {}\n#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n#define CLEARED {}\n{}{}{}\n{}\n",
+             #define RING {}\n#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n#define CLEARED {}\n{}{}\n{}\n",
             number + 1,
             target.header(),
             if number == 0 { "#define FIRST_PART 1\n" } else { "" },
@@ -340,7 +340,6 @@ impl Microcode<'_> {
                 (true, false) => "#define EMITS 1\n",
                 (false, false) => "",
             },
-            if context::parks(self.engine) { "#define PARKS 1\n" } else { "" },
             if context::uses_arrival(self.engine) { "#define USES_ARRIVAL 1\n" } else { "" },
             include_str!("thread.uc"),
         );

@@ -228,7 +228,7 @@ mod tests {
             "pass_gate(a, b)",
             "scratch[test_and_set, $2, at, 0], ctx_swap[memory]",
             "local_csr_rd[active_ctx]",
-            "#ifdef PARKS",
+            "#ifdef EMITS",
         ] {
             let text = format!("{two}{next}\nsram[read, $3, frame, 3, 1], ctx_swap\n");
             assert_eq!(waits(&text)[..2], ["sig_done[s5]", "ctx_swap[s5]"], "{next}");

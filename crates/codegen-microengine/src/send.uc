@@ -157,14 +157,6 @@ control#:
     immed[place, 128]
     alu[place, place, +, out]
     t_fifo_wr[$0, place, 0, 1], ctx_swap
-#ifdef PARKS
-    ; The packet may have come by another port than the one that is counted.
-    sram[read, $0, frame, 1, 1], ctx_swap
-    alu[$0, --, B, $0]
-    immed[place, 144]
-    alu[place, place, +, out]
-    t_fifo_wr[$0, place, 0, 1], ctx_swap
-#endif
     fast_wr[out, xmit_validate]
     alu[out, --, B, limit]
     ; Not the first any more.

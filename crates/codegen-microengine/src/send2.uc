@@ -192,14 +192,6 @@ control#:
     alu[control, control, OR, mask]
 long#:
     alu[bytes, bytes, -, n]
-#ifdef PARKS
-    ; The packet may have come by another port than the one that is counted.
-    sram[read, $0, frame, 1, 1], ctx_swap
-    alu[$0, --, B, $0]
-    immed[place, 0x1800]
-    alu_shf[place, place, OR, limit, <<2]
-    msf[write, $0, place, 0, 1], ctx_swap[memory]
-#endif
     alu[t, control, OR, n]
     alu[$0, --, B, t]
     alu[$1, --, B, number]

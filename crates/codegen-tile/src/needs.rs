@@ -13,8 +13,7 @@ pub struct Needs {
     pub arrival: bool,
     /// The sequence number.
     pub sequence: bool,
-    /// Whether packets are replaced by parked ones. The ingress port of a packet then leaves after
-    /// its side word.
+    /// Whether packets are replaced by kept ones, which bring their own ports and time.
     pub takes: bool,
     /// Whether the tails of long packets stay outside the tiles. The word that identifies the tail
     /// then arrives and leaves with each packet.
@@ -41,8 +40,7 @@ impl Needs {
 
     /// The word of the frame that leaves next to the side word.
     pub(super) fn beside(self) -> Option<u32> {
-        let ingress = self.takes.then_some(frame::INGRESS);
-        if self.rest { Some(frame::REST) } else { ingress }
+        self.rest.then_some(frame::REST)
     }
 
     /// Whether a word leaves next to the side word.

@@ -36,9 +36,9 @@ pub enum Verdict {
 pub struct Output<'a> {
     /// Sequence number of the arriving packet, or of the timer that ran: [`TIMERS`] and more.
     pub sequence: u64,
-    /// Arrival time of the packet in nanoseconds.
+    /// Arrival time of that packet in nanoseconds.
     pub arrival_ns: u64,
-    /// Ingress port of the packet.
+    /// Ingress port of that packet; [`TIMER`](wireloom_offloads::TIMER) for a timer.
     pub ingress: u16,
     pub verdict: Verdict,
     /// The bytes of the packet as it left.

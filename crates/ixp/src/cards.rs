@@ -51,7 +51,7 @@ struct Packet {
 pub struct Delivered {
     /// The number under which the packet was offered.
     pub offered: u64,
-    /// The ingress port; for a parked packet, the port on which it originally arrived.
+    /// The ingress port of the packet that began the thread.
     pub ingress: u16,
     /// The arrival time under which it was offered.
     pub arrival_ns: u64,
@@ -111,8 +111,6 @@ struct Open {
     number: u32,
     control: Control,
     bytes: Vec<u8>,
-    /// The ingress port, if the program sets it.
-    ingress: Option<u16>,
 }
 
 #[derive(Clone, Debug)]
@@ -622,14 +620,13 @@ impl Cards {
         let element = &mut fbi.transmit[fbi.next_out];
         let Element { words, control: [control, number], .. } = *element;
         element.valid = false;
-        let ingress = element.ingress.take();
         fbi.next_out = (fbi.next_out + 1) % count;
         self.carried[1] += 1;
         fbi.sent = fbi.sent.wrapping_add(1);
         let control = Control::from_word(control);
         let mut out = match self.open.iter().position(|open| open.number == number) {
             Some(place) if !control.first => self.open.swap_remove(place),
-            _ => Open { number, control, bytes: Vec::new(), ingress },
+            _ => Open { number, control, bytes: Vec::new() },
         };
         let bytes = words.iter().flat_map(|word| word.to_be_bytes());
         out.bytes.extend(bytes.take(usize::from(control.bytes).min(self.mpkt as usize)));
@@ -670,7 +667,7 @@ impl Cards {
         self.outputs.count(&out.control, has_port, out.bytes.len());
         self.delivered.push(Delivered {
             offered: packet.offered,
-            ingress: out.ingress.unwrap_or(*ingress),
+            ingress: *ingress,
             arrival_ns: packet.arrival_ns,
             control: out.control,
             bytes: out.bytes,

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 /// The value of `WL_ABI`. It changes with any of these structures.
-pub const ABI: u32 = 8;
+pub const ABI: u32 = 9;
 /// The value of `WL_NO_OUTPUT`.
 pub const NO_OUTPUT: u32 = u32::MAX;
 
@@ -40,7 +40,6 @@ pub struct Output {
     pub next: u32,
     pub reasons: u32,
     pub value: u16,
-    pub ingress: u16,
     pub verdict: u32,
 }
 

@@ -338,7 +338,7 @@ unsafe fn hand_on(
                 [(output.window, output.window_length), (output.payload, output.payload_length)]
                     .map(|(start, length)| std::slice::from_raw_parts(start, length as usize))
             };
-            let (arrival_ns, ingress) = (frame.arrival_ns, output.ingress);
+            let (arrival_ns, ingress) = (frame.arrival_ns, frame.ingress);
             let with = |verdict| Output { sequence, arrival_ns, ingress, verdict, bytes };
             // Two calls instead of one with a selected verdict, which would go through memory and
             // stall.

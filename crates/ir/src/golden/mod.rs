@@ -95,10 +95,9 @@ impl Golden {
         };
         let origin = Origin { sequence, arrival_ns: now_ns };
         let mut hand = PacketInHand::arrive(Frame { arrival_ns: now_ns, ..frame }, sequence);
-        // A packet leaves with the time that it came with.
-        let sink = &mut |output: Output<'_>| {
-            sink(Output { arrival_ns: frame.arrival_ns, ..output });
-        };
+        // A packet leaves with the time and the port of the one that began the thread.
+        let Frame { arrival_ns, ingress, .. } = frame;
+        let sink = &mut |output: Output<'_>| sink(Output { arrival_ns, ingress, ..output });
         let (callees, own) = self.activations.split_at_mut(self.main);
         Thread {
             engines: &self.engines[..self.main],

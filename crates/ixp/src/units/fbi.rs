@@ -34,8 +34,6 @@ pub struct Element {
     pub arrival: [u32; 2],
     /// Transmit FIFO only: whether the element waits for the bus.
     pub valid: bool,
-    /// Transmit FIFO only: the ingress port of the packet, if the program sets it.
-    pub ingress: Option<u16>,
 }
 
 impl Default for Element {
@@ -45,7 +43,6 @@ impl Default for Element {
             control: [0; 2],
             arrival: [0; 2],
             valid: false,
-            ingress: None,
         }
     }
 }
@@ -290,17 +287,13 @@ impl Fbi {
     fn write_transmit_at(&mut self, address: usize, words: &[u32]) -> Result<(), Refused> {
         let is_outside = || outside("transmit", address, words.len());
         let element = match address {
-            ARRIVAL_QUADS.. => address - ARRIVAL_QUADS,
+            ARRIVAL_QUADS.. => return Err(is_outside()),
             DATA_QUADS.. => address - DATA_QUADS,
             _ => address / 8,
         };
         let found = self.transmit.get_mut(element).ok_or_else(is_outside)?;
         let first = if address < DATA_QUADS { address % 8 * 2 } else { 0 };
         let target = match address {
-            ARRIVAL_QUADS.. => {
-                found.ingress = words.first().map(|port| *port as u16);
-                return Ok(());
-            }
             DATA_QUADS.. => found.control.get_mut(..words.len()),
             _ => found.words.get_mut(first..first + words.len()),
         };

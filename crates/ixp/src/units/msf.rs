@@ -16,9 +16,8 @@ use crate::mpkt::Wanted;
 use crate::request::{Pool, Request};
 use crate::spec::MsfSpec;
 
-/// Byte addresses: the control words of TBUF, the ports of its packets, and RBUF or TBUF.
+/// Byte addresses: the control words of TBUF, and RBUF or TBUF.
 const CONTROLS: u32 = 0x1000;
-const PORTS: u32 = 0x1800;
 const BUFFERS: u32 = 0x2000;
 /// Register numbers.
 const LISTS: u32 = 3;
@@ -104,14 +103,6 @@ impl Msf {
         let words = &request.data[..usize::from(request.words_out)];
         match request.address {
             BUFFERS.. => fbi.write_buffer((request.address - BUFFERS) as usize / 4, words),
-            PORTS.. => {
-                for (element, port) in ((request.address - PORTS) / 4..).zip(words) {
-                    let found = fbi.transmit.get_mut(element as usize);
-                    let found = found.ok_or_else(|| no_element(element))?;
-                    found.ingress = Some(*port as u16);
-                }
-                Ok(())
-            }
             CONTROLS.. => {
                 for (word, value) in ((request.address - CONTROLS) / 4..).zip(words) {
                     let element = fbi.transmit.get_mut(word as usize / 2);

@@ -313,7 +313,7 @@ impl PacketIo {
                 .supply
                 .packet(packet.offered)
                 .map_or(packet.information.arrival_ns, |packet| packet.arrival_ns);
-            let ingress = finish.kept(came).ingress;
+            let ingress = came.ingress;
             let (number, offered) = (packet.number, packet.offered);
             let delivered = Delivered {
                 number,

@@ -149,7 +149,7 @@ impl<S: Compiled> Functional<S> {
             sink(Output {
                 sequence: caller.number,
                 arrival_ns: caller.arrival_ns,
-                ingress: sent.ingress,
+                ingress: frame.ingress,
                 verdict: sent.verdict,
                 bytes: &sent.bytes,
             });

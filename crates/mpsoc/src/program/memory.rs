@@ -23,7 +23,6 @@ const STACK_BEGIN: usize = REPLIES + 4 * REPLY_WORDS * TICKETS;
 /// A packet that left, derived from the current packet.
 pub struct Sent {
     pub verdict: wireloom_ir::Verdict,
-    pub ingress: u16,
     pub bytes: Vec<u8>,
 }
 
@@ -124,10 +123,10 @@ impl Surroundings {
         }
         let verdict = Verdict::decode(word, self.registers.egress as u16).ok_or(REFUSED)?;
         if let Some(verdict) = verdict.meaning() {
-            let Kept { ingress, behind, .. } =
+            let Kept { behind, .. } =
                 self.left.as_ref().map_or(came(packet), |changed| changed.kept());
             let bytes = leaving(&self.locals[self.part], &self.registers, behind).ok_or(REFUSED)?;
-            self.sent.push(Sent { verdict, ingress, bytes });
+            self.sent.push(Sent { verdict, bytes });
         }
         self.registers.extent = WHOLE;
         if !is_kept(word) {

@@ -52,7 +52,6 @@ impl Compiled {
     pub fn beside(&self) -> Beside {
         match self.needs {
             Needs { rest: true, .. } => Beside::Rest,
-            Needs { takes: true, .. } => Beside::Ingress,
             _ => Beside::Nothing,
         }
     }
@@ -390,7 +389,7 @@ fn queues(spec: &MachineSpec, layout: &Layout<'_>, placement: &Placement, first:
             rows: spec.chip.rows,
             bytes: queues.bytes,
             port: to_device(*place, (*place, *side)),
-            has_beside: layout.takes || layout.has_rest,
+            has_beside: layout.has_rest,
             ready: queues.ready,
             network: queues.network,
         };

@@ -123,7 +123,7 @@ fn pass_on(packet: Pending, left: &Departure, sink: Sink<'_>) {
     sink(Output {
         sequence: packet.number,
         arrival_ns: packet.arrival_ns,
-        ingress: left.ingress.unwrap_or(packet.ingress),
+        ingress: packet.ingress,
         verdict,
         bytes: &left.bytes(),
     });

@@ -15,8 +15,6 @@ use crate::message::Header;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Departure {
     pub side: u32,
-    /// The port on which its packet came, if it may differ from the thread's.
-    pub ingress: Option<u16>,
     /// The first word and the words of the packet, as far as the tiles had them; empty without a
     /// packet.
     pub words: Vec<u32>,
@@ -35,7 +33,6 @@ impl Departure {
     /// Decodes a departure. `words` are the side word and the words after it.
     fn of(words: &[u32], beside: Beside, cycle: u64, sent: Option<(Place, u16)>) -> Self {
         let word = words.get(1);
-        let ingress = word.filter(|_| beside == Beside::Ingress).map(|word| *word as u16);
         let reference = word.filter(|_| beside == Beside::Rest);
         let reference = reference.and_then(|word| Reference::of(*word));
         let side = words[0];
@@ -44,7 +41,7 @@ impl Departure {
         let before = 1 + usize::from(beside != Beside::Nothing);
         let words = words[if is_packet { before } else { words.len() }..].to_vec();
         let rest = Vec::new();
-        Self { side, ingress, words, rest, reference, cycle, sent, is_dropped: false }
+        Self { side, words, rest, reference, cycle, sent, is_dropped: false }
     }
 
     /// Returns the port in the first word.
@@ -70,8 +67,6 @@ pub enum Beside {
     /// No word.
     #[default]
     Nothing,
-    /// The port on which the packet came.
-    Ingress,
     /// The reference of the packet's tail.
     Rest,
 }
