@@ -17,6 +17,7 @@ pub const DEFAULT: &[&str] = &[
     "cse",        // unifies equal guards, so that later passes see which exclude each other
     "fold",
     "dce",
+    "park",   // before `fields`, which cuts the words that it moves
     "resize", // before `fields`, which makes its accesses fit; so does
     "window",
     "fields", // makes each access fit a header port

@@ -205,6 +205,9 @@ pub struct Method {
     pub delay: Delay,
     /// The parameter that an offload must give for calls of the method: one whose default is 0.
     pub needs: Option<&'static str>,
+    /// The parameter with the most bytes of a packet for which the method is called. For a longer
+    /// packet the reply is zero, and the call has no effect.
+    pub longest: Option<&'static str>,
     /// One or two sentences for the reference.
     pub doc: &'static str,
 }
@@ -295,6 +298,7 @@ pub(crate) const METHOD: Method = Method {
     extent: Extent::Nothing,
     delay: Delay::Constant,
     needs: None,
+    longest: None,
     doc: "",
 };
 
@@ -331,11 +335,17 @@ pub(crate) const STEP: Param = Param {
     ..param("step", ValueType::Bits(1), Some(0), (0, 1), "Whether the engine has a step for it.")
 };
 
-pub use crate::kinds::KINDS;
+pub use crate::kinds::{IN_PARTS, KINDS};
 
-/// Returns the kind with a name.
+/// Returns the kind with a name: one of [`KINDS`] or [`IN_PARTS`].
 pub fn kind(name: &str) -> Option<&'static OffloadKind> {
-    KINDS.iter().find(|k| k.name == name)
+    KINDS.iter().chain(IN_PARTS.iter().map(|(_, kind)| kind)).find(|k| k.name == name)
+}
+
+/// Returns the kind that programs declare: one of [`IN_PARTS`] stands for another kind.
+pub fn declared(name: &str) -> &str {
+    let whole = IN_PARTS.iter().find(|(_, kind)| kind.name == name);
+    whole.map_or(name, |(whole, _)| whole)
 }
 
 impl OffloadKind {

@@ -634,8 +634,8 @@ fn a_description_of_ones_own_is_a_machine() {
 #[test]
 fn what_the_machine_does_not_have_is_refused_with_the_reason() {
     let place = Workplace::new();
-    let program = "engine e() { offload held : park<u16, size = 8>;\n\
-                   step s { if (held.keep(packet.ingress)) done; finish; } }";
+    let program = "engine e() { offload held : stream<u16, u8, size = 8, bytes = 9>;\n\
+                   step s { if (held.open(packet.ingress, 0).ok) done; finish; } }";
     place.write("held.loom", program.as_bytes());
     for words in [
         "build held.loom -o np",
@@ -645,7 +645,7 @@ fn what_the_machine_does_not_have_is_refused_with_the_reason() {
         place
             .wireloom(&format!("{words} --on np-1-1-1"))
             .status(2)
-            .complains(&["error: ", "`park` keeps whole packets"]);
+            .complains(&["error: ", "`stream` keeps the bytes of many packets"]);
         assert_eq!(place.files(), ["held.loom", "hub.loom", "hub.tables", "three.pcap"]);
     }
 }

@@ -318,8 +318,7 @@ impl Lowering<'_> {
             .expect("the port has what is used");
         let mut parts = Vec::new();
         if port.ordered {
-            parts.push(self.graph.bit(self.around.last[self.index][port.offload.index()]));
-            parts.push(self.ticket());
+            parts.extend(self.place_in_order(port));
         }
         if port.method_bits() > 0 {
             parts.push(self.graph.number(port.method_bits(), position as u64));

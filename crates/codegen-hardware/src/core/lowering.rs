@@ -127,6 +127,13 @@ impl Lowering<'_> {
         self.graph.slice(info, low, TICKET_BITS)
     }
 
+    /// Returns the fields of a request that give its place in the order of packets: whether it is
+    /// the packet's last one, and the packet's ticket.
+    pub(super) fn place_in_order(&mut self, port: &OffloadPort) -> [Node; 2] {
+        let is_last = self.around.last[self.index][port.offload.index()];
+        [self.graph.bit(is_last), self.ticket()]
+    }
+
     /// Returns the lengths of the header window and of the packet, [`BEGIN_BITS`] bits each, and
     /// that of the body, 16 bits.
     pub(super) fn extent(&mut self) -> [Node; 3] {

@@ -4,10 +4,10 @@ use wireloom_compile::analysis::loops::Loops;
 use wireloom_compile::analysis::{Definitions, order};
 use wireloom_ir::{Engine, EngineId, EngineKind, Exit, OffloadId, OffloadTarget, OpKind, Program};
 use wireloom_offloads::registry::{self, Extent};
-use wireloom_offloads::{Config, ReplyType, ValueType};
+use wireloom_offloads::{Config, ReplyType};
 
 use super::calls::{TimeUse, kind, looks_at_packet};
-use super::kinds::{self, is_inside, missing};
+use super::kinds::{self, Appended, is_inside, missing};
 use super::port::{OffloadPort, PortMethod};
 
 /// Returns the ports of an engine in the order of its offloads. Offloads that are not called have
@@ -71,7 +71,8 @@ pub fn ports(program: &Program, id: EngineId) -> Vec<OffloadPort> {
             + argument_bits
             + 64 * (u32::from(port.arrival) + u32::from(port.sequence));
         if let Some(body) = port.body {
-            port.request_bits = body.request_bits();
+            port.request_bits = port.order_bits() + body.request_bits();
+            port.reply_bits = port.reply_bits.max(body.least_reply_bits());
         }
         ports.push(port);
     }
@@ -81,8 +82,8 @@ pub fn ports(program: &Program, id: EngineId) -> Vec<OffloadPort> {
 /// How the threads of an engine change the bodies of their packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyChanges {
-    /// The maximum number of bytes that a thread appends to its packet. The body buffer reserves
-    /// that much room after each body.
+    /// The maximum number of bytes that a thread writes behind the body with which its packet
+    /// arrived. The body buffer reserves that much room after each body.
     pub appended: u32,
     /// Whether a thread may change a body of which it has sent a copy. Each copy must then leave
     /// before its thread continues.
@@ -103,6 +104,8 @@ impl BodyChanges {
 /// What each step does to bodies, and the steps that may follow it.
 struct Steps {
     appended: Vec<u32>,
+    /// The longest body that replaces another one.
+    replaced: u32,
     changes: Vec<bool>,
     next: Vec<Vec<usize>>,
     after_copy: Vec<usize>,
@@ -113,6 +116,7 @@ impl Steps {
         let count = engine.steps.len();
         let mut steps = Self {
             appended: vec![0; count],
+            replaced: 0,
             changes: vec![false; count],
             next: vec![Vec::new(); count],
             after_copy: Vec::new(),
@@ -132,15 +136,19 @@ impl Steps {
                     };
                     let method = &kind(config).methods[*method];
                     let is_inside = is_inside(&config.kind, method.name);
-                    if kinds::body(&config.kind).is_none() || !method.writes_packet || is_inside {
+                    let Some(body) = kinds::body(&config.kind) else { return };
+                    if !method.writes_packet || is_inside {
                         return;
                     }
                     steps.changes[index] = true;
-                    if let Extent::End { count } = method.extent {
-                        let chunk = ValueType::Value.width(config) / 8;
-                        let count = definitions.constant(args[count]);
-                        let count = count.map_or(chunk, |count| count.low_u64() as u32);
-                        steps.appended[index] += count.min(chunk);
+                    let Extent::End { count } = method.extent else { return };
+                    match (body.appended)(config) {
+                        Appended::After(most) => {
+                            let count = definitions.constant(args[count]);
+                            let count = count.map_or(most, |count| count.low_u64() as u32);
+                            steps.appended[index] += count.min(most);
+                        }
+                        Appended::Instead(most) => steps.replaced = steps.replaced.max(most),
                     }
                 }
                 _ => {}
@@ -169,7 +177,7 @@ impl Steps {
                 most[step] = self.appended[step] + behind.unwrap_or(0);
             }
         }
-        Ok(most.first().copied().unwrap_or(0))
+        Ok(self.replaced + most.first().copied().unwrap_or(0))
     }
 
     fn change_after_copies(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The ports through which an engine calls its offloads, and the formats of their requests.
 
 use wireloom_ir::OffloadId;
+use wireloom_offloads::kinds::park_in_parts::WORD_BITS;
 
 /// A port through which an engine calls an offload.
 ///
@@ -11,7 +12,7 @@ use wireloom_ir::OffloadId;
 /// offload uses them. The reply is as wide as the widest one; shorter replies are zero-extended.
 ///
 /// An offload that accesses the packet beyond the header window has its own request format
-/// ([`Body`]).
+/// ([`Body`]), behind the packet's place in the order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OffloadPort {
     /// The offload's name, as a legal identifier.
@@ -51,6 +52,11 @@ pub enum Body {
     },
     /// `wl_body_sum`.
     Sum,
+    /// `wl_park`, which copies bodies.
+    Park {
+        /// The number of bits of a key.
+        key_bits: u32,
+    },
     /// `wl_body_match`, which searches the packet as it arrived, including the header window.
     Search,
 }
@@ -62,7 +68,7 @@ pub const BEGIN_BITS: u32 = 17;
 pub const PLACE_BITS: u32 = 11;
 
 impl Body {
-    /// Returns the number of bits of a request.
+    /// Returns the number of bits of a request, without its place in the order of packets.
     pub(super) fn request_bits(self) -> u32 {
         let place = PLACE_BITS + BEGIN_BITS;
         match self {
@@ -70,8 +76,14 @@ impl Body {
                 place + 16 + u32::from(reads && writes) + if writes { 8 * bytes } else { 0 }
             }
             Self::Sum => place + 3 * 16,
+            Self::Park { key_bits } => 3 + key_bits + WORD_BITS + 16 + PLACE_BITS + 64,
             Self::Search => PLACE_BITS + 3 * 16,
         }
+    }
+
+    /// Returns the number of bits that a reply has at least.
+    pub(super) fn least_reply_bits(self) -> u32 {
+        if matches!(self, Self::Park { .. }) { WORD_BITS } else { 0 }
     }
 }
 

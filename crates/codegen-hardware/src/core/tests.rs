@@ -40,7 +40,7 @@ fn a_small_engine_needs_few_ports_and_no_stages() {
 fn what_the_machine_lacks_is_said_with_its_place() {
     let refusal = |body: &str| {
         let text = format!(
-            "loom_ir 1 file \"a.loom\" engine e {{ offload bytes : payload value u8 offload find : match value u8 offload held : park key u8 {{ size = 32'0x4 }} step s @a.loom:3 {{ {body} }} }} main e"
+            "loom_ir 1 file \"a.loom\" engine e {{ offload bytes : payload value u8 offload find : match value u8 offload held : stream key u8 value u8 {{ age = 64'0x0, bytes = 32'0x8, nocase = 32'0x0, size = 32'0x4 }} step s @a.loom:3 {{ {body} }} }} main e"
         );
         built(&text).expect_err("the machine cannot do that").to_string()
     };
@@ -49,10 +49,12 @@ fn what_the_machine_lacks_is_said_with_its_place() {
         "request {} edit { %0:u16 = const 4 packet.insert %0, %0 @a.loom:4 } jump { done }",
     );
     assert!(insert.starts_with(start) && insert.contains("at their front only"), "{insert}");
-    let keep = refusal(
-        "request { %0:u8 = const 4 %1:u1 = call held.keep(%0) @a.loom:4 } edit {} jump { done }",
+    let keep =
+        refusal("request { %0:u8 = const 4 call held.close(%0) @a.loom:4 } edit {} jump { done }");
+    assert!(
+        keep.starts_with(start) && keep.contains("`stream` keeps the bytes of many packets"),
+        "{keep}"
     );
-    assert!(keep.starts_with(start) && keep.contains("`park` keeps whole packets"), "{keep}");
     let search = "request { %0:u16 = const 4 %1:u25 = call find.scan(%0, %0) }";
     let write = "edit { %2:u16 = const 0 %3:u8 = const 1 packet.write %2 + 0, %3 }";
     let changed = refusal(&format!("{search} {write} jump {{ next s }}"));

@@ -7,6 +7,8 @@ use wireloom_ir::{BinaryOp, Meta, OffloadId, OpKind, UnaryOp, Value};
 use wireloom_lang::hir::{
     self, Expr, ExprKind, FunctionId, Place, Resize, Root, Type, TypedEngine,
 };
+use wireloom_net::packet::MAX_LENGTH;
+use wireloom_offloads::registry;
 
 use super::state::Exited;
 use super::{StepLowering, leaves, place};
@@ -229,14 +231,33 @@ impl<'a> StepLowering<'a> {
             // An engine takes its request leaf by leaf. A kind takes packed values.
             if engine { values.extend(leaves.iter()) } else { values.push(self.b.concat(&leaves)) }
         }
+        let longest = self.longest(offload, method);
         let kind = OpKind::Call { offload, method, args: values };
-        let width = self.program.width(reply);
-        if width == 0 {
-            self.b.effect(kind);
-            return Rc::new([]);
-        }
-        let packed = self.b.value(width, kind);
-        self.unpack(packed, reply)
+        let called = |me: &mut Self| -> Rc<[Value]> {
+            let width = me.program.width(reply);
+            if width == 0 {
+                me.b.effect(kind);
+                return Rc::new([]);
+            }
+            let packed = me.b.value(width, kind);
+            me.unpack(packed, reply)
+        };
+        let Some(longest) = longest else { return called(self) };
+        let length = self.b.value(16, OpKind::ReadMeta(Meta::Length));
+        let longest = self.b.number(16, longest);
+        let fits = self.b.binary(BinaryOp::Ule, length, longest);
+        self.branch(fits, called, |me| me.zeros(reply), false)
+    }
+
+    /// Returns the most bytes of a packet for which a method is called, if not every packet has at
+    /// most as many.
+    fn longest(&self, offload: OffloadId, method: usize) -> Option<u128> {
+        let hir::OffloadTarget::Kind(config) = &self.engine.offloads[offload.index()].target else {
+            return None;
+        };
+        let kind = registry::kind(&config.kind)?;
+        let longest = config.param(kind.methods[method].longest?).low_u64();
+        (longest < MAX_LENGTH as u64).then(|| longest.into())
     }
 
     /// Inlines a function. Its parameters become variables. Its result collects the values of its

@@ -16,6 +16,7 @@ pub mod fold;
 pub mod fuse;
 pub mod if_convert;
 pub mod narrow;
+pub mod park;
 pub mod resize;
 pub mod scatter;
 mod sequence;
@@ -92,6 +93,11 @@ pub const PASSES: &[Pass] = &[
         name: "dce",
         doc: "Removes operations without effect whose results are not used.",
         run: dce::run,
+    },
+    Pass {
+        name: "park",
+        doc: "Splits the calls that keep and take packets into parts, for hardware that stores the header window apart from the payload.",
+        run: park::run,
     },
     Pass {
         name: "resize",

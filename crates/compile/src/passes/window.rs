@@ -45,7 +45,7 @@ pub fn run(program: &mut Program, options: &PassOptions) {
     }
     for engine in &mut program.engines {
         let calls = calls(engine);
-        let most = WINDOW[usize::from(grows(engine))];
+        let most = longest_window(engine);
         for step in &mut engine.steps {
             if let Code::Sequential(block) = &mut step.code {
                 let out = Sequence { values: &mut step.values, ops: Vec::new(), loc: step.loc };
@@ -79,15 +79,15 @@ fn calls(engine: &Engine) -> Vec<Vec<Option<Method>>> {
     engine.offloads.iter().map(|offload| of(&offload.target)).collect()
 }
 
-/// Returns whether a window may become longer than at arrival.
-fn grows(engine: &Engine) -> bool {
+/// Returns the maximum bytes of a header window in an engine.
+pub(super) fn longest_window(engine: &Engine) -> u32 {
     let mut grows = false;
     for step in &engine.steps {
         step.for_each_op(|op| {
             grows |= matches!(op.kind, OpKind::Insert { .. } | OpKind::Reset { .. })
         });
     }
-    grows
+    WINDOW[usize::from(grows)]
 }
 
 struct Window<'a> {

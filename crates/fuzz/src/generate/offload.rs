@@ -178,6 +178,7 @@ impl Generator {
                 "size" => *self.pick(&[1u64, 2, 4, 16, 64]),
                 "bytes" => *self.pick(&[1, 7, 16, 64, 400]),
                 "age" => *self.pick(&[0, 0, 1_500, 100_000]),
+                "longest" => *self.pick(&[65_535, 1_500, 200, 40]),
                 "cir" | "pir" => *self.pick(&[0, 1_000, 1_000_000_000]),
                 "cbs" | "ebs" | "pbs" => *self.pick(&[0, 100, 1_500, 5_000]),
                 "seed" => self.below(1 << 20) as u64,

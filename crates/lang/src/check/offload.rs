@@ -165,7 +165,7 @@ impl<'a> Checker<'a> {
         types: &[TypeExpr],
         params: &[(Name, Expr)],
     ) -> Option<(OffloadTarget, OffloadInfo)> {
-        let Some(kind) = registry::kind(&kind_name.text) else {
+        let Some(kind) = KINDS.iter().find(|kind| kind.name == &*kind_name.text) else {
             let message = format!("there is no offload kind `{}`", kind_name.text);
             let help = match self.lookup(&kind_name.text) {
                 Some(Symbol::Engine(_)) => {

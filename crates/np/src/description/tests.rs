@@ -97,7 +97,7 @@ fn a_description_changes_what_it_names() {
     assert_eq!(machine.engine.scheduler, Scheduler::ReadyToExecute);
     assert_eq!(machine.rule("ports", "array").unwrap().place, Place::Cluster);
     assert_eq!(machine.rule("next_hops", "array").unwrap().place, Place::Pipe);
-    assert_eq!(machine.rule("words", "park"), None);
+    assert_eq!(machine.rule("words", "stream"), None);
 }
 
 #[test]

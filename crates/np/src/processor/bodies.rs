@@ -2,7 +2,6 @@
 
 use super::plan::{Plan, Service};
 use super::wires::vector;
-use wireloom_codegen_hardware::core::port::Body;
 use wireloom_codegen_hardware::sv::short::{clocked, int, name};
 use wireloom_codegen_hardware::sv::{Expr, Instance, Item, Type};
 
@@ -40,10 +39,8 @@ pub(super) fn turns(plan: &Plan) -> Vec<Item> {
     let all = |what: &str| {
         Expr::Concat(services.iter().rev().map(|s| name(format!("{}_{what}", s.name))).collect())
     };
-    let writes =
-        |service: &Service| matches!(service.port.body, Some(Body::Chunks { writes: true, .. }));
     let written = |what: &str, width: usize| {
-        let of = |s: &&Service| match writes(s) {
+        let of = |s: &&Service| match s.writes_bodies() {
             true => name(format!("{}_access_{what}", s.name)),
             false => Expr::number(1, 0).replicate(int(width)),
         };
@@ -79,7 +76,7 @@ pub(super) fn turns(plan: &Plan) -> Vec<Item> {
         let bits = ["turn_valid", "turn_ready", "access_read"];
         items.extend(bits.map(|what| Item::net(net(what), Type::Bit)));
         items.push(vector(net("access_address"), plan.place_bits));
-        if writes(service) {
+        if service.writes_bodies() {
             items.push(Item::net(net("access_write"), Type::Bit));
             items.push(vector(net("access_write_address"), plan.place_bits));
             items.push(vector(net("access_write_data"), beat));

@@ -64,6 +64,15 @@ impl Service {
         self.rule.place != Place::Pipe && self.rule.realisation.control_bits(self) > 0
     }
 
+    /// Returns whether it changes the bodies of packets.
+    pub fn writes_bodies(&self) -> bool {
+        match self.port.body {
+            Some(Body::Chunks { writes, .. }) => writes,
+            Some(Body::Park { .. }) => true,
+            Some(Body::Sum | Body::Search) | None => false,
+        }
+    }
+
     /// Describes the service for users.
     pub fn describe(&self) -> String {
         let place = match self.rule.place {
@@ -338,7 +347,7 @@ impl Plan {
 
     /// Returns whether an offload changes the bodies of packets.
     pub fn writes_bodies(&self) -> bool {
-        self.services.iter().any(|s| matches!(s.port.body, Some(Body::Chunks { writes: true, .. })))
+        self.services.iter().any(Service::writes_bodies)
     }
 
     /// Returns the number of control targets in one cluster.

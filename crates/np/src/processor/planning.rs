@@ -4,16 +4,17 @@
 use std::collections::BTreeMap;
 
 use wireloom_ir::{Offload, OffloadTarget, Program};
-use wireloom_offloads::Config;
+use wireloom_offloads::{Config, registry};
 
 use super::called::{Called, called};
 use super::channels::requests;
 use super::counted_reasons;
 use super::error::NpError;
+use super::pipe::BODY_BEATS;
 use super::plan::{Channel, Plan, Service};
 use crate::description::{ENGINE_KIND, LANE_BYTES, NpSpec, Place, ShellKind};
-use wireloom_codegen_hardware::core::OffloadPort;
 use wireloom_codegen_hardware::core::port::PLACE_BITS;
+use wireloom_codegen_hardware::core::{MAX_LENGTH, OffloadPort, WINDOW_LOADED};
 use wireloom_codegen_hardware::engine::EngineModule;
 use wireloom_codegen_hardware::pipelined::{Lookup, lookup};
 use wireloom_codegen_hardware::tables::Shape;
@@ -69,6 +70,7 @@ impl Plan {
             label: label.to_owned(),
             services,
         };
+        check_body_buffer(&plan)?;
         plan.channels = channels(&plan.services, &plan.lookups, machine)?;
         plan.channels.iter_mut().for_each(|channel| channel.name.insert_str(0, label));
         let tables =
@@ -91,6 +93,25 @@ impl Plan {
         }
         Ok(plan)
     }
+}
+
+/// Checks that the longest packet has room in the body buffer, with what a thread may write behind
+/// it.
+fn check_body_buffer(plan: &Plan) -> Result<(), NpError> {
+    let ahead = plan.beats_ahead();
+    let window = if ahead > 0 { 0 } else { WINDOW_LOADED };
+    let body = (MAX_LENGTH - window) as usize;
+    let most = (BODY_BEATS - 1 - ahead) * plan.data_bytes - body.next_multiple_of(plan.data_bytes);
+    if plan.appended <= most {
+        return Ok(());
+    }
+    let writer = plan.services.iter().find(|service| service.writes_bodies());
+    let why = format!(
+        "threads write up to {} bytes behind the bytes of their packets, and the body buffer has \
+         room for {most}: append fewer, or keep shorter packets (`longest`)",
+        plan.appended,
+    );
+    Err(writer.expect("something writes them").refusal(&plan.machine, why))
 }
 
 /// Returns whether times of the engine end at ticks.
@@ -178,7 +199,9 @@ fn service(program: &Program, port: &OffloadPort, machine: &NpSpec) -> Result<Se
 /// Returns the declaration of an offload. For an engine it has no types and no parameters.
 fn config(target: &OffloadTarget) -> Config {
     match target {
-        OffloadTarget::Kind(config) => config.clone(),
+        OffloadTarget::Kind(config) => {
+            Config { kind: registry::declared(&config.kind).to_owned(), ..config.clone() }
+        }
         OffloadTarget::Engine(_) => {
             Config { kind: ENGINE_KIND.to_owned(), key: None, value: None, params: BTreeMap::new() }
         }

@@ -31,7 +31,7 @@ impl Realisation for Body {
     }
 
     fn suits(&self, _kind: &str, port: &OffloadPort) -> bool {
-        port.body.is_some_and(|body| body != Access::Search)
+        matches!(port.body, Some(Access::Chunks { .. } | Access::Sum))
     }
 
     fn only_in_pipe(&self) -> Option<&'static str> {

@@ -17,6 +17,7 @@ mod flow_counter;
 mod hash_table;
 pub(crate) mod interface;
 mod meter;
+mod park;
 mod pipeline;
 mod random;
 mod secrets;
@@ -50,6 +51,7 @@ pub static ALL: &[&dyn Realisation] = &[
     &secrets::AES,
     &body::Body,
     &automaton::Automaton,
+    &park::Park,
     &pipeline::Pipeline,
 ];
 

@@ -154,9 +154,22 @@ pub(super) fn burst_channel(
             "{several}an entry takes {bursts} burst{s} of 72 bits, but the memory does {slots} in a core cycle"
         ));
     }
+    let needs = service.elements() * bursts.next_power_of_two();
+    channel_of_bursts(service, (bursts, needs), machine)
+}
+
+/// Returns the channel of a service that uses some slots of a part of 36-bit words, and needs some
+/// bursts of 72 bits.
+///
+/// # Errors
+/// If the memory is too small. The error is a sentence without a full stop.
+pub(super) fn channel_of_bursts(
+    service: &Service,
+    (used, needs): (usize, usize),
+    machine: &NpSpec,
+) -> Result<Vec<Channel>, String> {
     // A part of 36-bit words has half as many bursts as words.
-    let (has, needs) =
-        (machine.memory.mega_words << 18, service.elements() * bursts.next_power_of_two());
+    let has = machine.memory.mega_words << 18;
     if needs > has {
         let parts = machine.memory.mega_words * needs.div_ceil(has);
         return Err(format!(
@@ -166,8 +179,8 @@ pub(super) fn burst_channel(
     Ok(vec![Channel {
         name: service.name.clone(),
         service: service.name.clone(),
-        slots,
-        used: bursts,
+        slots: machine.clock.memory_ratio,
+        used,
         word_bits: 36,
         words: 2 * has,
     }])

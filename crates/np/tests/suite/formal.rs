@@ -49,6 +49,7 @@ proofs! {
     wl_fifo_proof
     wl_flow_counter_proof
     wl_order_gate_proof
+    wl_park_proof
     wl_rate_adapter_proof
     wl_thread_scheduler_proof
     wl_timed_table_proof

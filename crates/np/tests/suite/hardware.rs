@@ -81,6 +81,7 @@ benches! {
     wl_memory_channel_tb
     wl_order_gate_tb
     wl_packet_generator_tb
+    wl_park_tb
     wl_payload_tb
     wl_random_tb
     wl_rate_adapter_tb
@@ -280,6 +281,11 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_random", &["TagBits=0"], "wl_random: TagBits must be at least one"),
     ("wl_order_gate", &["Slots=12"], "wl_order_gate: Slots must be a power of two"),
     ("wl_order_gate", &["TicketBits=4"], "TicketBits must hold a number below Slots"),
+    ("wl_park", &["BodyBytes=0"], "wl_park: BodyBytes must be 1 to 65535"),
+    ("wl_park", &["DataBytes=48"], "wl_park: DataBytes must be a power of two from 8 to 4096"),
+    ("wl_park", &["AddressBits=12"], "a burst must hold a word of 64 bits, and the memory all"),
+    ("wl_park", &["CtlBits=222"], "CtlBits hold a packet's slot, key, time and data, and the seed"),
+    ("wl_park", &["Buckets=12"], "wl_park: Buckets must be a power of two, at least 2"),
     ("wl_qdr_model", &["Latency=0"], "data come at least one cycle after their command"),
     ("wl_qdr_block", &["Words=3"], "a whole number of bursts"),
     ("wl_sequencer", &["Lanes=9"], "wl_sequencer: Lanes must be 1 to 8"),

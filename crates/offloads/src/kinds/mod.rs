@@ -14,6 +14,7 @@ pub mod lpm;
 pub mod matching;
 pub mod meter;
 pub mod park;
+pub mod park_in_parts;
 pub mod payload;
 pub mod random;
 pub mod secrets;
@@ -48,6 +49,10 @@ pub static KINDS: &[OffloadKind] = &[
     stream::KIND,
     timer::KIND,
 ];
+
+/// Kinds that no program declares: passes put them in place of a kind of [`KINDS`], for machines
+/// that execute its calls in several parts. The name is that of the kind.
+pub static IN_PARTS: &[(&str, OffloadKind)] = &[(park::KIND.name, park_in_parts::KIND)];
 
 /// Creates an offload as declared, in its initial state.
 ///

@@ -9,20 +9,31 @@ use wireloom_bits::Bits;
 use wireloom_net::PacketInHand;
 
 use crate::registry::{
-    AGE, Delay, Extent, METHOD, Method, OffloadKind, ReplyType, SIZE, StateUse, U32, U64, ValueType,
+    AGE, Delay, Extent, METHOD, Method, OffloadKind, Param, ReplyType, SIZE, StateUse, U16, U32,
+    U64, ValueType, param,
 };
 use crate::{Config, Entry, EntryKey, Env, Instance, Refused, StateRow};
+
+/// The parameter `longest`. Its default is the longest packet.
+const LONGEST: Param = param(
+    "longest",
+    U16,
+    Some(65_535),
+    (1, 65_535),
+    "Number of bytes; a longer packet is not kept.",
+);
 
 /// The interface of `park`.
 pub const KIND: OffloadKind = OffloadKind {
     name: "park",
     has_key: true,
     has_value: false,
-    params: &[SIZE, AGE],
+    params: &[SIZE, AGE, LONGEST],
     methods: &[
         Method {
             name: "keep",
             args: &[("key", ValueType::Key)],
+            longest: Some("longest"),
             reply: ReplyType::One(ValueType::Bool),
             reads_arrival: true,
             advances_time: true,
@@ -31,7 +42,8 @@ pub const KIND: OffloadKind = OffloadKind {
             extent: Extent::Whole,
             delay: Delay::Variable,
             doc: "Appends a copy of the current packet, with its egress port, to the key's queue. \
-                  False if the park is full. The thread continues; end it with `done`.",
+                  False if the park is full, and without effect if the packet is longer than \
+                  `longest`. The thread continues; end it with `done`.",
             ..METHOD
         },
         Method {
@@ -145,6 +157,25 @@ impl Park {
         Ok(())
     }
 
+    /// Appends a packet as the newest, without its bytes. The number leads to it
+    /// ([`Self::kept_mut`]). `None` if the park is full.
+    pub(super) fn begin(&mut self, key: &Bits, packet: PacketInHand) -> Option<u64> {
+        let number = self.next;
+        self.keep(key, &packet).then_some(number)
+    }
+
+    /// Returns a packet that is kept.
+    pub(super) fn kept_mut(&mut self, number: u64) -> Option<&mut PacketInHand> {
+        Some(&mut self.packets.get_mut(&number)?.packet)
+    }
+
+    /// Removes the oldest packet of a key, and returns it.
+    pub(super) fn release(&mut self, key: &Bits) -> Option<PacketInHand> {
+        let number = self.unqueue(key)?;
+        let kept = self.packets.remove(&number).expect("a number in a queue has its packet");
+        Some(kept.packet)
+    }
+
     /// Appends a packet as the newest.
     fn add(&mut self, parked: Parked) {
         self.queues.entry(parked.key.clone()).or_default().push_back(self.next);
@@ -153,14 +184,14 @@ impl Park {
     }
 
     /// Advances the time and drops expired packets.
-    fn advance(&mut self, now_ns: u64) {
+    pub(super) fn advance(&mut self, now_ns: u64) {
         self.time_ns = self.time_ns.max(now_ns);
         if self.age_ns != 0 {
             self.expire(self.age_ns);
         }
     }
 
-    fn expire(&mut self, older_than_ns: u64) -> usize {
+    pub(super) fn expire(&mut self, older_than_ns: u64) -> usize {
         let before = self.packets.len();
         while let Some(oldest) = self.packets.first_entry() {
             if self.time_ns - oldest.get().since_ns <= older_than_ns {
@@ -191,11 +222,10 @@ impl Park {
     }
 
     fn take(&mut self, key: &Bits, packet: &mut PacketInHand) -> bool {
-        let Some(number) = self.unqueue(key) else { return false };
-        let kept = self.packets.remove(&number).expect("a number in a queue has its packet");
+        let Some(kept) = self.release(key) else { return false };
         // The packet that leaves gets the sequence number of the packet that has arrived.
         let sequence = packet.sequence;
-        *packet = kept.packet;
+        *packet = kept;
         packet.sequence = sequence;
         true
     }

@@ -2,7 +2,7 @@
 
 use wireloom_ir::BinaryOp;
 
-use super::kind::{Call, InBody, KindInHardware};
+use super::kind::{Appended, Call, InBody, KindInHardware};
 use crate::core::lowering::Lowering;
 use crate::core::port::{BEGIN_BITS, Body};
 
@@ -11,6 +11,7 @@ pub(super) const KIND: KindInHardware = KindInHardware {
     body: Some(&InBody {
         access: |_, _| Body::Sum,
         as_arrived: false,
+        appended: |_| Appended::After(0),
         call,
         // The sum of no bytes is the initial one.
         without_packet: |call| Some(call.arguments[2]),

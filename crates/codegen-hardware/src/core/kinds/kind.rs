@@ -36,11 +36,22 @@ pub(in crate::core) struct InBody {
     pub access: fn(&Config, &[PortMethod]) -> Body,
     /// Whether the service sees the packet as it arrived, without changes of earlier steps.
     pub as_arrived: bool,
+    /// Returns the most bytes that a call whose method changes the end of the packet leaves behind
+    /// the window.
+    pub appended: fn(&Config) -> Appended,
     /// Lowers a call to a request at this port.
     pub call: fn(&mut Lowering<'_>, &Call<'_>, port: usize),
     /// Returns the reply in an engine without a packet, which is that for an empty packet; `None`
     /// if it is zero.
     pub without_packet: fn(&Call<'_>) -> Option<Node>,
+}
+
+/// A number of bytes that a call writes behind the body, or in its place.
+pub(in crate::core) enum Appended {
+    /// After those that are there.
+    After(u32),
+    /// Instead of all that are there.
+    Instead(u32),
 }
 
 pub(in crate::core) struct Call<'a> {

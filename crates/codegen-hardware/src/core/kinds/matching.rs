@@ -1,6 +1,6 @@
 //! `match`: packets are searched as they arrived, by `wl_body_match`.
 
-use super::kind::{Call, InBody, KindInHardware};
+use super::kind::{Appended, Call, InBody, KindInHardware};
 use crate::core::lowering::Lowering;
 use crate::core::port::Body;
 
@@ -9,6 +9,7 @@ pub(super) const KIND: KindInHardware = KindInHardware {
     body: Some(&InBody {
         access: |_, _| Body::Search,
         as_arrived: true,
+        appended: |_| Appended::After(0),
         call,
         without_packet: |_| None,
     }),

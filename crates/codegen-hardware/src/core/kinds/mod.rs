@@ -12,11 +12,11 @@ mod crc;
 mod hash;
 mod kind;
 mod matching;
-mod park;
+mod park_in_parts;
 mod payload;
 mod stream;
 
-pub(super) use self::kind::{Call, InBody, KindInHardware};
+pub(super) use self::kind::{Appended, Call, InBody, KindInHardware};
 
 /// All kinds that are treated in a way of their own.
 const KINDS: &[&KindInHardware] = &[
@@ -26,7 +26,7 @@ const KINDS: &[&KindInHardware] = &[
     &crc::KIND,
     &hash::KIND,
     &matching::KIND,
-    &park::KIND,
+    &park_in_parts::KIND,
     &payload::KIND,
     &stream::KIND,
 ];
@@ -63,8 +63,8 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
 
-    use wireloom_offloads::registry;
     use wireloom_offloads::sources::named_kinds;
+    use wireloom_offloads::{OffloadKind, registry};
 
     use super::*;
 
@@ -84,7 +84,11 @@ mod tests {
 
     #[test]
     fn whatever_looks_at_the_packet_has_hardware_that_does_or_is_missing() {
-        for kind in registry::KINDS {
+        let in_parts = registry::IN_PARTS;
+        let whole = |kind: &&&OffloadKind| !in_parts.iter().any(|(name, _)| *name == kind.name);
+        let kinds = registry::KINDS.iter().collect::<Vec<_>>();
+        for kind in kinds.iter().filter(whole).copied().chain(in_parts.iter().map(|(_, kind)| kind))
+        {
             for method in kind.methods.iter().filter(|m| m.reads_packet || m.writes_packet) {
                 let special = find(kind.name).is_some_and(|special| {
                     special.missing.is_some()

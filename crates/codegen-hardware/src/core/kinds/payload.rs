@@ -4,7 +4,7 @@ use wireloom_bits::Bits;
 use wireloom_ir::BinaryOp;
 use wireloom_offloads::{Config, ValueType};
 
-use super::kind::{Call, InBody, KindInHardware};
+use super::kind::{Appended, Call, InBody, KindInHardware};
 use crate::core::MAX_LENGTH;
 use crate::core::lowering::Lowering;
 use crate::core::port::{BEGIN_BITS, Body, PortMethod};
@@ -17,7 +17,13 @@ pub(super) const KIND: KindInHardware = KindInHardware {
         }),
         _ => None,
     },
-    body: Some(&InBody { access, as_arrived: false, call, without_packet: |_| None }),
+    body: Some(&InBody {
+        access,
+        as_arrived: false,
+        appended: |config| Appended::After(ValueType::Value.width(config) / 8),
+        call,
+        without_packet: |_| None,
+    }),
     ..KindInHardware::PLAIN
 };
 

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use wireloom_fuzz::campaign::case_of;
-use wireloom_fuzz::generate::Uses;
 use wireloom_ir::{self as ir, Copied, Exit, OpKind};
-use wireloom_machine::{Configured, Contender, Program};
+use wireloom_machine::Configured;
 use wireloom_net::Packet;
 use wireloom_sim::Rng;
 
-use super::{Description, REGISTRY, agrees, empty, frames, options, program_of};
+use super::{Description, REGISTRY, agrees, compare_on_network_processor, empty, program_of};
 
 /// Returns packets that ask for bytes around the rows of a window, its end, the beats of a body and
 /// the end of the packet, and for any others.
@@ -80,42 +78,6 @@ fn copies_have_these_bytes_on_narrow_ports_and_in_each_shell() {
     }
 }
 
-/// Compares `wanted` random programs that send some bytes of a packet, from a seed on.
-fn compare_random(first: u64, wanted: usize) {
-    let machine = REGISTRY.find("np-1-2-2").expect("a network processor");
-    let (mut agreed, mut refused) = (0, Vec::new());
-    for seed in first.. {
-        let kinds = vec!["array", "checksum", "counter", "hash", "payload"];
-        let (case, compiled) = case_of(seed, Uses { kinds, engines: false, ..Uses::default() });
-        let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
-        let program = Program { lowered: compiled.plain, optimised: compiled.optimised };
-        if !sends_pieces(&program.optimised) {
-            continue;
-        }
-        if let Some(refusal) = machine.refusals(&program).first() {
-            refused.push(format!("{seed}: {}", refusal.message));
-            continue;
-        }
-        let mut store = empty(&program);
-        case.input.load(&mut store);
-        let contender = Contender::new(Arc::clone(&machine), &program, &store, &options(), &|_| ());
-        let mut contender = contender.unwrap_or_else(|error| panic!("{seed}: {}", error.message));
-        let engine = &program.optimised;
-        let worked = contender
-            .offer(engine, &frames(&case.input.packets), &mut |_| ())
-            .and_then(|()| contender.finish(engine, &mut |_| ()))
-            .and_then(|()| contender.compare_state(&|_| ()));
-        worked.unwrap_or_else(|error| panic!("{seed}: {}", error.message));
-        let difference = &contender.difference;
-        assert!(difference.is_none(), "{seed}: {difference:?}\n{}", case.program.text());
-        agreed += 1;
-        if agreed == wanted {
-            break;
-        }
-    }
-    eprintln!("{agreed} agreed, refused were\n{}", refused.join("\n"));
-}
-
 fn sends_pieces(program: &ir::Program) -> bool {
     let mut ops = program.engines[program.main.index()].steps.iter().flat_map(ir::Step::ops);
     ops.any(|op| matches!(&op.kind, OpKind::Exit(Exit::Emit(_, Copied { bytes: Some(_), .. }))))
@@ -124,7 +86,8 @@ fn sends_pieces(program: &ir::Program) -> bool {
 #[test]
 #[ignore = "builds many models: make test-all"]
 fn random_programs_send_the_bytes_in_hardware_that_they_send_on_golden() {
-    compare_random(0, 10);
+    let kinds = vec!["array", "checksum", "counter", "hash", "payload"];
+    compare_on_network_processor((0, 10), kinds, sends_pieces);
 }
 
 #[test]
