@@ -327,6 +327,8 @@ pub fn slice(a: &Operand, lo: u32, width: u32) -> Form {
             return narrowed(a.model, width, bits, true);
         }
         _ if width == a.width => return Form::Expression(a.clone()),
+        // The BPF compiler would complement two words to complement the bit, and call a library.
+        (Class::Double, Class::Bool) => low_bit(shifted().cast(Class::Word(64).c_type())),
         (_, Class::Bool) => low_bit(shifted()),
         _ if lo + width != a.width && width < to.bits() => {
             let mask = a.model.literal(&Bits::ones(width).resize(from.bits()));
