@@ -99,6 +99,12 @@ const CASES: &[Case] = &[
     ),
     case("memory", "wl_hash_cache", "2 bins of 256, 36 bits, 32 tags", &[]),
     case("memory", "wl_hash_cache", "4 bins", &[("Bins", 4)]),
+    case(
+        "memory",
+        "wl_park",
+        "1,024 packets of 1,518 bytes",
+        &[("Size", 1024), ("BodyBytes", 1518)],
+    ),
     case("memory", "wl_qdr_block", "65,536 words of 18 bits", &[]),
     case("np", "wl_sequencer", "2 lanes", &[]),
     case("np", "wl_preprocessor", "", &[]),
