@@ -108,9 +108,9 @@ impl Brought {
             ContextId(engine.context.len() as u32 - 1)
         };
         Self {
-            is_taken: add("taken", 1),
-            ingress: add("taken.ingress", Meta::Ingress.width()),
-            arrival: add("taken.arrival", Meta::Arrival.width()),
+            is_taken: add("packet.taken", 1),
+            ingress: add("packet.ingress", Meta::Ingress.width()),
+            arrival: add("packet.arrival", Meta::Arrival.width()),
         }
     }
 

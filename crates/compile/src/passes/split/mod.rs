@@ -61,6 +61,7 @@ pub fn run(program: &mut Program, options: &PassOptions) {
         // Paths of different parts meet in a part, so less is known of the context there. Two
         // accesses may then no longer have a common root.
         if let (Some(limits), Some(before)) = (&options.header, before)
+            && program.engines[index].steps.len() > before.steps.len()
             && misfit(&program.engines[index], limits).is_some()
         {
             program.engines[index] = before;
