@@ -63,11 +63,13 @@ fn unsuitable(body: &Engine, op: &OpKind) -> Option<String> {
             let OffloadTarget::Kind(config) = &called.target else { return None };
             let method = &registry::kind(&config.kind)?.methods[*method];
             let varies = method.delay == Delay::Variable;
+            // A part of a call has a name that the program does not.
+            let call = match registry::declared(&config.kind) == config.kind {
+                true => format!("{}.{}", called.name, method.name),
+                false => called.name.clone(),
+            };
             varies.then(|| {
-                format!(
-                    "`{}.{}` takes a varying time: a pipeline needs constant delays",
-                    called.name, method.name
-                )
+                format!("`{call}` takes a varying time: a pipeline needs constant delays")
             })
         }
         _ => None,
