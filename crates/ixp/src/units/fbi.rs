@@ -38,12 +38,7 @@ pub struct Element {
 
 impl Default for Element {
     fn default() -> Self {
-        Self {
-            words: [0; ELEMENT_WORDS],
-            control: [0; 2],
-            arrival: [0; 2],
-            valid: false,
-        }
+        Self { words: [0; ELEMENT_WORDS], control: [0; 2], arrival: [0; 2], valid: false }
     }
 }
 
