@@ -16,7 +16,7 @@ use super::entries::{typed, typed_mut};
 use super::interface::Realisation;
 use super::wiring::{channel_of_bursts, off_chip};
 use crate::control::bus::{ControlBus, ControlError};
-use crate::description::NpSpec;
+use crate::description::{LANE_BYTES, NpSpec};
 use crate::processor::contents::{Contents, Seed, leaves_of, packed};
 use crate::processor::wires::bits;
 use crate::processor::{Channel, Plan, Service};
@@ -253,8 +253,7 @@ fn body_bytes(service: &Service) -> usize {
 
 /// Returns the words for a body.
 fn body_words(service: &Service) -> usize {
-    const BEAT_BYTES: usize = 64;
-    body_bytes(service).next_multiple_of(BEAT_BYTES) / BYTES
+    body_bytes(service).next_multiple_of(LANE_BYTES) / BYTES
 }
 
 /// Returns the bits of the number of a word in a packet's slot.

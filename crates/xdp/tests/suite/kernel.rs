@@ -47,8 +47,13 @@ fn frames(packets: &[Packet]) -> Vec<Frame<'_>> {
     packets.iter().map(Packet::frame).collect()
 }
 
-/// Compares the machine with golden: packets, verdicts and state.
-fn agrees(machine: &Arc<dyn Configured>, program: &Program, store: &Store, packets: &[Packet]) {
+/// Compares the machine with golden: packets, verdicts and state. The error is the difference.
+fn agrees(
+    machine: &Arc<dyn Configured>,
+    program: &Program,
+    store: &Store,
+    packets: &[Packet],
+) -> Result<(), String> {
     let options = Options::default();
     let contender = Contender::new(Arc::clone(machine), program, store, &options, &|_| ());
     let mut contender = contender.unwrap_or_else(|error| panic!("{}", error.message));
@@ -57,7 +62,7 @@ fn agrees(machine: &Arc<dyn Configured>, program: &Program, store: &Store, packe
         .and_then(|()| contender.finish(&program.optimised, &mut |_| ()))
         .and_then(|()| contender.compare_state(&|_| ()));
     worked.unwrap_or_else(|error| panic!("{}", error.message));
-    assert!(contender.difference.is_none(), "{:?}", contender.difference);
+    contender.difference.map_or(Ok(()), |difference| Err(format!("{difference:?}")))
 }
 
 /// A random program that fits the kernel, and packets for it.
@@ -125,7 +130,8 @@ fn accepted_programs_run(seeds: Range<u64>) {
         }
         match machine.try_out(&case.program, &|_| ()) {
             Ok(()) => {
-                agrees(&machine, &case.program, &case.store(), &case.input.packets);
+                let agrees = agrees(&machine, &case.program, &case.store(), &case.input.packets);
+                agrees.unwrap_or_else(|why| panic!("{seed}: {why}\n{}", case.text));
                 agreed += 1;
             }
             Err(error) => {
@@ -168,7 +174,8 @@ fn tables_of_every_size_and_age_load() {
                 bytes: (0..64).map(|at| (number * 7 + at * 29) as u8).collect(),
             })
             .collect();
-        agrees(&machine, &program, &empty(&program), &packets);
+        agrees(&machine, &program, &empty(&program), &packets)
+            .unwrap_or_else(|why| panic!("{why}"));
     }
 }
 
@@ -202,7 +209,7 @@ fn entries_that_have_expired_are_in_no_report_and_no_snapshot() {
     let packet = |(key, arrival_ns)| Packet { ingress: 0, arrival_ns, bytes: vec![key; 64] };
     let times = [(1, 0), (2, 100), (3, 200), (4, 5_000), (5, 5_900), (6, 6_100)];
     let packets = times.map(packet);
-    agrees(&machine, &program, &empty(&program), &packets);
+    agrees(&machine, &program, &empty(&program), &packets).unwrap_or_else(|why| panic!("{why}"));
     let states = [golden::machine(), machine].map(|machine| {
         let started = machine.start(&program, empty(&program), &Options::default(), &|_| ());
         let mut running = started.unwrap_or_else(|error| panic!("{}", error.message));
