@@ -16,6 +16,14 @@ const INSTRUCTION: usize = 8;
 /// Operations (linux/bpf_common.h).
 const CALL: u8 = 0x85;
 const LOAD_LONG: u8 = 0x18;
+/// Stores and loads of registers, without their size.
+const STORE: u8 = 0x63;
+const LOAD: u8 = 0x61;
+/// The bits of an operation that are its size, and the bytes of each.
+const SIZE: u8 = 0x18;
+const BYTES: [u8; 4] = [4, 2, 1, 8];
+/// The register with the end of the stack.
+const STACK: u8 = 10;
 
 /// An object file.
 #[derive(Debug, Default)]
@@ -55,6 +63,27 @@ impl Object {
     /// have.
     pub fn parse(file: &[u8]) -> Result<Self, String> {
         read(file).map_err(|error| error.to_string())
+    }
+
+    /// Whether a function stores a short value on its stack and, in the next instruction, loads a
+    /// longer one from there into the same register. The compiler does that to a flag now and then
+    /// when it runs out of registers; the upper bytes are then what the stack held before.
+    pub fn reads_what_it_did_not_write(&self) -> bool {
+        let misreads = |pair: &[Instruction]| {
+            let [store, load] = pair else { return false };
+            let [is_store, is_load] =
+                [(store, STORE), (load, LOAD)].map(|(it, code)| it.code & !SIZE == code);
+            let [stored, loaded] =
+                [store, load].map(|it| BYTES[usize::from((it.code & SIZE) >> 3)]);
+            // The source register of a store is the destination of the load, and the stack's base
+            // the other one.
+            let is_same = store.registers.rotate_left(4) == load.registers
+                && store.registers & 15 == STACK
+                && store.offset == load.offset;
+            is_store && is_load && is_same && loaded > stored
+        };
+        let mut functions = self.functions.values();
+        functions.any(|function| function.instructions.windows(2).any(misreads))
     }
 
     /// Returns a constant of 32 bits by its name.
@@ -172,4 +201,30 @@ fn instructions(bytes: &[u8]) -> Vec<Instruction> {
             value: i32::from_le_bytes([word[4], word[5], word[6], word[7]]),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_read_longer_than_it_was_written_is_found() {
+        let object = |store: Instruction, load: Instruction| {
+            let function = Function { instructions: vec![store, load], references: Vec::new() };
+            Object { functions: [("f".to_owned(), function)].into(), ..Object::default() }
+        };
+        let store = |code: u8, offset: i16| Instruction::new(code, 10, 3, offset, 0);
+        let load = |code: u8, register: u8| Instruction::new(code, register, 10, -8, 0);
+        let [byte, word] = [0x73, 0x7b].map(|code| store(code, -8));
+        assert!(object(byte, load(0x79, 3)).reads_what_it_did_not_write());
+        assert!(object(byte, load(0x61, 3)).reads_what_it_did_not_write());
+        for (store, load) in [
+            (byte, load(0x71, 3)),
+            (word, load(0x79, 3)),
+            (byte, load(0x79, 4)),
+            (store(0x73, -16), load(0x79, 3)),
+        ] {
+            assert!(!object(store, load).reads_what_it_did_not_write());
+        }
+    }
 }
