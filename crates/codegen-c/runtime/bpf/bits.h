@@ -3,10 +3,21 @@
 #ifndef WL_BITS_H
 #define WL_BITS_H
 
-WL_INLINE uint32_t wl_udiv32(uint32_t a, uint32_t b, uint32_t ones) { return b ? a / b : ones; }
-WL_INLINE uint32_t wl_urem32(uint32_t a, uint32_t b) { return b ? a % b : a; }
-WL_INLINE uint64_t wl_udiv64(uint64_t a, uint64_t b, uint64_t ones) { return b ? a / b : ones; }
-WL_INLINE uint64_t wl_urem64(uint64_t a, uint64_t b) { return b ? a % b : a; }
+/* If the compiler knows that both operands are positive, it may take the signed division, which is
+ * a call of a library. */
+#define WL_DIVISION(bits)                                                                                              \
+    WL_INLINE uint##bits##_t wl_udiv##bits(uint##bits##_t a, uint##bits##_t b, uint##bits##_t ones)                    \
+    {                                                                                                                  \
+        WL_OPAQUE(a);                                                                                                  \
+        return b ? a / b : ones;                                                                                       \
+    }                                                                                                                  \
+    WL_INLINE uint##bits##_t wl_urem##bits(uint##bits##_t a, uint##bits##_t b)                                         \
+    {                                                                                                                  \
+        WL_OPAQUE(a);                                                                                                  \
+        return b ? a % b : a;                                                                                          \
+    }
+WL_DIVISION(32)
+WL_DIVISION(64)
 
 /* Shifts by the width or more give zero. The caller masks the result of a left shift. */
 WL_INLINE uint64_t wl_shl64(uint64_t a, uint64_t count, uint32_t width)
