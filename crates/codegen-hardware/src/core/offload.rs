@@ -82,8 +82,8 @@ pub fn ports(program: &Program, id: EngineId) -> Vec<OffloadPort> {
 /// How the threads of an engine change the bodies of their packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyChanges {
-    /// The maximum number of bytes that a thread writes behind the body with which its packet
-    /// arrived. The body buffer reserves that much room after each body.
+    /// The most bytes by which a thread can exceed the body that arrived with its packet. The body
+    /// buffer reserves that much room after each body.
     pub appended: u32,
     /// Whether a thread may change a body of which it has sent a copy. Each copy must then leave
     /// before its thread continues.

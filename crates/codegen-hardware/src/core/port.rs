@@ -12,7 +12,7 @@ use wireloom_offloads::kinds::park_in_parts::WORD_BITS;
 /// offload uses them. The reply is as wide as the widest one; shorter replies are zero-extended.
 ///
 /// An offload that accesses the packet beyond the header window has its own request format
-/// ([`Body`]), behind the packet's place in the order.
+/// ([`Body`]). If the calls of packets take effect in order, the flag and the ticket precede it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OffloadPort {
     /// The offload's name, as a legal identifier.

@@ -17,8 +17,9 @@
 //! ```
 //!
 //! In such hardware the ingress port and the arrival time of the packet that began the thread are
-//! constants. If the engine takes packets, those of a packet that it has taken are variables of the
-//! context. `clock`, `random` and the times of offloads keep those of the first packet.
+//! constants. An engine that takes packets keeps the port and the time of the taken packet in its
+//! context. `clock`, `random` and the times of offloads still depend on the packet that began the
+//! thread.
 //!
 //! The pass runs only for machines with header ports, on flat code before steps are split into
 //! regions.
@@ -95,7 +96,7 @@ fn called(offloads: &[Offload], op: &Op) -> Option<&'static str> {
 /// The context variables for what a taken packet brings.
 #[derive(Clone, Copy)]
 struct Brought {
-    /// Whether the packet in hand has been taken.
+    /// Whether the thread has taken a packet from a park.
     is_taken: ContextId,
     ingress: ContextId,
     arrival: ContextId,
@@ -145,13 +146,7 @@ impl Split<'_> {
                     }
                     self.out.ops.push(op);
                 }
-                (None, OpKind::ReadMeta(meta)) => {
-                    let (meta, result) = (*meta, op.results[0]);
-                    match self.brought.and_then(|brought| brought.variable(meta)) {
-                        Some(_) => self.read_meta_into(meta, result),
-                        None => self.out.ops.push(op),
-                    }
-                }
+                (None, OpKind::ReadMeta(meta)) => self.read_meta_into(*meta, op.results[0]),
                 (None, _) => self.out.ops.push(op),
             }
         }
@@ -255,7 +250,7 @@ impl Split<'_> {
         op.results.first().copied().unwrap_or_else(|| self.out.new_value(1))
     }
 
-    /// Returns an item of the packet in hand.
+    /// Reads an item of the metadata of the thread's current packet.
     fn meta(&mut self, meta: Meta) -> Value {
         let value = self.out.new_value(meta.width());
         self.read_meta_into(meta, value);

@@ -462,14 +462,42 @@ fn agrees(machine: &Arc<dyn Configured>, program: &Program, store: &Store, packe
     let name = machine.name();
     let contender = Contender::new(Arc::clone(machine), program, store, &options(), &|_| ());
     let mut contender = contender.unwrap_or_else(|error| panic!("{name}: {}", error.message));
+    agrees_to_the_end(&mut contender, program, packets, name);
+    assert_eq!(contender.compared, packets.len() as u64, "{name} lost packets");
+}
+
+/// Offers the packets, finishes, and compares outputs and final state. `about` names the case.
+fn agrees_to_the_end(
+    contender: &mut Contender,
+    program: &Program,
+    packets: &[Packet],
+    about: &str,
+) {
     let worked = contender
         .offer(&program.optimised, &frames(packets), &mut |_| ())
         .and_then(|()| contender.finish(&program.optimised, &mut |_| ()))
         .and_then(|()| contender.compare_state(&|_| ()));
-    worked.unwrap_or_else(|error| panic!("{name}: {}", error.message));
-    assert!(contender.difference.is_none(), "{name}: {:?}", contender.difference);
-    assert_eq!(contender.compared, packets.len() as u64, "{name} lost packets");
+    worked.unwrap_or_else(|error| panic!("{about}: {}", error.message));
+    assert!(contender.difference.is_none(), "{about}: {:?}", contender.difference);
 }
+
+fn network_processor(name: &str, description: &str) -> Arc<dyn Configured> {
+    let description = Description::parse(name, description).expect("a description");
+    REGISTRY.configure(name, description).expect("a network processor")
+}
+
+/// Network processors with state machines, with threads in turn, and with narrow ports.
+const SHELLS: [(&str, &str); 3] = [
+    (
+        "machine",
+        "extends = \"np\"\nclusters = 3\nengines = 2\nthreads = 1\n[engine]\nshell = \"state-machine\"",
+    ),
+    (
+        "in-order",
+        "extends = \"np\"\nclusters = 2\nengines = 2\nthreads = 3\n[engine]\nscheduler = \"round-robin\"\nstorage = \"block\"",
+    ),
+    ("ports", "extends = \"np-four-10g\""),
+];
 
 fn stay_in_memory(machines: Vec<Arc<dyn Configured>>) {
     let program = program_of("cut.loom");
@@ -563,19 +591,8 @@ fn random(
             };
             let said = !machine.refusals(&program).is_empty();
             assert!(!said, "{seed}: {name} starts with a program that it says it refuses");
-            let worked = contender
-                .offer(&program.optimised, &frames(&packets), &mut |_| ())
-                .and_then(|()| contender.finish(&program.optimised, &mut |_| ()))
-                .and_then(|()| contender.compare_state(&|_| ()));
-            worked.unwrap_or_else(|error| {
-                panic!("{seed} on {name}: {}\n{}", error.message, case.program.text())
-            });
-            let difference = &contender.difference;
-            assert!(
-                difference.is_none(),
-                "{seed} on {name}: {difference:?}\n{}",
-                case.program.text()
-            );
+            let about = format!("{seed} on {name}\n{}", case.program.text());
+            agrees_to_the_end(&mut contender, &program, &packets, &about);
             agreed += 1;
         }
     }
@@ -607,14 +624,8 @@ fn compare_on_network_processor(
         case.input.load(&mut store);
         let contender = Contender::new(Arc::clone(&machine), &program, &store, &options(), &|_| ());
         let mut contender = contender.unwrap_or_else(|error| panic!("{seed}: {}", error.message));
-        let engine = &program.optimised;
-        let worked = contender
-            .offer(engine, &frames(&case.input.packets), &mut |_| ())
-            .and_then(|()| contender.finish(engine, &mut |_| ()))
-            .and_then(|()| contender.compare_state(&|_| ()));
-        worked.unwrap_or_else(|error| panic!("{seed}: {}", error.message));
-        let difference = &contender.difference;
-        assert!(difference.is_none(), "{seed}: {difference:?}\n{}", case.program.text());
+        let about = format!("{seed}\n{}", case.program.text());
+        agrees_to_the_end(&mut contender, &program, &case.input.packets, &about);
         agreed += 1;
         if agreed == wanted {
             break;

@@ -13,6 +13,7 @@ use wireloom_offloads::{Config, EntryKey, Instance};
 
 use super::body::{BUFFER, turn};
 use super::entries::{typed, typed_mut};
+use super::hash_table::{chains, seed_bits};
 use super::interface::Realisation;
 use super::wiring::{channel_of_bursts, off_chip};
 use crate::control::bus::{ControlBus, ControlError};
@@ -97,7 +98,7 @@ impl Realisation for Park {
             .parameter("BodyBytes", int(body_bytes(service)))
             .parameter("DataBytes", int(plan.data_bytes))
             .parameter("PlaceBits", Expr::int(u64::from(PLACE_BITS)))
-            .parameter("Buckets", int(buckets(service)))
+            .parameter("Buckets", int(chains(service)))
             .parameter("TagBits", int(tag_bits))
             .parameter("CtlTarget", Expr::number(8, target as u64))
             .port("access_data_i", name("access_data"));
@@ -127,11 +128,11 @@ impl Realisation for Park {
     }
 
     fn after_reset(&self, service: &Service) -> Option<(&'static str, usize)> {
-        Some(("empty, with the standard seed", buckets(service)))
+        Some(("empty, with the standard seed", chains(service)))
     }
 
     fn longest_pause(&self, service: &Service) -> usize {
-        buckets(service) + CYCLES_A_PACKET * service.elements() + 2 * body_words(service)
+        chains(service) + CYCLES_A_PACKET * service.elements() + 2 * body_words(service)
     }
 
     fn is_changed(&self, _service: &Service) -> bool {
@@ -263,13 +264,4 @@ fn word_bits(service: &Service) -> u32 {
 
 fn slot_bits(service: &Service) -> u32 {
     bits(service.elements())
-}
-
-fn buckets(service: &Service) -> usize {
-    service.elements().next_power_of_two().max(2)
-}
-
-/// Returns the bits of the seed of the hash of keys.
-fn seed_bits(service: &Service) -> u32 {
-    service.key_bits() as u32 + bits(buckets(service)) - 1
 }

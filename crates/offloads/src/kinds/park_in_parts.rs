@@ -24,7 +24,14 @@ pub const WORD_BITS: u32 = 8 * WORD_BYTES;
 pub const FIELDS: [(&str, u32); 5] =
     [("length", 16), ("window", 9), ("ingress", 16), ("egress", 16), ("arrival", 64)];
 /// The number of bits of all fields.
-pub const FIELDS_BITS: u32 = 121;
+pub const FIELDS_BITS: u32 = {
+    let (mut sum, mut field) = (0, 0);
+    while field < FIELDS.len() {
+        sum += FIELDS[field].1;
+        field += 1;
+    }
+    sum
+};
 
 /// The interface of `park_in_parts`.
 pub const KIND: OffloadKind = OffloadKind {

@@ -36,8 +36,7 @@ pub(in crate::core) struct InBody {
     pub access: fn(&Config, &[PortMethod]) -> Body,
     /// Whether the service sees the packet as it arrived, without changes of earlier steps.
     pub as_arrived: bool,
-    /// Returns the most bytes that a call whose method changes the end of the packet leaves behind
-    /// the window.
+    /// Returns the most bytes that a call writes, for methods that change the end of the packet.
     pub appended: fn(&Config) -> Appended,
     /// Lowers a call to a request at this port.
     pub call: fn(&mut Lowering<'_>, &Call<'_>, port: usize),
@@ -46,11 +45,11 @@ pub(in crate::core) struct InBody {
     pub without_packet: fn(&Call<'_>) -> Option<Node>,
 }
 
-/// A number of bytes that a call writes behind the body, or in its place.
+/// The most bytes that a call writes to the body of its packet, and where.
 pub(in crate::core) enum Appended {
-    /// After those that are there.
+    /// The body grows by so many bytes.
     After(u32),
-    /// Instead of all that are there.
+    /// So many bytes take the place of the whole body.
     Instead(u32),
 }
 

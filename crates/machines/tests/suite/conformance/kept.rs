@@ -7,7 +7,9 @@ use wireloom_machine::Configured;
 use wireloom_net::Packet;
 use wireloom_sim::Rng;
 
-use super::{Description, REGISTRY, agrees, compare_on_network_processor, empty, program_of};
+use super::{
+    REGISTRY, SHELLS, agrees, compare_on_network_processor, empty, network_processor, program_of,
+};
 
 /// Returns packets of all lengths around the ends of windows, rows and beats, to be kept, taken and
 /// discarded, some of them long after the one before.
@@ -34,11 +36,6 @@ fn packets(seed: u64, count: usize, longest: u64) -> Vec<Packet> {
     (0..count).map(&mut packet).collect()
 }
 
-fn network_processor(name: &str, description: &str) -> Arc<dyn Configured> {
-    let description = Description::parse(name, description).expect("a description");
-    REGISTRY.configure(name, description).expect("a network processor")
-}
-
 fn agree(machine: &Arc<dyn Configured>, program: &str, packets: &[Packet]) {
     let program = program_of(program);
     agrees(machine, &program, &empty(&program), packets);
@@ -53,22 +50,8 @@ fn packets_are_kept_and_taken_in_hardware_as_on_golden() {
 #[test]
 #[ignore = "builds many models: make test-all"]
 fn packets_are_kept_and_taken_in_each_shell() {
-    let machines = [
-        (
-            "machine",
-            "extends = \"np\"\nclusters = 3\nengines = 2\nthreads = 1\n[engine]\nshell = \"state-machine\"",
-        ),
-        (
-            "in-order",
-            "extends = \"np\"\nclusters = 2\nengines = 2\nthreads = 3\n[engine]\nscheduler = \"round-robin\"\nstorage = \"block\"",
-        ),
-        ("ports", "extends = \"np-four-10g\""),
-        (
-            "short",
-            "extends = \"np\"\nclusters = 1\nengines = 2\nthreads = 4\n[engine]\nheader_reads = 1\nheader_bytes = 4",
-        ),
-    ];
-    for (name, description) in machines {
+    let short = "extends = \"np\"\nclusters = 1\nengines = 2\nthreads = 4\n[engine]\nheader_reads = 1\nheader_bytes = 4";
+    for (name, description) in SHELLS.into_iter().chain([("short", short)]) {
         agree(&network_processor(name, description), "kept.loom", &packets(53, 700, 1_700));
     }
     let machine = REGISTRY.find("np-1-2-2").expect("a network processor");

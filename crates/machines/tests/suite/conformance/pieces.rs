@@ -7,7 +7,9 @@ use wireloom_machine::Configured;
 use wireloom_net::Packet;
 use wireloom_sim::Rng;
 
-use super::{Description, REGISTRY, agrees, compare_on_network_processor, empty, program_of};
+use super::{
+    REGISTRY, SHELLS, agrees, compare_on_network_processor, empty, network_processor, program_of,
+};
 
 /// Returns packets that ask for bytes around the rows of a window, its end, the beats of a body and
 /// the end of the packet, and for any others.
@@ -46,11 +48,6 @@ fn agree(machine: &Arc<dyn Configured>, program: &str, count: usize) {
     agrees(machine, &program, &empty(&program), &packets(53, count));
 }
 
-fn network_processor(name: &str, description: &str) -> Arc<dyn Configured> {
-    let description = Description::parse(name, description).expect("a description");
-    REGISTRY.configure(name, description).expect("a network processor")
-}
-
 #[test]
 fn copies_have_the_bytes_in_hardware_that_they_have_on_golden() {
     agree(&REGISTRY.find("np-2-1-3").expect("a network processor"), "pieces.loom", 600);
@@ -59,19 +56,8 @@ fn copies_have_the_bytes_in_hardware_that_they_have_on_golden() {
 #[test]
 #[ignore = "builds many models: make test-all"]
 fn copies_have_these_bytes_on_narrow_ports_and_in_each_shell() {
-    let machines = [
-        (
-            "machine",
-            "extends = \"np\"\nclusters = 3\nengines = 2\nthreads = 1\n[engine]\nshell = \"state-machine\"",
-        ),
-        (
-            "in-order",
-            "extends = \"np\"\nclusters = 2\nengines = 2\nthreads = 3\n[engine]\nscheduler = \"round-robin\"\nstorage = \"block\"",
-        ),
-        ("ports", "extends = \"np-four-10g\""),
-        ("lanes", "extends = \"np\"\nlanes = 2\nclusters = 2\nengines = 1\nthreads = 2"),
-    ];
-    for (name, description) in machines {
+    let lanes = "extends = \"np\"\nlanes = 2\nclusters = 2\nengines = 1\nthreads = 2";
+    for (name, description) in SHELLS.into_iter().chain([("lanes", lanes)]) {
         let machine = network_processor(name, description);
         agree(&machine, "pieces.loom", 400);
         agree(&machine, "changed_copies.loom", 400);
