@@ -46,11 +46,8 @@ impl Client {
     /// If the system refuses.
     pub fn close_on_signals(&self) -> Result {
         let failed = |error| Error::new(format!("signals cannot be handled: {error}"));
-        let (mut asked, tell) = UnixStream::pair().map_err(failed)?;
-        for signal in wireloom_files::ending_signals() {
-            let tell = tell.try_clone().map_err(failed)?;
-            signal_hook::low_level::pipe::register(signal, tell).map_err(failed)?;
-        }
+        let signals = wireloom_files::signals(wireloom_files::ending_signals());
+        let mut asked = signals.map_err(failed)?;
         let stream = self.lines.get_ref().try_clone().map_err(failed)?;
         let is_interrupted = Arc::clone(&self.is_interrupted);
         let close = move || {

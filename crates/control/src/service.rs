@@ -72,7 +72,9 @@ pub fn forward(
 ) -> Result<Option<Status>> {
     unless_lacking(&settings.ports, settings.io)?;
     let stop = Stop::on_signals()?;
-    let hang_ups = hang_ups()?;
+    let hang_ups = wireloom_files::signals([SIGHUP]);
+    let hang_ups =
+        hang_ups.map_err(|error| Error::new(format!("signals cannot be handled: {error}")))?;
     let socket = match &settings.control {
         Some((path, mode)) => Some(ControlSocket::bind(path, *mode)?),
         None => None,
@@ -222,14 +224,6 @@ fn without_rights<T: Send>(start: impl FnOnce() -> Result<T> + Send) -> Result<T
         starting.join()
     });
     started.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-/// Returns a stream with a byte for each SIGHUP. The signal no longer ends the process.
-fn hang_ups() -> Result<UnixStream> {
-    let failed = |error| Error::new(format!("signals cannot be handled: {error}"));
-    let (asked, tell) = UnixStream::pair().map_err(failed)?;
-    signal_hook::low_level::pipe::register(SIGHUP, tell).map_err(failed)?;
-    Ok(asked)
 }
 
 /// Reloads at each SIGHUP. Signals that arrive during a reload count as one.

@@ -10,16 +10,17 @@ mod left;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
-use signal_hook::iterator::Signals;
+use signal_hook::consts::SIGXFSZ;
 use signal_hook::low_level::emulate_default_handler;
 use tempfile::{Builder, NamedTempFile, TempDir};
+
+use crate::signals::{ending_signals, signals};
 
 /// The existing temporary files and folders. The thread that ends the process keeps the lock, so
 /// that nothing new is created meanwhile.
@@ -166,22 +167,15 @@ impl Write for TemporaryFile {
 /// # Errors
 /// If the system refuses handlers.
 pub fn remove_on_signals() -> io::Result<()> {
-    let mut signals = Signals::new(ending_signals())?;
+    let mut asked = signals(ending_signals())?;
     thread::Builder::new().name("signals".into()).spawn(move || {
-        if let Some(signal) = signals.forever().next() {
+        let mut signal = [0];
+        if asked.read_exact(&mut signal).is_ok() {
             remove_everything();
-            let _ = emulate_default_handler(signal);
+            let _ = emulate_default_handler(signal[0].into());
         }
     })?;
     Ok(())
-}
-
-/// Returns the signals that ask this process to end: SIGINT, SIGTERM, SIGHUP and SIGQUIT, except
-/// signals that were ignored at the start (`nohup`).
-pub fn ending_signals() -> impl Iterator<Item = i32> {
-    let ignored = ignored_signals();
-    let all = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter();
-    all.filter(move |signal| ignored >> (signal - 1) & 1 == 0)
 }
 
 /// From now on, a write beyond the maximum file size (`ulimit -f`) fails like a write to a full
@@ -192,14 +186,6 @@ pub fn ending_signals() -> impl Iterator<Item = i32> {
 pub fn fail_at_size_limit() -> io::Result<()> {
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     Ok(())
-}
-
-/// Returns the signals that this process ignores, with signal 1 in the lowest bit; none if the
-/// system does not report them.
-fn ignored_signals() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// Ends the process and removes all temporary files.

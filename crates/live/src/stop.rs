@@ -4,6 +4,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
+use wireloom_files::signals;
 use wireloom_machine::{Error, Result};
 
 /// A descriptor that becomes readable when a signal asks the process to end.
@@ -17,12 +18,9 @@ impl Stop {
     /// # Errors
     /// If the kernel refuses.
     pub fn on_signals() -> Result<Self> {
-        let failed = |error| Error::new(format!("signals cannot be handled: {error}"));
-        let (asked, tell) = UnixStream::pair().map_err(failed)?;
-        for signal in [SIGINT, SIGTERM] {
-            let tell = tell.try_clone().map_err(failed)?;
-            signal_hook::low_level::pipe::register(signal, tell).map_err(failed)?;
-        }
+        let asked = signals([SIGINT, SIGTERM]);
+        let asked =
+            asked.map_err(|error| Error::new(format!("signals cannot be handled: {error}")))?;
         Ok(Self { asked })
     }
 

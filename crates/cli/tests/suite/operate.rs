@@ -184,6 +184,11 @@ impl Drop for Operated {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if let Some(mut stderr) = self.child.stderr.take().filter(|_| std::thread::panicking()) {
+            let mut said = String::new();
+            let _ = stderr.read_to_string(&mut said);
+            eprintln!("the command said: {said}");
+        }
     }
 }
 
