@@ -42,14 +42,17 @@ enum { WL_PATTERN = 0xa5 };
 #define WL_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define WL_PREFETCH(address) __builtin_prefetch(address)
 
+/* Shifts a value to the left, as one of 128 bits, by less than that. */
+#define WL_LEFT128(value, count) ((wl_u128)(value) << (count))
 /* Makes a value of 128 bits from its two halves. */
-#define WL_U128(high, low) ((wl_u128)(high) << 64 | (low))
+#define WL_U128(high, low) (WL_LEFT128(high, 64) | (low))
 
 /* A word of a wide value, a type for two words, and the declaration of functions on wide values
  * (wide.h). */
 typedef uint64_t wl_limb;
 typedef wl_u128 wl_double_limb;
 #define WL_LIMB_BITS 64
+#define WL_DOUBLE_LIMB(high, low) WL_U128(high, low)
 #ifdef WL_WIDE_CALLS
 /* The program has so many operations on wide values that compilers take long for copies of these
  * functions. */

@@ -5,8 +5,8 @@
  * registers.
  *
  * Processors of 64 bits and of 32 bits share this file. The file that includes it must define
- * wl_limb, wl_double_limb, WL_LIMB_BITS, and the declaration of functions: WL_WIDE_FUNCTION, and
- * WL_WIDE_SELDOM for long ones. */
+ * wl_limb, wl_double_limb, WL_LIMB_BITS, WL_DOUBLE_LIMB (makes one of two words), and the
+ * declaration of functions: WL_WIDE_FUNCTION, and WL_WIDE_SELDOM for long ones. */
 #ifndef WL_WIDE_H
 #define WL_WIDE_H
 
@@ -209,7 +209,7 @@ WL_INLINE wl_double_limb wl_wide_scalar(const wl_limb *a, uint32_t n, uint32_t l
 {
     uint32_t skip = lo / WL_LIMB_BITS, bits = lo % WL_LIMB_BITS;
     wl_limb low = wl_wide_word(a, n, 0, skip, bits), high = wl_wide_word(a, n, 1, skip, bits);
-    return (wl_double_limb)high << WL_LIMB_BITS | low;
+    return WL_DOUBLE_LIMB(high, low);
 }
 
 /* Extracts bits `lo ..` of a value of `an` words as a value of n words. */

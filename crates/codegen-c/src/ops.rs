@@ -240,7 +240,11 @@ fn binary_of_scalars(op: BinaryOp, a: &Operand, b: &Operand, masked: bool) -> Fo
                 ..model.operand(model.literal(&Bits::zero(width)), width)
             }),
             Some(count) if op == B::Shl => {
-                fit(model, width, promoted(x).binary(Binary::Shl, Expr::number(count)), masked)
+                let shifted = match class {
+                    Class::Double => shifted_left(class, x, Expr::number(count)),
+                    _ => promoted(x).binary(Binary::Shl, Expr::number(count)),
+                };
+                fit(model, width, shifted, masked)
             }
             Some(count) => fit(model, width, x.binary(Binary::Shr, Expr::number(count)), false),
             None => {
@@ -356,16 +360,23 @@ pub fn concat(parts: &[Operand]) -> Form {
     if let Class::Wide(n) = class {
         return Form::Statements(Box::new(move |result| placed_in_words(n, &placed, result)));
     }
-    // Parts are widened before they are shifted: `int` would be wide enough for the smallest, but
-    // its value might become negative.
-    let wide = if class.bits() < 32 { Type::named("uint32_t") } else { class.c_type() };
     let terms = placed.into_iter().map(|(lo, part)| match lo {
         0 => part.c,
-        _ => part.c.cast(wide.clone()).binary(Binary::Shl, Expr::number(lo)),
+        _ => shifted_left(class, part.c, Expr::number(lo)),
     });
     let whole =
         terms.reduce(|whole, term| whole.binary(Binary::Or, term)).expect("there are parts");
     fit(model, width, whole, false)
+}
+
+/// Returns a value shifted to the left, as one of `class`. It is widened first: `int` would be wide
+/// enough for the smallest, but might become negative.
+fn shifted_left(class: Class, value: Expr, count: Expr) -> Expr {
+    match class {
+        Class::Double => Expr::call("WL_LEFT128", [value, count]),
+        _ if class.bits() < 32 => value.cast("uint32_t").binary(Binary::Shl, count),
+        _ => value.cast(class.c_type()).binary(Binary::Shl, count),
+    }
 }
 
 /// Writes parts into an object of `n` words. Each part comes with the position of its lowest bit.
@@ -455,21 +466,21 @@ pub fn write_packet(place: &Place, value: &Operand) -> Stmt {
         let [bit, width, n] = [place.bit, width, n].map(Expr::number);
         return Stmt::call("wl_put_wide", place.then([bit, width, value.words(), n]));
     }
-    let shifted = |ty: &str| match shift {
+    let shifted = |class: Class| match shift {
         0 => value.c.clone(),
-        _ => value.c.clone().cast(ty).binary(Binary::Shl, Expr::number(shift)),
+        _ => shifted_left(class, value.c.clone(), Expr::number(shift)),
     };
     let keep = Bits::ones(width).resize(8 * bytes).shl(shift).not();
     let number = |word: u64| Expr::number(format!("{word:#x}"));
     let scalar = model.scalar_bits();
     match bytes {
         1..=8 => {
-            let rest = [Expr::number(bytes), shifted("uint64_t"), number(keep.low_u64())];
+            let rest = [Expr::number(bytes), shifted(Class::Word(64)), number(keep.low_u64())];
             Stmt::call("wl_put", place.then(rest))
         }
         9..=16 if scalar == 128 => {
             let keep = Expr::call("WL_U128", [keep.word(1), keep.word(0)].map(number));
-            Stmt::call("wl_put128", place.then([Expr::number(bytes), shifted("wl_u128"), keep]))
+            Stmt::call("wl_put128", place.then([Expr::number(bytes), shifted(Class::Double), keep]))
         }
         _ => {
             let [bit, width] = [place.bit, width].map(Expr::number);

@@ -23,7 +23,6 @@ typedef unsigned __int128 wl_u128;
 #endif
 #define WL_LIKELY(x) __builtin_expect(!!(x), 1)
 #define WL_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define WL_U128(high, low) ((wl_u128)(high) << 64 | (low))
 
 /* Functions of the kernel, by their numbers (linux/bpf.h). */
 #define WL_HELPER(number) __attribute__((kernel_helper(number)))
@@ -64,6 +63,17 @@ extern struct wl_map wl_map_ports;   /* the interfaces of the ports */
 /* The compiler must not reason about a value any more: what the source checks from here on, the
  * program checks too, where the verifier sees it. */
 #define WL_OPAQUE(value) __asm__ volatile("" : "+r"(value))
+
+/* Shifts a value to the left, as one of 128 bits, by less than that. If the compiler knows that it
+ * puts a value beside itself, it multiplies by 2**count + 1, which is a call of a library. */
+#define WL_LEFT128(value, count)                                                                                       \
+    ({                                                                                                                 \
+        __typeof__((value) + 0) shifted_ = (value);                                                                    \
+        if (!__builtin_constant_p(shifted_))                                                                           \
+            WL_OPAQUE(shifted_);                                                                                       \
+        (wl_u128) shifted_ << (count);                                                                                 \
+    })
+#define WL_U128(high, low) (WL_LEFT128(high, 64) | (low))
 
 /* Returns the index of an element that is there. The compiler drops masks and comparisons that its own
  * bounds make superfluous; the verifier does not know those bounds, and sees this mask. */
@@ -110,6 +120,7 @@ WL_INLINE uint32_t wl_ones64(uint64_t value)
 typedef uint64_t wl_limb;
 typedef wl_u128 wl_double_limb;
 #define WL_LIMB_BITS 64
+#define WL_DOUBLE_LIMB(high, low) WL_U128(high, low)
 #define WL_WIDE_FUNCTION WL_FUNCTION
 #define WL_WIDE_SELDOM WL_FUNCTION
 #define WL_UNROLL _Pragma("GCC unroll 16")

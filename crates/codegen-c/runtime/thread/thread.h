@@ -24,6 +24,7 @@
 typedef uint32_t wl_limb;
 typedef uint64_t wl_double_limb;
 #define WL_LIMB_BITS 32
+#define WL_DOUBLE_LIMB(high, low) ((wl_double_limb)(high) << 32 | (low))
 #define WL_WIDE_FUNCTION WL_INLINE
 #define WL_WIDE_SELDOM WL_COLD
 #define WL_UNROLL _Pragma("GCC unroll 8")
