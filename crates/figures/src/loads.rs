@@ -1,5 +1,6 @@
 //! Workloads of engines that make packets of their own or search them: SYN cookies, fragmentation,
-//! the load balancer, and patterns. Packets are in memory and come in random order.
+//! the load balancer, and patterns. Packets come in random order and lie in memory one after
+//! another, as in the buffers of a port.
 
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -29,6 +30,8 @@ const GAP_NS: u64 = 100;
 pub struct Load {
     machine: Running,
     packets: Vec<Packet>,
+    /// The bytes of a pass, in order of arrival.
+    bytes: Vec<u8>,
     /// The outputs for each packet.
     outputs: usize,
     draws: u64,
@@ -134,7 +137,8 @@ impl Load {
         outputs: usize,
     ) -> Result<Self> {
         let machine = start_with(machine, source, tables)?;
-        let mut load = Self { machine, packets, outputs, draws: 0, now_ns: 0 };
+        let bytes = Vec::new();
+        let mut load = Self { machine, packets, bytes, outputs, draws: 0, now_ns: 0 };
         // Each packet once, so that what flows leave behind is there.
         let all = (0..load.packets.len()).collect();
         load.pass(all)?;
@@ -155,10 +159,18 @@ impl Load {
     }
 
     fn pass(&mut self, order: Vec<usize>) -> Result<f64> {
+        self.bytes.clear();
+        for index in &order {
+            self.bytes.extend_from_slice(&self.packets[*index].bytes);
+        }
         let mut frames = Vec::with_capacity(order.len());
+        let mut rest = self.bytes.as_slice();
         for index in order {
+            let packet = &self.packets[index];
+            let (bytes, after) = rest.split_at(packet.bytes.len());
             self.now_ns += GAP_NS;
-            frames.push(Frame { arrival_ns: self.now_ns, ..self.packets[index].frame() });
+            frames.push(Frame { ingress: packet.ingress, arrival_ns: self.now_ns, bytes });
+            rest = after;
         }
         let mut sent = 0;
         let begin = Instant::now();
