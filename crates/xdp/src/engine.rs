@@ -183,7 +183,12 @@ impl Loader {
             if failed.needs_tool {
                 return failed;
             }
-            let function = in_log(&log, &prepared.names);
+            // The stack of all active functions is checked when each one has passed.
+            let is_stack = log.contains("combined stack size");
+            let function = match is_stack {
+                true => compiled.steps().largest(&prepared.instructions, &prepared.names),
+                false => in_log(&log, &prepared.names),
+            };
             Error { help: failed.help, ..compiled.steps().refused(function, &failed.message) }
         })
     }

@@ -19,6 +19,25 @@ pub struct Instruction {
 }
 
 impl Instruction {
+    /// Returns how many bytes below the end of the stack this instruction reaches. `before` is the
+    /// instruction in front of it.
+    pub fn stack_depth(&self, before: &Self) -> u32 {
+        const CLASS: u8 = 7;
+        const MOVE: u8 = 0xbf;
+        const ADD: u8 = 0x07;
+        const STACK: u8 = 10;
+        let [dst, src] = [self.registers & 15, self.registers >> 4];
+        let below = match self.code & CLASS {
+            1 if src == STACK => i32::from(self.offset),
+            2 | 3 if dst == STACK => i32::from(self.offset),
+            _ => {
+                let copies = before.code == MOVE && before.registers == STACK << 4 | dst;
+                if self.code == ADD && copies { self.value } else { 0 }
+            }
+        };
+        below.min(0).unsigned_abs()
+    }
+
     /// Creates an instruction. Fields that the operation does not use must be zero.
     pub fn new(code: u8, dst: u8, src: u8, offset: i16, value: i32) -> Self {
         Self { code, registers: src << 4 | dst, offset, value }

@@ -4,6 +4,8 @@ use wireloom_codegen_c::bpf::BpfProgram;
 use wireloom_ir as ir;
 use wireloom_machine::Error;
 
+use crate::kernel::Instruction;
+
 /// The steps of an engine.
 pub struct Steps {
     engine: String,
@@ -18,6 +20,24 @@ impl Steps {
         let functions = written.functions.iter().map(|(function, _)| function.clone());
         let steps = engine.steps.iter().map(|step| step.name.clone());
         Self { engine: engine.name.clone(), functions: functions.zip(steps).collect() }
+    }
+
+    /// Returns the function of the step that takes most of the stack. `functions` has the first
+    /// instruction and the name of each function, in order.
+    pub fn largest<'a>(
+        &self,
+        instructions: &[Instruction],
+        functions: &'a [(u32, String)],
+    ) -> Option<&'a str> {
+        let ends = functions.iter().skip(1).map(|(first, _)| *first as usize);
+        let all = functions.iter().zip(ends.chain([instructions.len()]));
+        let steps = all.filter(|((_, name), _)| self.functions.iter().any(|(own, _)| own == name));
+        let depth = |first: &u32, end: usize| {
+            let pairs = instructions[*first as usize..end].windows(2);
+            pairs.map(|pair| pair[1].stack_depth(&pair[0])).max()
+        };
+        let largest = steps.max_by_key(|((first, _), end)| depth(first, *end));
+        largest.map(|((_, name), _)| name.as_str())
     }
 
     /// Returns the error for a function that does not fit the kernel. Without a function, or if it
@@ -61,6 +81,31 @@ mod tests {
                     engine.c: In function 'e_third':\n";
         assert_eq!(in_messages(said), Some("e_second"));
         assert_eq!(in_messages("cc1: error: no such option"), None);
+    }
+
+    #[test]
+    fn the_step_with_the_largest_stack_is_found() {
+        let load = |offset| Instruction::new(0x79, 1, 10, offset, 0);
+        let store = |offset| Instruction::new(0x7b, 10, 1, offset, 0);
+        let elsewhere = Instruction::new(0x79, 1, 2, -500, 0);
+        let [copy, add] =
+            [Instruction::new(0xbf, 3, 10, 0, 0), Instruction::new(0x07, 3, 0, 0, -200)];
+        let other = Instruction::new(0x07, 4, 0, 0, -400);
+        let functions = [(0, "entry"), (2, "e_first"), (5, "e_second"), (7, "e_third")];
+        let functions = functions.map(|(first, name)| (first, name.to_owned()));
+        let own = ["e_first", "e_second", "e_third"].map(|name| (name.to_owned(), "step".into()));
+        let steps = Steps { engine: "e".into(), functions: own.into() };
+        let largest = |instructions: &[Instruction]| {
+            steps.largest(instructions, &functions).map(str::to_owned)
+        };
+        let none = Instruction::default();
+        let mut all =
+            [none, store(-480), none, copy, add, none, load(-100), none, elsewhere, other];
+        assert_eq!(largest(&all).as_deref(), Some("e_first"));
+        all[6] = store(-208);
+        assert_eq!(largest(&all).as_deref(), Some("e_second"));
+        all[9] = load(-512);
+        assert_eq!(largest(&all).as_deref(), Some("e_third"));
     }
 
     #[test]

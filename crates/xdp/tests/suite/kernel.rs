@@ -114,7 +114,7 @@ fn what_check_accepts_does_in_the_kernel_what_it_does_on_golden() {
 #[test]
 #[ignore = "compiles and verifies many programs: make test-all"]
 fn more_that_check_accepts_does_in_the_kernel_what_it_does_on_golden() {
-    accepted_programs_run(208..700);
+    accepted_programs_run(448..700);
 }
 
 /// Runs the programs of these seeds that `check` accepts. It tries out all programs without
