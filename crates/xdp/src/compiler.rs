@@ -22,9 +22,9 @@ const STACK: &str = "stack limit exceeded";
 
 const HELP: &str = "the Debian package gcc-bpf has it: apt-get install gcc-bpf";
 
-/// What the compiler is told in addition if its object reads more of the stack than it wrote
-/// ([`Object::reads_what_it_did_not_write`]).
-const OTHERWISE: &[&str] = &["-fno-split-wide-types"];
+/// What the compiler is told in addition, one after another, while its object reads more of the
+/// stack than it wrote ([`Object::reads_what_it_did_not_write`]).
+const OTHERWISE: &[&str] = &["-fno-split-wide-types", "-fno-tree-forwprop", "-O1"];
 
 /// Whether steps are part of the function that executes them, or separate functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,11 +102,19 @@ fn compile_in(folder: &Path, object: &Path, source: &Source, form: Form) -> Resu
     for (name, text) in RUNTIME.iter().copied().chain([("engine.c", source.text.as_str())]) {
         fs::write(folder.join(name), text).map_err(|error| problem(name, &error))?;
     }
-    run(folder, object, source, form, &[])?;
-    if is_misread(object) {
+    run(folder, object, source, form, None)?;
+    let mut otherwise = OTHERWISE.iter();
+    while is_misread(object) {
+        let Some(more) = otherwise.next() else {
+            return Err(Error::new(format!(
+                "{COMPILER} makes code that reads more of the stack than it wrote: use fewer or \
+                 smaller values in a step"
+            )));
+        };
+        // These may need more of the stack, or more instructions.
         let other = folder.join("otherwise.o");
-        if run(folder, &other, source, form, OTHERWISE).is_ok() && !is_misread(&other) {
-            fs::copy(&other, object).map_err(|error| problem("the object file", &error))?;
+        if run(folder, &other, source, form, Some(more)).is_ok() {
+            fs::rename(&other, object).map_err(|error| problem("the object file", &error))?;
         }
     }
     Ok(())
@@ -118,7 +126,7 @@ fn is_misread(object: &Path) -> bool {
     object.is_some_and(|object| object.reads_what_it_did_not_write())
 }
 
-fn run(folder: &Path, object: &Path, source: &Source, form: Form, more: &[&str]) -> Result {
+fn run(folder: &Path, object: &Path, source: &Source, form: Form, more: Option<&str>) -> Result {
     let mut command = Command::new(COMPILER);
     command.args((form == Form::Joined).then_some("-DWL_JOINED"));
     // With this locale the compiler's messages name functions in ASCII quotes.

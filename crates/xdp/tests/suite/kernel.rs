@@ -114,7 +114,7 @@ fn what_check_accepts_does_in_the_kernel_what_it_does_on_golden() {
 #[test]
 #[ignore = "compiles and verifies many programs: make test-all"]
 fn more_that_check_accepts_does_in_the_kernel_what_it_does_on_golden() {
-    accepted_programs_run(448..700);
+    accepted_programs_run(208..700);
 }
 
 /// Runs the programs of these seeds that `check` accepts. It tries out all programs without
@@ -169,6 +169,12 @@ fn tables_of_every_size_and_age_load() {
     }
 }
 
+/// The compiler runs out of registers, and loads eight bytes where it stored one.
+#[test]
+fn a_spilled_flag_is_the_flag_that_was_stored() {
+    accepted_programs_run(546..547);
+}
+
 /// The compiler takes `x << n | x` for a product, and calls a library for one of 128 bits.
 #[test]
 fn values_beside_themselves_are_no_products() {
@@ -202,7 +208,7 @@ fn hundred_packets_agree(machine: &Arc<dyn Configured>, text: &str) {
         .map(|number| Packet {
             ingress: 0,
             arrival_ns: u64::from(number) * 500,
-            bytes: (0..64).map(|at| (number * 7 + at * 29) as u8).collect(),
+            bytes: (0..60 + number % 5 * 35).map(|at| (number * 7 + at * 29) as u8).collect(),
         })
         .collect();
     agrees(machine, &program, &empty(&program), &packets).unwrap_or_else(|why| panic!("{why}"));
