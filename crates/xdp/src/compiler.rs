@@ -11,7 +11,6 @@ use wireloom_install::{Cache, CacheError};
 use wireloom_machine::{Error, Result};
 
 use crate::compiled::Source;
-use crate::object::Object;
 use crate::steps::in_messages;
 
 /// The command of the compiler.
@@ -21,10 +20,6 @@ pub const COMPILER: &str = "bpf-gcc";
 const STACK: &str = "stack limit exceeded";
 
 const HELP: &str = "the Debian package gcc-bpf has it: apt-get install gcc-bpf";
-
-/// What the compiler is told in addition, one after another, while its object reads more of the
-/// stack than it wrote ([`Object::reads_what_it_did_not_write`]).
-const OTHERWISE: &[&str] = &["-fno-split-wide-types", "-fno-tree-forwprop", "-O1"];
 
 /// Whether steps are part of the function that executes them, or separate functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,10 +77,7 @@ fn key(text: &str, form: Form) -> Option<String> {
     command.arg("--version");
     let version = output(command).ok()?;
     let is_joined = form == Form::Joined;
-    version
-        .status
-        .success()
-        .then(|| Cache::key((version.stdout, FLAGS, OTHERWISE, RUNTIME, is_joined, text)))
+    version.status.success().then(|| Cache::key((version.stdout, FLAGS, RUNTIME, is_joined, text)))
 }
 
 fn output(mut command: Command) -> io::Result<Output> {
@@ -102,36 +94,15 @@ fn compile_in(folder: &Path, object: &Path, source: &Source, form: Form) -> Resu
     for (name, text) in RUNTIME.iter().copied().chain([("engine.c", source.text.as_str())]) {
         fs::write(folder.join(name), text).map_err(|error| problem(name, &error))?;
     }
-    run(folder, object, source, form, None)?;
-    let mut otherwise = OTHERWISE.iter();
-    while is_misread(object) {
-        let Some(more) = otherwise.next() else {
-            return Err(Error::new(format!(
-                "{COMPILER} makes code that reads more of the stack than it wrote: use fewer or \
-                 smaller values in a step"
-            )));
-        };
-        // These may need more of the stack, or more instructions.
-        let other = folder.join("otherwise.o");
-        if run(folder, &other, source, form, Some(more)).is_ok() {
-            fs::rename(&other, object).map_err(|error| problem("the object file", &error))?;
-        }
-    }
-    Ok(())
+    run(folder, object, source, form)
 }
 
-/// Whether an object file reads more of the stack than it wrote.
-fn is_misread(object: &Path) -> bool {
-    let object = fs::read(object).ok().and_then(|file| Object::parse(&file).ok());
-    object.is_some_and(|object| object.reads_what_it_did_not_write())
-}
-
-fn run(folder: &Path, object: &Path, source: &Source, form: Form, more: Option<&str>) -> Result {
+fn run(folder: &Path, object: &Path, source: &Source, form: Form) -> Result {
     let mut command = Command::new(COMPILER);
     command.args((form == Form::Joined).then_some("-DWL_JOINED"));
     // With this locale the compiler's messages name functions in ASCII quotes.
     command.env("LC_ALL", "C");
-    command.args(FLAGS).args(more).arg("-c").arg("-o").arg(object).arg(folder.join("engine.c"));
+    command.args(FLAGS).arg("-c").arg("-o").arg(object).arg(folder.join("engine.c"));
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let output = output(command).map_err(|error| match error.kind() {

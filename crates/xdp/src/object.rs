@@ -1,6 +1,6 @@
 //! Object files of the BPF compiler: functions with their references, and constants.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use object::elf;
 use object::read::elf::{FileHeader as _, SectionHeader as _, Sym as _};
@@ -16,9 +16,13 @@ const INSTRUCTION: usize = 8;
 /// Operations (linux/bpf_common.h).
 const CALL: u8 = 0x85;
 const LOAD_LONG: u8 = 0x18;
-/// Stores and loads of registers, without their size.
+const EXIT: u8 = 0x95;
+/// Stores and loads of registers, and stores of constants, without their size.
 const STORE: u8 = 0x63;
 const LOAD: u8 = 0x61;
+const STORE_CONSTANT: u8 = 0x62;
+/// The bits of an operation that are its class.
+const CLASS: u8 = 7;
 /// The bits of an operation that are its size, and the bytes of each.
 const SIZE: u8 = 0x18;
 const BYTES: [u8; 4] = [4, 2, 1, 8];
@@ -44,6 +48,56 @@ pub struct Function {
     pub references: Vec<(usize, Reference)>,
 }
 
+impl Function {
+    /// Makes a load as short as the store in front of it, if both have the same register and the
+    /// same place of the stack, and nothing is ever stored at a later byte of what is loaded. When
+    /// the compiler runs out of registers it keeps short values in such places, and loads more than
+    /// it stored: the upper bytes are then what the place held before. It relies on zeros there.
+    fn shorten_reloads(&mut self) {
+        let targets: BTreeSet<usize> = self.jump_targets().collect();
+        let inside = |place: i16, bytes: u8, at: i16| at > place && at < place + i16::from(bytes);
+        for at in 1..self.instructions.len() {
+            let [store, load] = [self.instructions[at - 1], self.instructions[at]];
+            let is_reload = store.is_access(STORE)
+                && load.is_access(LOAD)
+                // The source of a store is the destination of a load, and the base the other one.
+                && store.registers.rotate_left(4) == load.registers
+                && store.registers & 15 == STACK
+                && store.offset == load.offset
+                && load.bytes() > store.bytes()
+                && !targets.contains(&at);
+            let is_part = |other: &Instruction| {
+                (other.is_access(STORE) || other.is_access(STORE_CONSTANT))
+                    && other.registers & 15 == STACK
+                    && inside(load.offset, load.bytes(), other.offset)
+            };
+            if is_reload && !self.instructions.iter().any(is_part) {
+                self.instructions[at].code = load.code & !SIZE | store.code & SIZE;
+            }
+        }
+    }
+
+    /// Returns the indices of the instructions that others jump to.
+    fn jump_targets(&self) -> impl Iterator<Item = usize> {
+        let is_jump = |code: u8| matches!(code & CLASS, 5 | 6) && !matches!(code, CALL | EXIT);
+        let all = self.instructions.iter().enumerate();
+        let jumps = all.filter(move |(_, instruction)| is_jump(instruction.code));
+        jumps.filter_map(|(at, jump)| (at + 1).checked_add_signed(jump.offset.into()))
+    }
+}
+
+impl Instruction {
+    /// Whether this is an access of this kind, of any size.
+    fn is_access(&self, kind: u8) -> bool {
+        self.code & !SIZE == kind
+    }
+
+    /// Returns the bytes of an access.
+    fn bytes(&self) -> u8 {
+        BYTES[usize::from((self.code & SIZE) >> 3)]
+    }
+}
+
 /// The target of a reference in an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
@@ -63,27 +117,6 @@ impl Object {
     /// have.
     pub fn parse(file: &[u8]) -> Result<Self, String> {
         read(file).map_err(|error| error.to_string())
-    }
-
-    /// Whether a function stores a short value on its stack and, in the next instruction, loads a
-    /// longer one from there into the same register. The compiler does that to a flag now and then
-    /// when it runs out of registers; the upper bytes are then what the stack held before.
-    pub fn reads_what_it_did_not_write(&self) -> bool {
-        let misreads = |pair: &[Instruction]| {
-            let [store, load] = pair else { return false };
-            let [is_store, is_load] =
-                [(store, STORE), (load, LOAD)].map(|(it, code)| it.code & !SIZE == code);
-            let [stored, loaded] =
-                [store, load].map(|it| BYTES[usize::from((it.code & SIZE) >> 3)]);
-            // The source register of a store is the destination of the load, and the stack's base
-            // the other one.
-            let is_same = store.registers.rotate_left(4) == load.registers
-                && store.registers & 15 == STACK
-                && store.offset == load.offset;
-            is_store && is_load && is_same && loaded > stored
-        };
-        let mut functions = self.functions.values();
-        functions.any(|function| function.instructions.windows(2).any(misreads))
     }
 
     /// Returns a constant of 32 bits by its name.
@@ -140,7 +173,8 @@ fn read(file: &[u8]) -> Result<Object, Box<dyn std::error::Error>> {
     starts.sort();
     for (start, size, name) in &starts {
         let bytes = code_bytes.get(*start..start + size).ok_or("a function past the code")?;
-        let function = Function { instructions: instructions(bytes), references: Vec::new() };
+        let mut function = Function { instructions: instructions(bytes), references: Vec::new() };
+        function.shorten_reloads();
         object.functions.insert(name.clone(), function);
     }
     let containing = |at: usize| {
@@ -207,24 +241,41 @@ fn instructions(bytes: &[u8]) -> Vec<Instruction> {
 mod tests {
     use super::*;
 
+    /// Returns the code of the load of a function after it was shortened.
+    fn shortened(instructions: &[Instruction], load: usize) -> u8 {
+        let instructions = instructions.to_vec();
+        let mut function = Function { instructions, references: Vec::new() };
+        function.shorten_reloads();
+        function.instructions[load].code
+    }
+
     #[test]
-    fn a_value_that_is_read_longer_than_it_was_written_is_found() {
-        let object = |store: Instruction, load: Instruction| {
-            let function = Function { instructions: vec![store, load], references: Vec::new() };
-            Object { functions: [("f".to_owned(), function)].into(), ..Object::default() }
-        };
+    fn a_reload_is_as_long_as_its_store() {
         let store = |code: u8, offset: i16| Instruction::new(code, 10, 3, offset, 0);
         let load = |code: u8, register: u8| Instruction::new(code, register, 10, -8, 0);
-        let [byte, word] = [0x73, 0x7b].map(|code| store(code, -8));
-        assert!(object(byte, load(0x79, 3)).reads_what_it_did_not_write());
-        assert!(object(byte, load(0x61, 3)).reads_what_it_did_not_write());
-        for (store, load) in [
-            (byte, load(0x71, 3)),
-            (word, load(0x79, 3)),
-            (byte, load(0x79, 4)),
-            (store(0x73, -16), load(0x79, 3)),
-        ] {
-            assert!(!object(store, load).reads_what_it_did_not_write());
+        let [byte, word, long] = [0x73, 0x63, 0x7b].map(|code| store(code, -8));
+        assert_eq!(shortened(&[byte, load(0x79, 3)], 1), 0x71);
+        assert_eq!(shortened(&[byte, load(0x61, 3)], 1), 0x71);
+        assert_eq!(shortened(&[word, load(0x79, 3)], 1), 0x61);
+        // Another length, register, or place.
+        assert_eq!(shortened(&[byte, load(0x71, 3)], 1), 0x71);
+        assert_eq!(shortened(&[long, load(0x79, 3)], 1), 0x79);
+        assert_eq!(shortened(&[byte, load(0x79, 4)], 1), 0x79);
+        assert_eq!(shortened(&[store(0x73, -16), load(0x79, 3)], 1), 0x79);
+    }
+
+    #[test]
+    fn an_object_of_several_values_is_loaded_as_a_whole() {
+        let store = |code: u8, offset: i16| Instruction::new(code, 10, 3, offset, 0);
+        let load = Instruction::new(0x79, 3, 10, -8, 0);
+        let low = store(0x63, -8);
+        for high in [store(0x63, -4), store(0x73, -1), Instruction::new(0x62, 10, 0, -4, 7)] {
+            assert_eq!(shortened(&[high, low, load], 2), 0x79);
         }
+        assert_eq!(shortened(&[store(0x7b, 0), low, load], 2), 0x61);
+        assert_eq!(shortened(&[store(0x7b, -16), low, load], 2), 0x61);
+        // A jump leads to the load.
+        let back = Instruction::new(0x05, 0, 0, -2, 0);
+        assert_eq!(shortened(&[low, load, back], 1), 0x79);
     }
 }

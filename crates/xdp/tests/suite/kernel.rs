@@ -169,7 +169,7 @@ fn tables_of_every_size_and_age_load() {
     }
 }
 
-/// The compiler runs out of registers, and loads eight bytes where it stored one.
+/// The compiler runs out of registers, and loads more than it stored.
 #[test]
 fn a_spilled_flag_is_the_flag_that_was_stored() {
     accepted_programs_run(546..547);
