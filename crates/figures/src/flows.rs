@@ -55,14 +55,19 @@ impl Flows {
         Ok(flows)
     }
 
-    /// Runs `nat` on a machine, with one packet kind per flow and direction.
+    /// Runs `nat` on a machine, with one packet kind per flow and direction. Mappings expire at full
+    /// seconds.
     ///
     /// # Errors
     /// As [`Flows::counted`].
     pub fn translated(settings: &Settings, machine: &str) -> Result<Self> {
         let mut source = Source::of(settings.file("programs/nat.loom")?);
         let set = |name: &str, value: u32| (name.to_owned(), value.to_string());
-        source.set = vec![set("MAPPINGS", 1 << 20), set("POOL_IN_USE", ADDRESSES)];
+        source.set = vec![
+            set("MAPPINGS", 1 << 20),
+            set("POOL_IN_USE", ADDRESSES),
+            set("AGE_TICK", 1_000_000_000),
+        ];
         let mut tables = "table ports\n0 side=1 peer=1\n1 side=2 peer=0\ntable pool\n".to_owned();
         for address in 0..ADDRESSES {
             tables += &format!("{address} = 198.51.100.{address}\n");

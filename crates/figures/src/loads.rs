@@ -67,13 +67,14 @@ impl Load {
     }
 
     /// Segments of a million connections to a service with three servers. The balancer has recorded
-    /// the server of each.
+    /// the server of each, which it forgets at full seconds.
     ///
     /// # Errors
     /// As [`Load::flood`].
     pub fn balanced(settings: &Settings, machine: &str) -> Result<Self> {
         let mut source = Source::of(settings.file("programs/balancer.loom")?);
-        source.set = vec![("LIMIT_FLOWS".to_owned(), "false".to_owned())];
+        let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        source.set = vec![set("LIMIT_FLOWS", "false"), set("AGE_TICK", "1_000_000_000")];
         let mut tables = "table ports\n0 mac=02:00:00:00:00:01\n\
                           table services\naddress=::ffff:198.51.100.10 protocol=6 port=80 -> number=0\n\
                           table servers\n"

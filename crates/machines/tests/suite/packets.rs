@@ -56,11 +56,11 @@ macro_rules! files {
 }
 
 files! {
-    balancer balancer_full balancer_long figure2 firewall flowcount fragment ipv4 ipv6 md4 mpls multipath nat
-    nat_full nat_pool operators reassemble responder responder_limit router shaper switch switch_full
-    switch_places switch_ports switch_storm syncookies tunnel_gre tunnel_gre_uniform tunnel_vxlan
-    tunnel_vxlan_full tunnel_vxlan_inherit unchecked_source url urlswitch
-    urlswitch_full
+    balancer balancer_full balancer_long balancer_seconds figure2 firewall flowcount fragment ipv4
+    ipv6 md4 mpls multipath nat nat_full nat_pool nat_seconds operators reassemble responder
+    responder_limit router shaper switch switch_full switch_places switch_ports switch_storm
+    syncookies tunnel_gre tunnel_gre_uniform tunnel_vxlan tunnel_vxlan_full tunnel_vxlan_inherit
+    unchecked_source url urlswitch urlswitch_full
 }
 
 #[test]
