@@ -4,6 +4,11 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+/// The register with the end of the stack.
+pub const STACK: u8 = 10;
+/// The bits of an operation that are its class.
+pub const CLASS: u8 = 7;
+
 /// `struct bpf_insn`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -22,10 +27,8 @@ impl Instruction {
     /// Returns how many bytes below the end of the stack this instruction reaches. `before` is the
     /// instruction in front of it.
     pub fn stack_depth(&self, before: &Self) -> u32 {
-        const CLASS: u8 = 7;
         const MOVE: u8 = 0xbf;
         const ADD: u8 = 0x07;
-        const STACK: u8 = 10;
         let [dst, src] = [self.registers & 15, self.registers >> 4];
         let below = match self.code & CLASS {
             1 if src == STACK => i32::from(self.offset),

@@ -6,7 +6,7 @@ use object::elf;
 use object::read::elf::{FileHeader as _, SectionHeader as _, Sym as _};
 use object::{LittleEndian, SectionIndex};
 
-use crate::kernel::Instruction;
+use crate::kernel::{CLASS, Instruction, STACK};
 
 type Header = elf::FileHeader64<LittleEndian>;
 
@@ -21,13 +21,9 @@ const EXIT: u8 = 0x95;
 const STORE: u8 = 0x63;
 const LOAD: u8 = 0x61;
 const STORE_CONSTANT: u8 = 0x62;
-/// The bits of an operation that are its class.
-const CLASS: u8 = 7;
 /// The bits of an operation that are its size, and the bytes of each.
 const SIZE: u8 = 0x18;
 const BYTES: [u8; 4] = [4, 2, 1, 8];
-/// The register with the end of the stack.
-const STACK: u8 = 10;
 
 /// An object file.
 #[derive(Debug, Default)]
