@@ -30,10 +30,26 @@ fn more_random_programs_agree_on_every_machine() {
     agree(PROGRAMS / 2, PROGRAMS / 2);
 }
 
-#[test]
-#[ignore = "takes minutes: make test-all"]
-fn ten_thousand_random_programs_agree_on_every_machine() {
-    agree(PROGRAMS, MANY_PROGRAMS);
+/// Tests of many further programs in equal parts, each of which takes minutes.
+macro_rules! parts {
+    ($($name:ident)*) => {
+        const PARTS: [&str; 10] = [$(stringify!($name)),*];
+        $(
+            #[test]
+            #[ignore = "takes minutes: make test-all"]
+            fn $name() {
+                let part = PARTS.iter().position(|name| *name == stringify!($name));
+                let programs = MANY_PROGRAMS / PARTS.len() as u64;
+                agree(PROGRAMS + part.expect("a part") as u64 * programs, programs);
+            }
+        )*
+    };
+}
+
+parts! {
+    many_programs_agree_1 many_programs_agree_2 many_programs_agree_3 many_programs_agree_4
+    many_programs_agree_5 many_programs_agree_6 many_programs_agree_7 many_programs_agree_8
+    many_programs_agree_9 many_programs_agree_10
 }
 
 #[test]
