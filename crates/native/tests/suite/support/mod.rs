@@ -134,7 +134,8 @@ pub fn agree_on(
 /// used.
 pub fn options_for_lanes() -> BuildOptions {
     let mut options = options();
-    options.flags.push("-march=native".into());
+    let named = BuildOptions::default().flags.into_iter();
+    options.flags.extend(named.filter(|flag| flag.starts_with("-m")));
     options
 }
 
