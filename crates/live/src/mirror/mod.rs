@@ -136,7 +136,8 @@ struct Noticed {
     dirty: Dirty,
     /// Next hop objects that lead elsewhere. Their effect on routes is not in `dirty` yet.
     objects: BTreeSet<u32>,
-    /// Whether some notifications were about neighbours or links.
+    /// Whether some notifications were about neighbours, links or next hop objects. If they arrive
+    /// after a read that shows their effect, the prefixes concerned are no longer known.
     others: bool,
     /// Whether everything has to be read.
     read_all: bool,
@@ -548,7 +549,7 @@ fn is_repair(change: &rows::Change, noticed: &Noticed) -> bool {
 /// Enters a change into the state.
 fn note(state: &mut State, change: Change, noticed: &mut Noticed) {
     noticed.count += 1;
-    noticed.others |= matches!(change, Change::Neighbour(..) | Change::Link(..));
+    noticed.others |= !matches!(change, Change::Route(..) | Change::RouteGone(..));
     let dirty = &mut noticed.dirty;
     match change {
         Change::Route(said, joins) => dirty.prefixes.extend(state.fib.insert(said, joins)),
@@ -593,4 +594,21 @@ fn add(counter: &AtomicU64, count: usize) {
 
 fn failed(error: std::io::Error) -> Error {
     Error::new(format!("the kernel's routes: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A read may show that an object is gone, with its routes, before the kernel says so.
+    #[test]
+    fn a_late_notification_of_an_object_explains_the_difference() {
+        let fib = Fib::new(&LOCAL_AND_MAIN, None);
+        let mut read = State { links: HashMap::new(), neighbours: Default::default(), fib };
+        let mut noticed = Noticed::default();
+        let gone = rows::Change::RouteGone("192.0.2.0/24".parse().expect("a prefix"));
+        assert!(is_repair(&gone, &noticed));
+        note(&mut read, Change::ObjectGone(1), &mut noticed);
+        assert!(!is_repair(&gone, &noticed));
+    }
 }

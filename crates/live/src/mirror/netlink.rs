@@ -130,6 +130,8 @@ impl Changes {
 /// Length of `struct nlmsghdr`.
 const HEADER: usize = 16;
 const NLM_F_REPLACE: u16 = 0x100;
+const NLM_F_EXCL: u16 = 0x200;
+const NLM_F_CREATE: u16 = 0x400;
 const NLM_F_APPEND: u16 = 0x800;
 const RTM_DELADDR: u16 = 21;
 
@@ -310,42 +312,55 @@ pub enum Purpose {
 
 /// Tells the kernel about neighbours, if their present state needs it. Permanent neighbours are
 /// left out: the message would end that state (`__neigh_update` of Linux 6.18), and they would lose
-/// their link addresses. A neighbour may have become permanent since the last notification.
+/// their link addresses. A neighbour may have become permanent since the last notification, and a
+/// missing one even while this runs.
 pub fn use_neighbours<'a>(
     neighbours: impl Iterator<Item = &'a Neighbour>,
     purpose: Purpose,
 ) -> io::Result<()> {
-    const NLM_F_CREATE: u16 = 0x400;
     let mut neighbours = neighbours.peekable();
     if neighbours.peek().is_none() {
         return Ok(());
     }
     let socket = connect(NETLINK_ROUTE)?;
-    let known = self::neighbours()?;
-    let is_in_need = |neighbour: &&Neighbour| match purpose {
-        Purpose::Verify => known.get(neighbour).is_some_and(|reach| !reach.is_permanent),
-        Purpose::Resolve => !known.contains_key(neighbour),
-    };
-    for &(address, device) in neighbours.filter(is_in_need) {
-        let mut message = NeighbourMessage::default();
-        let (family, address) = match address.family {
-            Family::V4 => {
-                let ip = Ipv4Addr::from_bits(address.bits as u32);
-                (AddressFamily::Inet, NeighbourAddress::Inet(ip))
-            }
-            Family::V6 => {
-                let ip = Ipv6Addr::from_bits(address.bits);
-                (AddressFamily::Inet6, NeighbourAddress::Inet6(ip))
-            }
+    let messages = dump(&RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()))?;
+    let known = messages.into_iter().filter_map(|message| {
+        let RouteNetlinkMessage::NewNeighbour(message) = message else { return None };
+        let (of, reach) = neighbour(&message)?;
+        Some((of, (reach, message.header.state)))
+    });
+    let known: BTreeMap<Neighbour, (Option<Reach>, NeighbourState)> = known.collect();
+    for of in neighbours {
+        let flags = match (purpose, known.get(of)) {
+            (Purpose::Verify, Some((Some(reach), _))) if !reach.is_permanent => 0,
+            (Purpose::Resolve, None) => NLM_F_CREATE | NLM_F_EXCL,
+            (Purpose::Resolve, Some((None, NeighbourState::Failed | NeighbourState::None))) => 0,
+            // Others are being resolved, or need nothing.
+            _ => continue,
         };
-        message.header.family = family;
-        message.header.ifindex = device;
-        message.header.flags = NeighbourFlags::Use;
-        message.attributes.push(NeighbourAttribute::Destination(address));
-        let flags = if purpose == Purpose::Resolve { NLM_F_CREATE } else { 0 };
-        send(&socket, RouteNetlinkMessage::NewNeighbour(message), flags)?;
+        use_neighbour(&socket, *of, flags)?;
     }
     Ok(())
+}
+
+/// Asks the kernel to use a neighbour, as if it had a packet for it.
+fn use_neighbour(socket: &Socket, (address, device): Neighbour, flags: u16) -> io::Result<()> {
+    let mut message = NeighbourMessage::default();
+    let (family, address) = match address.family {
+        Family::V4 => {
+            let ip = Ipv4Addr::from_bits(address.bits as u32);
+            (AddressFamily::Inet, NeighbourAddress::Inet(ip))
+        }
+        Family::V6 => {
+            let ip = Ipv6Addr::from_bits(address.bits);
+            (AddressFamily::Inet6, NeighbourAddress::Inet6(ip))
+        }
+    };
+    message.header.family = family;
+    message.header.ifindex = device;
+    message.header.flags = NeighbourFlags::Use;
+    message.attributes.push(NeighbourAttribute::Destination(address));
+    send(socket, RouteNetlinkMessage::NewNeighbour(message), flags)
 }
 
 #[cfg(test)]
@@ -396,6 +411,11 @@ mod tests {
                 let is_asked_for = !ip("neighbour show to 10.0.0.3").is_empty();
                 assert_eq!(is_asked_for, purpose == Purpose::Resolve);
             }
+            // It was missing when the neighbours were read.
+            let socket = connect(NETLINK_ROUTE).expect("a socket");
+            use_neighbour(&socket, permanent, NLM_F_CREATE | NLM_F_EXCL).expect("a message");
+            let known = neighbours().expect("neighbours");
+            assert!(known.get(&permanent).is_some_and(|reach| reach.is_permanent));
         };
         thread::spawn(check).join().expect("the check");
     }

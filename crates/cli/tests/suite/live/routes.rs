@@ -14,6 +14,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{Forwarding, REPLY4, address, reaches, start, until};
 use crate::network::{Namespace, Network};
+use crate::patience::{TRY, patience};
 use crate::wire::{self, Wire};
 
 /// The neighbours 10.0.2.11 to 10.0.2.18, fe80::11 to fe80::18.
@@ -70,17 +71,24 @@ pub fn next_hops(network: &Network, frames: &[Vec<u8>]) -> Vec<Option<u8>> {
     let (marker, frames) = (marked(&marker), frames.iter().map(marked).collect::<Vec<_>>());
     network.right.run(|| {
         let at_right = Wire::open().expect("a packet socket");
-        network.left.run(|| {
-            let wire = Wire::open().expect("a packet socket");
-            let ha = wire::interface_index("ha").expect("an interface");
-            for frame in frames.iter().chain([&marker]) {
-                wire.send(ha, frame).expect("sent");
-            }
+        let (at_left, ha) = network.left.run(|| {
+            let index = wire::interface_index("ha").expect("an interface");
+            (Wire::open().expect("a packet socket"), index)
         });
-        let deadline = Instant::now() + crate::patience::patience();
+        for frame in &frames {
+            at_left.send(ha, frame).expect("sent");
+        }
+        let deadline = Instant::now() + patience();
         let mut found = vec![None; frames.len()];
+        // A link that comes up, or a neighbour that is replaced, may lose a marker.
+        let mut send_at = Instant::now();
         loop {
-            let arrived = at_right.receive(deadline).expect("frames").expect("the last one");
+            if Instant::now() >= send_at {
+                assert!(send_at < deadline, "the last one");
+                at_left.send(ha, &marker).expect("sent");
+                send_at = Instant::now() + TRY;
+            }
+            let Some(arrived) = at_right.receive(send_at).expect("frames") else { continue };
             let bytes = &arrived.bytes;
             // Everything from the destination address on is unchanged.
             let same = |sent: &Vec<u8>| {
