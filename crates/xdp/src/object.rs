@@ -45,10 +45,11 @@ pub struct Function {
 }
 
 impl Function {
-    /// Makes a load as short as the store in front of it, if both have the same register and the
-    /// same place of the stack, and nothing is ever stored at a later byte of what is loaded. When
-    /// the compiler runs out of registers it keeps short values in such places, and loads more than
-    /// it stored: the upper bytes are then what the place held before. It relies on zeros there.
+    /// Mends loads of spilled values. When the compiler runs out of registers, it stores a short
+    /// value on the stack and loads more bytes than it stored. It relies on zeros in the upper
+    /// bytes, but they are what the stack held before. Such a load becomes as short as the store
+    /// in front of it, which has the same register and offset. Objects of several values are left
+    /// alone: the function also stores to one of the upper bytes.
     fn shorten_reloads(&mut self) {
         let targets: BTreeSet<usize> = self.jump_targets().collect();
         let inside = |place: i16, bytes: u8, at: i16| at > place && at < place + i16::from(bytes);

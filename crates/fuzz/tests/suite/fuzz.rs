@@ -30,7 +30,7 @@ fn more_random_programs_agree_on_every_machine() {
     agree(PROGRAMS / 2, PROGRAMS / 2);
 }
 
-/// Tests of many further programs in equal parts, each of which takes minutes.
+/// Divides the further programs among tests, each of which takes minutes.
 macro_rules! parts {
     ($($name:ident)*) => {
         const PARTS: [&str; 10] = [$(stringify!($name)),*];

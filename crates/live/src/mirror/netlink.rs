@@ -226,13 +226,19 @@ fn link(message: &LinkMessage) -> Option<Link> {
 
 /// Reads all neighbours that packets can be sent to.
 pub fn neighbours() -> io::Result<Neighbours> {
+    let known = neighbours_with_states()?;
+    Ok(known.filter_map(|(neighbour, reach, _)| Some((neighbour, reach?))).collect())
+}
+
+/// Reads all neighbours. Those that packets cannot be sent to have no [`Reach`].
+fn neighbours_with_states()
+-> io::Result<impl Iterator<Item = (Neighbour, Option<Reach>, NeighbourState)>> {
     let messages = dump(&RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()))?;
-    let neighbours = messages.into_iter().filter_map(|message| {
+    Ok(messages.into_iter().filter_map(|message| {
         let RouteNetlinkMessage::NewNeighbour(message) = message else { return None };
         let (neighbour, reach) = neighbour(&message)?;
-        Some((neighbour, reach?))
-    });
-    Ok(neighbours.collect())
+        Some((neighbour, reach, message.header.state))
+    }))
 }
 
 fn neighbour(message: &NeighbourMessage) -> Option<(Neighbour, Option<Reach>)> {
@@ -323,13 +329,8 @@ pub fn use_neighbours<'a>(
         return Ok(());
     }
     let socket = connect(NETLINK_ROUTE)?;
-    let messages = dump(&RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()))?;
-    let known = messages.into_iter().filter_map(|message| {
-        let RouteNetlinkMessage::NewNeighbour(message) = message else { return None };
-        let (of, reach) = neighbour(&message)?;
-        Some((of, (reach, message.header.state)))
-    });
-    let known: BTreeMap<Neighbour, (Option<Reach>, NeighbourState)> = known.collect();
+    let known = neighbours_with_states()?.map(|(of, reach, state)| (of, (reach, state)));
+    let known: BTreeMap<_, _> = known.collect();
     for of in neighbours {
         let flags = match (purpose, known.get(of)) {
             (Purpose::Verify, Some((Some(reach), _))) if !reach.is_permanent => 0,

@@ -47,9 +47,9 @@ pub(in crate::core) struct InBody {
 
 /// The most bytes that a call writes to the body of its packet, and where.
 pub(in crate::core) enum Appended {
-    /// The body grows by so many bytes.
+    /// The number of bytes by which the body grows.
     After(u32),
-    /// So many bytes take the place of the whole body.
+    /// The number of bytes that replace the whole body.
     Instead(u32),
 }
 
